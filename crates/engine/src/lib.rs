@@ -17,9 +17,11 @@ mod failing;
 mod gentle;
 mod host;
 mod listed;
+pub mod live;
 mod merge;
 mod observer;
 pub mod outcome;
+mod posted;
 mod record;
 mod reference;
 mod setup;
@@ -55,6 +57,21 @@ pub fn run<P: model::Parts>(
         Kind::Threads(threads) => window::run(plan, parts, threads.get(), 1, observer),
         Kind::HalfWindow => window::run(plan, parts, 1, 2, observer),
     }
+}
+
+/// Starts a run that a program drives, see [`live::Live`]. The plan's [`model::Plan::posted`] names the job of its messages.
+///
+/// The window engine uses one thread here. If no window fits the plan's links, the reference engine takes its place.
+pub fn live<'p, P: model::Parts + 'p>(
+    plan: &'p model::Plan,
+    parts: &P,
+    kind: Kind,
+) -> Box<dyn live::Live + 'p> {
+    let window = match kind {
+        Kind::Reference => None,
+        Kind::Window | Kind::Threads(_) | Kind::HalfWindow => window::live(plan, parts),
+    };
+    window.unwrap_or_else(|| reference::live(plan, parts))
 }
 
 /// The engine that runs a plan.

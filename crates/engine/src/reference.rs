@@ -5,11 +5,16 @@
 //! The order at one instant is: failures and repairs, pause and resume frames, departures, arrivals, wake-ups. A
 //! keyed hash orders arrivals at one node.
 
+mod live;
+
+pub(crate) use live::live;
+
 use crate::books::{Closing, Tally, close, closing};
 use crate::buffer::Admission;
 use crate::failing::FailureEvent;
 use crate::gentle::Gentle;
-use crate::host::Host;
+use crate::host::{Abroad, Host};
+use crate::live::Report;
 use crate::observer::{Observer, Progress};
 use crate::outcome::{Effort, Ending, EventKind, LinkRecord, Memory, Outcome, Passed};
 use crate::record::sampler::{self, Sampler};
@@ -17,7 +22,7 @@ use crate::record::{Note, Recorder};
 use crate::setup::{LinkState, NO_TRACK, Setup};
 use crate::stall;
 use crate::switch::{Arrival, Egress, Switch, channel};
-use crate::tasks::Tasks;
+use crate::tasks::{Ended, Tasks};
 use crate::view::{Views, shown};
 use model::fabric::Detours;
 use model::plan::{Class, Classes, Cut, MarkAt, Service, Trigger, Victim};
@@ -163,7 +168,7 @@ impl<A: Annex> Port<A> {
 }
 
 struct Reference<'a, P: Parts> {
-    setup: &'a Setup<'a>,
+    setup: Setup<'a>,
     /// By endpoint: an endpoint has the number of its port in the fabric.
     hosts: Vec<Host<P>>,
     /// Number of nodes that are hosts.
@@ -189,158 +194,215 @@ struct Reference<'a, P: Parts> {
     /// Longest queue of every link since the last sample.
     longest: Vec<u64>,
     views: Views,
+    /// Time of the next checks, ps.
+    boundary: u64,
+    /// True if the run ends when all but background jobs have finished.
+    background: bool,
+    /// True while a program may post more messages.
+    open_ended: bool,
+    /// Foreground messages and tasks in all.
+    total: u64,
+    /// Events until the observer is called next.
+    until_observer: u64,
+    /// Reports of posted messages and tasks that the last event has caused.
+    reports: Vec<Report>,
 }
 
 pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer) -> Outcome {
-    let setup = Setup::new(plan);
-    let fabric = &plan.fabric;
-    let mut hosts: Vec<Host<P>> =
-        (0..fabric.hosts()).map(|h| Host::new(&setup, parts, HostId(h as u32))).collect();
-    for (i, qp) in plan.qps.iter().enumerate() {
-        hosts[qp.from.index()].add_outgoing(&setup, parts, QpId(i as u32));
-    }
-    let links = fabric.links().len();
-    let switches: Vec<Switch<P>> = fabric.switches().map(|n| Switch::new(&setup, parts, n)).collect();
-    let mut run = Reference {
-        setup: &setup,
-        hosts,
-        servers: fabric.servers(),
-        tasks: (0..fabric.servers() as u32).map(|host| Tasks::of(plan, NodeId(host))).collect(),
-        task_at: vec![u64::MAX; fabric.servers()],
-        views: Views::new(&setup, switches.iter().find_map(|switch| switch.interest.view)),
-        switches,
-        ports: setup
-            .ports
-            .iter()
-            .map(|facts| Port { channels: facts.channels, row: facts.row, ..Port::default() })
-            .collect(),
-        queued: vec![0; links],
-        links: vec![LinkRecord::default(); links],
-        paused_since: vec![u64::MAX; links],
-        events: BinaryHeap::new(),
-        flying: Vec::new(),
-        landed: Vec::new(),
-        sequence: 0,
-        timers: vec![u64::MAX; fabric.hosts()],
-        tally: Tally::default(),
-        recorder: Recorder::default(),
-        sampler: Sampler::new(&setup),
-        longest: vec![0; links],
-    };
+    let mut run = Reference::new(Setup::new(plan), parts);
     observer.on_start();
-    let (ending, stopped_at) = run.go(observer);
-    if !run.sampler.is_blind() {
-        run.sample();
-    }
-    run.switches.iter_mut().for_each(|s| s.buffer.sample());
-    for pkt in run.flying.iter().flatten() {
-        run.tally.count_in_flight(pkt);
-    }
-    for pkt in run.ports.iter().flat_map(|p| p.queues.iter().flatten()) {
-        run.tally.count_in_flight(pkt);
-    }
-    let Reference { hosts, switches, tasks, links, paused_since, recorder, tally, sampler, ports, .. } = run;
-    let effort = Effort::default();
-    let last_sent = ports.iter().map(|p| p.busy).max().unwrap_or(0);
-    close(
-        &setup,
-        Closing {
-            ending,
-            stopped_at,
-            last_sent,
-            hosts: &hosts,
-            switches: &switches,
-            tasks: tasks.into_iter().flatten().collect(),
-            links,
-            paused_since,
-            recorders: std::slice::from_ref(&recorder),
-            sampler,
-            tally,
-            effort,
-        },
-    )
+    run.until_observer = run.until_observer(observer).unwrap_or(1);
+    let end = loop {
+        match run.next_event() {
+            None => break run.end(),
+            Some((at, _)) => {
+                if let Some(end) = run.turn(at, observer) {
+                    break end;
+                }
+            }
+        }
+    };
+    run.close_with(plan, end)
 }
 
-impl<P: Parts> Reference<'_, P> {
-    fn go(&mut self, observer: &mut dyn Observer) -> (Ending, Option<Time>) {
-        let plan = self.setup.plan;
-        let quantum = self.setup.window;
-        let background = plan.jobs.iter().any(|j| j.background);
-        let total = self.unfinished();
-        for h in 0..self.hosts.len() {
-            self.schedule_host(h, 0);
+/// The way in which a run ended, and the time at which it was cut off; `None` if it ended with its last event.
+type End = (Ending, Option<Time>);
+
+impl<'a, P: Parts> Reference<'a, P> {
+    /// The state before the first event.
+    fn new(setup: Setup<'a>, parts: &P) -> Self {
+        let plan = setup.plan;
+        let fabric = &plan.fabric;
+        let mut hosts: Vec<Host<P>> =
+            (0..fabric.hosts()).map(|h| Host::new(&setup, parts, HostId(h as u32))).collect();
+        for (i, qp) in plan.qps.iter().enumerate() {
+            hosts[qp.from.index()].add_outgoing(&setup, parts, QpId(i as u32));
         }
-        for host in 0..self.servers {
-            self.schedule_task(host);
+        let links = fabric.links().len();
+        let switches: Vec<Switch<P>> = fabric.switches().map(|n| Switch::new(&setup, parts, n)).collect();
+        let mut run = Reference {
+            hosts,
+            servers: fabric.servers(),
+            tasks: (0..fabric.servers() as u32).map(|host| Tasks::of(plan, NodeId(host))).collect(),
+            task_at: vec![u64::MAX; fabric.servers()],
+            views: Views::new(&setup, switches.iter().find_map(|switch| switch.interest.view)),
+            switches,
+            ports: setup
+                .ports
+                .iter()
+                .map(|facts| Port { channels: facts.channels, row: facts.row, ..Port::default() })
+                .collect(),
+            queued: vec![0; links],
+            links: vec![LinkRecord::default(); links],
+            paused_since: vec![u64::MAX; links],
+            events: BinaryHeap::new(),
+            flying: Vec::new(),
+            landed: Vec::new(),
+            sequence: 0,
+            timers: vec![u64::MAX; fabric.hosts()],
+            tally: Tally::default(),
+            recorder: Recorder::default(),
+            sampler: Sampler::new(&setup),
+            longest: vec![0; links],
+            boundary: 0,
+            background: plan.jobs.iter().any(|job| job.background),
+            open_ended: setup.posted.is_some(),
+            total: 0,
+            until_observer: 1,
+            reports: Vec::new(),
+            setup,
+        };
+        run.total = run.unfinished();
+        for h in 0..run.hosts.len() {
+            run.schedule_host(h, 0);
         }
-        for node in (0..self.setup.fabric().nodes() as u32).map(NodeId) {
-            let events = self.setup.failing.events(node, 0, u64::MAX);
+        for host in 0..run.servers {
+            run.schedule_task(host);
+        }
+        for node in (0..fabric.nodes() as u32).map(NodeId) {
+            let events: Vec<_> = run.setup.failing.events(node, 0, u64::MAX).collect();
             for (at, event) in events {
-                self.schedule(at, node.0, NodeEvent::Fail(event));
+                run.schedule(at, node.0, NodeEvent::Fail(event));
             }
         }
-        let mut boundary = 0;
-        let horizon = plan.stop_after.map_or(u64::MAX, Time::ps);
-        let mut until_observer = self.until_observer(observer).unwrap_or(1);
-        while let Some(&Reverse(Scheduled { at: now, node, what })) = self.events.peek() {
-            if self.is_stale(now, node, what) {
-                self.events.pop();
-                continue;
-            }
-            if now >= horizon {
-                let unfinished = self.unfinished();
-                return match unfinished {
-                    0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
-                    _ => (Ending::Stopped, plan.stop_after),
-                };
-            }
-            if now >= boundary {
-                let unfinished = self.unfinished();
-                let crossed = now / quantum * quantum;
-                if unfinished == 0 && background {
-                    return (Ending::Finished, Some(Time(boundary.min(horizon))));
-                }
-                if unfinished > 0 && self.is_stalled(crossed) {
-                    return (self.stalled(), None);
-                }
-                if self.sampler.is_due(crossed) {
-                    self.sample();
-                    self.sampler.close(crossed, unfinished == 0);
-                }
-                self.switches.iter_mut().for_each(|s| s.buffer.sample());
-                boundary = crossed + quantum;
-                let first = self.hosts.len();
-                self.views.advance(crossed, |all| {
-                    all[first..]
-                        .iter_mut()
-                        .zip(&self.queued[first..])
-                        .for_each(|(all, &now)| *all = shown(now));
-                });
+        run
+    }
+
+    /// Closes the books; `plan` has all messages of the run.
+    fn close_with(mut self, plan: &Plan, (ending, stopped_at): End) -> Outcome {
+        if !self.sampler.is_blind() {
+            self.sample();
+        }
+        self.switches.iter_mut().for_each(|s| s.buffer.sample());
+        for pkt in self.flying.iter().flatten() {
+            self.tally.count_in_flight(pkt);
+        }
+        for pkt in self.ports.iter().flat_map(|p| p.queues.iter().flatten()) {
+            self.tally.count_in_flight(pkt);
+        }
+        let last_sent = self.ports.iter().map(|p| p.busy).max().unwrap_or(0);
+        close(
+            &Setup::new(plan),
+            Closing {
+                ending,
+                stopped_at,
+                last_sent,
+                hosts: &self.hosts,
+                switches: &self.switches,
+                tasks: self.tasks.into_iter().flatten().collect(),
+                links: self.links,
+                paused_since: self.paused_since,
+                recorders: std::slice::from_ref(&self.recorder),
+                sampler: self.sampler,
+                tally: self.tally,
+                effort: Effort::default(),
+            },
+        )
+    }
+
+    /// Time and node of the next event.
+    fn next_event(&mut self) -> Option<(u64, u32)> {
+        while let Some(&Reverse(Scheduled { at, node, what })) = self.events.peek() {
+            if !self.is_stale(at, node, what) {
+                return Some((at, node));
             }
             self.events.pop();
-            self.handle(now, node, what);
-            until_observer -= 1;
-            if until_observer == 0 {
-                let finished = self.hosts.iter().map(|h| h.finished).sum();
-                let hops = self.tally.data_hops + self.tally.control_hops;
-                let accepted = self.hosts.iter().map(|h| h.data.accepted).sum();
-                let progress = Progress { now: Time(now), finished, messages: total, accepted, hops };
-                if !observer.on_progress(progress) {
-                    return (Ending::Interrupted, Some(Time(now)));
-                }
-                match self.until_observer(observer) {
-                    Some(events) => until_observer = events,
-                    None => return (Ending::Memory(self.memory()), Some(Time(now))),
-                }
-            }
         }
-        let unfinished = self.unfinished();
-        match unfinished {
-            0 => (Ending::Finished, background.then_some(Time(boundary.min(horizon)))),
+        None
+    }
+
+    /// The end of a run without further events.
+    fn end(&self) -> End {
+        match self.unfinished() {
+            0 => (Ending::Finished, self.end_of_background()),
             _ => (self.stalled(), None),
         }
     }
 
+    fn end_of_background(&self) -> Option<Time> {
+        let horizon = self.setup.plan.stop_after.map_or(u64::MAX, Time::ps);
+        self.background.then_some(Time(self.boundary.min(horizon)))
+    }
+
+    /// Handles the next event, at `now`, unless the run ends before it.
+    fn turn(&mut self, now: u64, observer: &mut dyn Observer) -> Option<End> {
+        let plan = self.setup.plan;
+        if plan.stop_after.is_some_and(|stop| now >= stop.ps()) {
+            return Some(match self.unfinished() {
+                0 => (Ending::Finished, self.end_of_background()),
+                _ => (Ending::Stopped, plan.stop_after),
+            });
+        }
+        if now >= self.boundary
+            && let Some(end) = self.check(now)
+        {
+            return Some(end);
+        }
+        let Reverse(Scheduled { node, what, .. }) = self.events.pop()?;
+        self.handle(now, node, what);
+        self.until_observer -= 1;
+        if self.until_observer == 0 {
+            let finished = self.hosts.iter().map(|h| h.finished).sum();
+            let hops = self.tally.data_hops + self.tally.control_hops;
+            let accepted = self.hosts.iter().map(|h| h.data.accepted).sum();
+            let progress = Progress { now: Time(now), finished, messages: self.total, accepted, hops };
+            if !observer.on_progress(progress) {
+                return Some((Ending::Interrupted, Some(Time(now))));
+            }
+            match self.until_observer(observer) {
+                Some(events) => self.until_observer = events,
+                None => return Some((Ending::Memory(self.memory()), Some(Time(now)))),
+            }
+        }
+        None
+    }
+
+    /// Checks that take place once per window length, before the first event of a window.
+    fn check(&mut self, now: u64) -> Option<End> {
+        let quantum = self.setup.window;
+        let unfinished = self.unfinished();
+        let crossed = now / quantum * quantum;
+        if unfinished == 0 && self.background && !self.open_ended {
+            return Some((Ending::Finished, self.end_of_background()));
+        }
+        if unfinished > 0 && self.is_stalled(crossed) {
+            return Some((self.stalled(), None));
+        }
+        if self.sampler.is_due(crossed) {
+            self.sample();
+            self.sampler.close(crossed, unfinished == 0 && !self.open_ended);
+        }
+        self.switches.iter_mut().for_each(|s| s.buffer.sample());
+        self.boundary = crossed + quantum;
+        let first = self.hosts.len();
+        self.views.advance(crossed, |all| {
+            all[first..].iter_mut().zip(&self.queued[first..]).for_each(|(all, &now)| *all = shown(now));
+        });
+        None
+    }
+}
+
+impl<P: Parts> Reference<'_, P> {
     /// Events until the observer is called next; `None` if memory is short.
     fn until_observer(&self, observer: &mut dyn Observer) -> Option<u64> {
         let room = observer.room();
@@ -408,7 +470,7 @@ impl<P: Parts> Reference<'_, P> {
     /// Records an event of a packet, if its queue pair is followed.
     fn note(&mut self, now: u64, node: u32, what: EventKind, pkt: &Parcel<P::Annex>) {
         if self.setup.follows(pkt.qp()) {
-            self.recorder.note(self.setup, Note::new(now, NodeId(node), what), pkt);
+            self.recorder.note(&self.setup, Note::new(now, NodeId(node), what), pkt);
         }
     }
 
@@ -428,7 +490,7 @@ impl<P: Parts> Reference<'_, P> {
 
     fn is_stalled(&self, now: u64) -> bool {
         let tasks = self.tasks.iter().flatten().map(|tasks| tasks.liveness);
-        stall::is_stalled(self.setup, now, self.hosts.iter().map(|host| host.liveness).chain(tasks))
+        stall::is_stalled(&self.setup, now, self.hosts.iter().map(|host| host.liveness).chain(tasks))
     }
 
     fn stalled(&self) -> Ending {
@@ -440,7 +502,7 @@ impl<P: Parts> Reference<'_, P> {
                 port.queues[self.setup.data_class].iter(),
             )
         };
-        Ending::Stalled(stall::explain(self.setup, &self.hosts.iter().collect::<Vec<_>>(), blocked))
+        Ending::Stalled(stall::explain(&self.setup, &self.hosts.iter().collect::<Vec<_>>(), blocked))
     }
 
     fn handle(&mut self, now: u64, node: u32, what: NodeEvent) {
@@ -468,7 +530,7 @@ impl<P: Parts> Reference<'_, P> {
                 self.landed.push(slot);
                 if is_host {
                     let gp = base + pkt.ingress().index();
-                    let replies = self.hosts[gp].on_arrival(self.setup, now, &pkt);
+                    let replies = self.hosts[gp].on_arrival(&self.setup, now, &pkt);
                     replies.into_iter().flatten().for_each(|reply| self.queue_at_host(gp, reply));
                     self.serve(now, node, gp);
                     self.schedule_host(gp, now);
@@ -483,8 +545,16 @@ impl<P: Parts> Reference<'_, P> {
                 while let Some((_, task)) =
                     self.tasks[node as usize].as_mut().and_then(|tasks| tasks.advance(plan, now + 1))
                 {
-                    for i in task.on_done.clone() {
-                        self.fire(now, node, plan.triggers[i as usize]);
+                    match task {
+                        Ended::Planned(task) => {
+                            task.on_done
+                                .clone()
+                                .for_each(|i| self.fire(now, node, plan.triggers[i as usize]));
+                        }
+                        Ended::Posted(number) => {
+                            self.reports.push(Report::Ended(number));
+                            break; // the program reacts before the next task ends
+                        }
                     }
                 }
                 self.schedule_task(node as usize);
@@ -492,7 +562,7 @@ impl<P: Parts> Reference<'_, P> {
             NodeEvent::Wake { port } if is_host => {
                 let gp = base + port as usize;
                 self.timers[gp] = u64::MAX;
-                self.hosts[gp].on_timer(self.setup, now);
+                self.hosts[gp].on_timer(&self.setup, now);
                 let made = self.hosts[gp].take_made();
                 made.into_iter().for_each(|pkt| self.queue_at_host(gp, pkt));
                 self.serve(now, node, gp);
@@ -520,8 +590,12 @@ impl<P: Parts> Reference<'_, P> {
 
     /// Fires the triggers that port `gp` of a host has collected for tasks and other ports.
     fn hand_on_triggers(&mut self, now: u64, node: u32, gp: usize) {
-        while let Some(trigger) = self.hosts[gp].take_abroad() {
-            self.fire(now, node, trigger);
+        while let Some(abroad) = self.hosts[gp].take_abroad() {
+            match abroad {
+                Abroad::Trigger(trigger) => self.fire(now, node, trigger),
+                Abroad::Acked(qp) => self.reports.push(Report::Acked(qp)),
+                Abroad::Received(qp) => self.reports.push(Report::Received(qp)),
+            }
         }
     }
 
@@ -530,7 +604,7 @@ impl<P: Parts> Reference<'_, P> {
         match trigger {
             Trigger::Message(m) => {
                 let sender = plan.qps[plan.messages[m.index()].qp.index()].from.index();
-                self.hosts[sender].on_trigger(self.setup, now, m);
+                self.hosts[sender].on_trigger(&self.setup, now, m);
                 self.serve(now, node, sender);
                 self.schedule_host(sender, now);
             }
@@ -569,7 +643,7 @@ impl<P: Parts> Reference<'_, P> {
                 let gp = base + port.0 as usize;
                 self.ports[gp].row = row;
                 if is_host {
-                    self.hosts[gp].set_rate(self.setup, row);
+                    self.hosts[gp].set_rate(&self.setup, row);
                 }
             }
             FailureEvent::Reset { port, whole } => {
@@ -588,7 +662,7 @@ impl<P: Parts> Reference<'_, P> {
             }
             FailureEvent::RouteChange(route_change) => {
                 let mut effects = Effects::default();
-                self.switches[index].rerouted(self.setup, NodeId(node), now, route_change, &mut effects);
+                self.switches[index].rerouted(&self.setup, NodeId(node), now, route_change, &mut effects);
                 self.carry_out(now, node, effects);
             }
         }
@@ -613,7 +687,7 @@ impl<P: Parts> Reference<'_, P> {
             && (before == 0) != (held == 0)
             && let Some(host) = self.hosts.get_mut(gp)
         {
-            host.note_pause(self.setup, now, held != 0);
+            host.note_pause(&self.setup, now, held != 0);
         }
         if !on {
             self.serve(now, node, gp);
@@ -671,7 +745,7 @@ impl<P: Parts> Reference<'_, P> {
         let base = fabric.base(NodeId(node)) as usize;
         let index = node as usize - self.servers;
         for emitted in effects.emitted {
-            let (port, pkt) = self.switches[index].made(self.setup, NodeId(node), emitted);
+            let (port, pkt) = self.switches[index].made(&self.setup, NodeId(node), emitted);
             self.tally.made(&pkt);
             self.note(now, node, EventKind::Made, &pkt);
             self.enqueue(now, node, base + port.0 as usize, pkt, false);
@@ -701,7 +775,7 @@ impl<P: Parts> Reference<'_, P> {
     /// Asks for room for a packet that arrives at a switch.
     fn admit(&mut self, now: u64, node: u32, pkt: &Parcel<P::Annex>, egress: Option<Egress>) -> Admission {
         let switch = &mut self.switches[node as usize - self.servers];
-        let admission = switch.admit(self.setup, pkt, egress);
+        let admission = switch.admit(&self.setup, pkt, egress);
         if admission == Admission::AdmittedPause {
             let channel = switch.channel_of(switch.account(pkt));
             self.send_pause(now, node, pkt.ingress(), channel, true);
@@ -753,7 +827,7 @@ impl<P: Parts> Reference<'_, P> {
         self.serve(now, node, gp);
         let class = self.setup.class_in_table(&pkt);
         if self.setup.follows(pkt.qp()) && pkt.is_data() && !charged && pkt.ingress() != PortIndex::VIRTUAL {
-            self.recorder.hop(self.setup, gp, &pkt, self.ports[gp].bytes[self.setup.data_class]);
+            self.recorder.hop(&self.setup, gp, &pkt, self.ports[gp].bytes[self.setup.data_class]);
         }
         let egress = Egress { queue: self.ports[gp].bytes[class], to_host: self.setup.ports[gp].to_host };
         let (joins, headers) =
@@ -805,7 +879,7 @@ impl<P: Parts> Reference<'_, P> {
                 self.queued[gp] -= u64::from(pkt.frame());
                 self.start(now, node, gp, pkt);
             } else if host && (port.paused_channels == 0 || !pauses_data) {
-                match self.hosts[gp].pull(self.setup, now) {
+                match self.hosts[gp].pull(&self.setup, now) {
                     Some(pkt) => self.start(now, node, gp, pkt),
                     None => break,
                 }
@@ -868,7 +942,7 @@ impl<P: Parts> Reference<'_, P> {
         let at = now + time + facts.delay;
         let lost = self.setup.loses(gp, now, at, &pkt);
         if facts.tapped {
-            self.recorder.frame(self.setup, gp, now, Passed::Packet(pkt.label, lost));
+            self.recorder.frame(&self.setup, gp, now, Passed::Packet(pkt.label, lost));
         }
         if lost {
             self.links[gp].lost += 1;
@@ -905,7 +979,7 @@ impl<P: Parts> Reference<'_, P> {
             false => self.tally.control.resume += 1,
         }
         if facts.tapped {
-            self.recorder.frame(self.setup, gp.index(), now, Passed::Pause { channel, on });
+            self.recorder.frame(&self.setup, gp.index(), now, Passed::Pause { channel, on });
         }
         if self.setup.loses_pause(gp.index(), now, at) {
             return;

@@ -2,6 +2,7 @@
 
 use crate::failing::{Failing, fastest};
 use crate::listed::Listed;
+use crate::posted::{AnyMessage, Posted, PostedMessage};
 use crate::window::cost;
 use model::draw::{Key, Purpose};
 use model::fabric::{Link, Router};
@@ -94,6 +95,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) with_data: Kinds,
     /// Kinds of packets that are charged and paused.
     pub(crate) charged: Kinds,
+    /// Messages that a program posts; `None` if no program drives the run.
+    pub(crate) posted: Option<Posted>,
 }
 
 /// Longest window, ps. Packets carry times inside a window in 29 bits. Half of their range keeps the number above the
@@ -189,7 +192,25 @@ impl<'a> Setup<'a> {
             marks_data: plan.classes.data().marked,
             with_data: plan.classes.with_data(),
             charged: plan.classes.charged(),
+            posted: None,
         }
+    }
+
+    /// Message `i` of a queue pair.
+    #[inline]
+    pub(crate) fn message(&self, qp: QpId, i: u32) -> AnyMessage<'_> {
+        let planned = &self.plan.qps[qp.index()].messages;
+        match &self.posted {
+            Some(posted) if planned.is_empty() => AnyMessage::Posted(&posted.of(qp)[i as usize]),
+            _ => AnyMessage::Planned(&self.plan.messages[(planned.start + i) as usize]),
+        }
+    }
+
+    /// The posted messages of a queue pair; `None` if its messages are in the plan.
+    #[inline]
+    pub(crate) fn posted(&self, qp: QpId) -> Option<&[PostedMessage]> {
+        let posted = self.posted.as_ref()?;
+        self.plan.qps[qp.index()].messages.is_empty().then(|| posted.of(qp))
     }
 
     pub(crate) fn fabric(&self) -> &'a Fabric {
@@ -407,6 +428,13 @@ impl Reach {
 /// Most times by which the window is longer than the shortest reach of any link. Buffers are sampled and runs are
 /// checked once per window, so it must not be much longer than the shortest link. Our choice.
 const MOST_STEPS: u64 = 16;
+
+/// The least reach of any link, ps.
+pub(crate) fn least_reach(plan: &Plan) -> u64 {
+    let reach = Reach::new(plan);
+    let all = plan.fabric.links().iter().map(|link| reach.of(plan, link));
+    all.min().unwrap_or(LONGEST_WINDOW)
+}
 
 /// Length of the longest window that a plan's links allow: no group of nodes affects another one within it. Links inside
 /// groups may be shorter: their groups step through the window.

@@ -22,11 +22,22 @@ enum Event {
     Ready,
 }
 
+/// A task that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ended<'p> {
+    /// A task of the plan.
+    Planned(&'p Task),
+    /// The posted task of this number among those of its host.
+    Posted(u32),
+}
+
 /// The tasks of a host.
 #[derive(Debug)]
 pub(crate) struct Tasks {
-    /// Numbers of the host's tasks.
+    /// Numbers of the host's tasks in the plan.
     range: Range<u32>,
+    /// Tasks that a program has posted. Their numbers follow those of the plan's tasks.
+    posted: Vec<Task>,
     /// Triggers that must still fire, and times, by task.
     needs: Vec<u32>,
     pub(crate) records: Vec<TaskRecord>,
@@ -42,12 +53,12 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// The tasks of a host; `None` if it has none.
+    /// The tasks of a host; `None` if it has none and no program may post any.
     pub(crate) fn of(plan: &Plan, node: NodeId) -> Option<Self> {
         let first = plan.tasks.partition_point(|task| task.node < node);
         let end = plan.tasks.partition_point(|task| task.node <= node);
         let mine = &plan.tasks[first..end];
-        if mine.is_empty() {
+        if mine.is_empty() && plan.posted.is_none() {
             return None;
         }
         let streams =
@@ -55,6 +66,7 @@ impl Tasks {
         let foreground = |task: &&Task| !plan.jobs[usize::from(task.job)].background;
         let mut tasks = Tasks {
             range: first as u32..end as u32,
+            posted: Vec::new(),
             needs: mine.iter().map(|task| task.needs).collect(),
             records: vec![TaskRecord::default(); mine.len()],
             free: vec![0; streams],
@@ -81,6 +93,30 @@ impl Tasks {
         self.events.peek().map_or(u64::MAX, |Reverse((at, ..))| *at)
     }
 
+    /// Adds a task that a program posts. It is ready at its start.
+    pub(crate) fn post(&mut self, task: Task) {
+        let number = self.range.end + self.posted.len() as u32;
+        let streams = task.work.streams().max().map_or(0, |last| last as usize + 1);
+        self.free.resize(self.free.len().max(streams), 0);
+        self.push(task.start.ps(), Event::Ready, number);
+        self.unfinished += 1;
+        self.needs.push(0);
+        self.records.push(TaskRecord::default());
+        self.posted.push(task);
+    }
+
+    /// Number of the next posted task, and the posted tasks so far.
+    pub(crate) fn posted(&self) -> &[Task] {
+        &self.posted
+    }
+
+    fn work(&self, plan: &Plan, t: u32) -> Work {
+        match t.checked_sub(self.range.end) {
+            Some(posted) => self.posted[posted as usize].work,
+            None => plan.tasks[t as usize].work,
+        }
+    }
+
     /// Fires one trigger of a task.
     pub(crate) fn fire(&mut self, plan: &Plan, now: u64, task: TaskId) {
         let needs = &mut self.needs[(task.0 - self.range.start) as usize];
@@ -91,25 +127,29 @@ impl Tasks {
     }
 
     /// Computes all events before `limit` up to the first end of a task. Returns its time and the task.
-    pub(crate) fn advance<'p>(&mut self, plan: &'p Plan, limit: u64) -> Option<(u64, &'p Task)> {
+    pub(crate) fn advance<'p>(&mut self, plan: &'p Plan, limit: u64) -> Option<(u64, Ended<'p>)> {
         while self.next() < limit {
             let Reverse((now, event, t)) = self.events.pop()?;
             self.last_event = now;
             self.liveness.pending_starts -= 1;
             self.liveness.last_progress = now;
-            let task = &plan.tasks[t as usize];
             match event {
-                Event::Ready => self.start(now, t, task.work),
+                Event::Ready => self.start(now, t, self.work(plan, t)),
                 Event::Enter => {
-                    if let Work::Copy { to, time, .. } = task.work {
+                    if let Work::Copy { to, time, .. } = self.work(plan, t) {
                         let entered = self.occupy(to, now, time);
                         self.push(entered + time.ps(), Event::End, t);
                     }
                 }
                 Event::End => {
                     self.records[(t - self.range.start) as usize].end = Time(now);
+                    if let Some(posted) = t.checked_sub(self.range.end) {
+                        self.unfinished -= 1;
+                        return Some((now, Ended::Posted(posted)));
+                    }
+                    let task = &plan.tasks[t as usize];
                     self.unfinished -= u64::from(!plan.jobs[usize::from(task.job)].background);
-                    return Some((now, task));
+                    return Some((now, Ended::Planned(task)));
                 }
             }
         }

@@ -44,6 +44,8 @@ pub struct Plan {
     pub triggers: Vec<Trigger>,
     /// Jobs, for the results.
     pub jobs: Vec<Job>,
+    /// Job of the messages that a program posts while the run goes on, on the queue pairs without messages.
+    pub posted: Option<u16>,
     /// Names of the traffic classes to which jobs belong.
     pub traffic_classes: Vec<String>,
     /// Largest lead of a host's clock over true time, see [`Plan::clock_ahead`].
@@ -339,6 +341,14 @@ pub struct Message {
     pub operation: u32,
 }
 
+impl Message {
+    /// A message that waits for its start alone, and triggers nothing.
+    pub const fn plain(qp: QpId, bytes: u64, start: Time, job: u16) -> Self {
+        let operation = Operation::NONE;
+        Message { qp, bytes, start, needs: 0, on_received: 0..0, on_acked: 0..0, job, group: 0, operation }
+    }
+}
+
 /// What a trigger starts, once all its triggers have fired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
@@ -493,8 +503,12 @@ impl Plan {
 
     /// The traffic class of a queue pair, as an index into [`Plan::traffic_classes`].
     pub fn class_of(&self, qp: QpId) -> u8 {
-        let first = self.qps[qp.index()].messages.start as usize;
-        self.messages.get(first).map_or(0, |m| self.jobs[m.job as usize].class)
+        let messages = &self.qps[qp.index()].messages;
+        let job = match messages.is_empty() {
+            true => self.posted,
+            false => Some(self.messages[messages.start as usize].job),
+        };
+        job.map_or(0, |job| self.jobs[usize::from(job)].class)
     }
 
     /// Lead of a host's clock over true time: drawn once per host, uniform up to [`Plan::clock_spread`].

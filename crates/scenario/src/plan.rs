@@ -93,6 +93,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         traffic_classes,
         clock_spread: scenario.nic.clock_spread,
         stop_after: stop.after,
+        posted: None,
         no_progress: Time::ZERO,
         record,
     };

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+use engine::live::Live;
 use engine::{Kind, Observer, Outcome};
 use model::annex::{Stamp, TelemetryStamp};
 use model::steering::WithTelemetry;
@@ -28,6 +29,15 @@ pub fn run(
         Carried::Telemetry => {
             engine::run(plan, &RealParts::<TelemetryStamp>::new(schemes, nics), kind, observer)
         }
+    }
+}
+
+/// Starts a run that a program drives, see [`engine::live`].
+pub fn live<'p>(plan: &'p Plan, schemes: &'p Assignment, nics: &'p Nics, kind: Kind) -> Box<dyn Live + 'p> {
+    match carried(plan, schemes, nics) {
+        Carried::Nothing => engine::live(plan, &RealParts::<()>::new(schemes, nics), kind),
+        Carried::Stamp => engine::live(plan, &RealParts::<Stamp>::new(schemes, nics), kind),
+        Carried::Telemetry => engine::live(plan, &RealParts::<TelemetryStamp>::new(schemes, nics), kind),
     }
 }
 

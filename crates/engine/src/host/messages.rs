@@ -1,13 +1,14 @@
 //! The messages of a host: when they are posted, what has been sent of them, and which messages they trigger.
 
-use super::nic::Host;
+use super::nic::{Abroad, Host};
 use super::queue_pair::settle;
 use super::timers::Timer;
 use crate::outcome::MessageRecord;
+use crate::posted::{AnyMessage, PostedMessage};
 use crate::setup::Setup;
 use model::plan::Trigger;
 use model::transport::Sender;
-use model::{MessageId, Parts, Time};
+use model::{MessageId, Parts, QpId, Time};
 
 /// A data packet as it goes onto the wire.
 pub(super) struct Framed {
@@ -41,8 +42,8 @@ impl<P: Parts> Host<P> {
         let index = if again { queue.find(&self.outbound, seq) } else { queue.current };
         let last = seq + 1 == self.outbound[index as usize].end;
         let frame = if last {
-            let m = setup.plan.qps[out.qp.index()].messages.start + (index - queue.first);
-            let (wire, bytes) = (&setup.plan.wire, setup.plan.messages[m as usize].bytes);
+            let bytes = setup.message(out.qp, index - queue.first).bytes();
+            let wire = &setup.plan.wire;
             wire.data_frame(wire.payload_of(bytes, wire.packets(bytes) - 1))
         } else {
             self.full_frame
@@ -72,17 +73,23 @@ impl<P: Parts> Host<P> {
     pub(super) fn acknowledged(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
         let (out, queue) = (&mut self.outgoing[slot as usize], &mut self.send_queues[slot as usize]);
         let una = out.sender.una();
-        let first = setup.plan.qps[out.qp.index()].messages.start;
         while queue.acked < queue.posted && out.acked_end <= una {
-            let message = &setup.plan.messages[(first + queue.acked) as usize];
             self.outbound[(queue.first + queue.acked) as usize].record.acked = Time(now);
-            if !setup.plan.jobs[message.job as usize].background {
+            let job = match setup.message(out.qp, queue.acked) {
+                AnyMessage::Planned(message) => {
+                    let triggers = message.on_acked.start as usize..message.on_acked.end as usize;
+                    self.freed.extend_from_slice(&setup.plan.triggers[triggers]);
+                    Some(message.job)
+                }
+                AnyMessage::Posted(_) => {
+                    self.abroad.push(Abroad::Acked(out.qp));
+                    None
+                }
+            };
+            if !job.is_some_and(|job| setup.plan.jobs[usize::from(job)].background) {
                 self.unfinished -= 1;
                 self.finished += 1;
             }
-            let triggers =
-                &setup.plan.triggers[message.on_acked.start as usize..message.on_acked.end as usize];
-            self.freed.extend_from_slice(triggers);
             queue.acked += 1;
             let more = queue.acked < queue.count;
             out.acked_end =
@@ -90,10 +97,9 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Takes a trigger of a task, or of a message that leaves by another port of the host. The engine hands it on at the
-    /// same instant.
+    /// Takes a trigger or a report for the engine, which hands it on at the same instant.
     #[inline]
-    pub(crate) fn take_abroad(&mut self) -> Option<Trigger> {
+    pub(crate) fn take_abroad(&mut self) -> Option<Abroad> {
         self.abroad.pop()
     }
 
@@ -113,7 +119,7 @@ impl<P: Parts> Host<P> {
             };
             let own = own.filter(|(_, message)| setup.plan.qps[message.qp.index()].from == self.id);
             let Some((m, message)) = own else {
-                self.abroad.push(trigger);
+                self.abroad.push(Abroad::Trigger(trigger));
                 continue;
             };
             let slot = setup.sender_slot[message.qp.index()];
@@ -126,7 +132,7 @@ impl<P: Parts> Host<P> {
             }
             if message.start.ps() > now {
                 self.liveness.pending_starts += 1;
-                self.timers.push(message.start.ps(), Timer::Start(m.0));
+                self.timers.push(message.start.ps(), Timer::Start(slot));
             } else {
                 self.post(setup, now, slot);
             }
@@ -136,19 +142,52 @@ impl<P: Parts> Host<P> {
     /// Posts the messages of a queue pair that may start, in order.
     pub(super) fn post(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
         let (out, queue) = (&mut self.outgoing[slot as usize], &mut self.send_queues[slot as usize]);
-        let first = setup.plan.qps[out.qp.index()].messages.start;
         while queue.posted < queue.count {
-            let message = &setup.plan.messages[(first + queue.posted) as usize];
+            let message = setup.message(out.qp, queue.posted);
             let outbound = &mut self.outbound[(queue.first + queue.posted) as usize];
-            if outbound.needs > 0 || message.start.ps() > now {
+            if outbound.needs > 0 || message.start().ps() > now {
                 break;
             }
             outbound.record.start = Time(now);
             self.liveness.last_progress = now;
-            out.sender.post(setup.plan.wire.packets(message.bytes));
+            out.sender.post(setup.plan.wire.packets(message.bytes()));
             queue.posted += 1;
         }
         self.enqueue(slot, now);
+    }
+
+    /// Adds the newest posted message of a queue pair, and posts it at once.
+    pub(crate) fn on_post(&mut self, setup: &Setup<'_>, now: u64, qp: QpId) {
+        self.last_event = now;
+        self.add_posted(setup, qp);
+        self.post(setup, now, setup.sender_slot[qp.index()]);
+    }
+
+    /// Adds the newest posted message of a queue pair, and posts it when a timer fires at its start.
+    pub(crate) fn post_later(&mut self, setup: &Setup<'_>, qp: QpId) {
+        let start = self.add_posted(setup, qp);
+        self.liveness.pending_starts += 1;
+        self.timers.push(start.ps(), Timer::Start(setup.sender_slot[qp.index()]));
+    }
+
+    /// Adds the newest posted message of a queue pair. Returns its start.
+    fn add_posted(&mut self, setup: &Setup<'_>, qp: QpId) -> Time {
+        let slot = setup.sender_slot[qp.index()] as usize;
+        let Some(&PostedMessage { start, end, .. }) = setup.posted(qp).and_then(<[_]>::last) else {
+            return Time::NEVER;
+        };
+        let (out, queue) = (&mut self.outgoing[slot], &mut self.send_queues[slot]);
+        queue.make_room(&mut self.outbound);
+        self.outbound[(queue.first + queue.count) as usize].end = end;
+        if queue.count == 0 {
+            out.current_end = end;
+        }
+        if queue.acked == queue.count {
+            out.acked_end = end;
+        }
+        queue.count += 1;
+        self.unfinished += 1;
+        start
     }
 
     /// The current record of message `i` of a queue pair.

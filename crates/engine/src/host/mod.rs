@@ -25,4 +25,4 @@ mod sending;
 mod tests;
 mod timers;
 
-pub(crate) use nic::Host;
+pub(crate) use nic::{Abroad, Host};

@@ -31,8 +31,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) ready: Ready,
     pub(super) timers: Timers,
     pub(super) freed: Vec<Trigger>,
-    /// Triggers of tasks, and of messages that leave by another port of the host, see [`Host::take_abroad`].
-    pub(super) abroad: Vec<Trigger>,
+    /// Triggers and reports for the engine, see [`Host::take_abroad`].
+    pub(super) abroad: Vec<Abroad>,
     /// Timers of its receivers; empty until one of them has a deadline.
     pub(super) reply_timers: Vec<ReplyTimer<P::Annex>>,
     pub(super) granter: P::Granter,
@@ -71,6 +71,17 @@ pub(crate) struct Host<P: Parts> {
     /// Time of the last arrival or timer at this host, ps.
     pub(crate) last_event: u64,
     pub(crate) liveness: Liveness,
+}
+
+/// What a host hands to the engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Abroad {
+    /// A trigger of a task, or of a message that leaves by another port of the host.
+    Trigger(Trigger),
+    /// The oldest unacknowledged posted message of a queue pair is acknowledged.
+    Acked(QpId),
+    /// The next posted message of a queue pair has arrived.
+    Received(QpId),
 }
 
 /// Queue pairs whose state stays cached while all other hosts take their turns: 4 kB of a second-level cache of 1
@@ -211,10 +222,9 @@ impl<P: Parts> Host<P> {
     pub(crate) fn on_timer(&mut self, setup: &Setup<'_>, now: u64) {
         while let Some((at, timer)) = self.timers.pop(now) {
             match timer {
-                Timer::Start(m) => {
+                Timer::Start(slot) => {
                     self.liveness.pending_starts -= 1;
-                    let qp = setup.plan.messages[m as usize].qp;
-                    self.post(setup, now, setup.sender_slot[qp.index()]);
+                    self.post(setup, now, slot);
                 }
                 Timer::Reply(index) => self.on_reply_timer(setup, at, now, index),
                 Timer::Grant => self.on_grant_timer(setup, at, now),

@@ -134,6 +134,7 @@ pub(super) struct SendQueue {
 }
 
 /// A message at its sender.
+#[derive(Default)]
 pub(super) struct OutboundMessage {
     pub(super) record: MessageRecord,
     /// Packets of the queue pair up to the end of this message.
@@ -168,6 +169,23 @@ pub(super) fn settle<P: Parts>(
 }
 
 impl SendQueue {
+    /// Makes room for another message at the end of the queue. A queue whose room is full moves to the end of `outbound`, with
+    /// twice the room. Only queues of posted messages grow, by one message at a time, so their room is a power of two.
+    pub(super) fn make_room(&mut self, outbound: &mut Vec<OutboundMessage>) {
+        if self.count > 0 && !self.count.is_power_of_two() {
+            return;
+        }
+        let (old, first) = (self.first, outbound.len() as u32);
+        for i in old..old + self.count {
+            let moved = std::mem::take(&mut outbound[i as usize]);
+            outbound.push(moved);
+        }
+        let room = (2 * self.count).max(1);
+        outbound.resize_with((first + room) as usize, OutboundMessage::default);
+        self.current = self.current - old + first;
+        self.first = first;
+    }
+
     /// Index of the message to which packet `seq` of the queue pair belongs.
     pub(super) fn find(&self, outbound: &[OutboundMessage], seq: u64) -> u32 {
         let mine = &outbound[self.first as usize..(self.first + self.count) as usize];

@@ -1,10 +1,10 @@
 //! The packets of a queue pair at its receiver.
 
-use super::nic::{Host, Replies};
+use super::nic::{Abroad, Host, Replies};
 use super::queue_pair::Incoming;
 use crate::setup::Setup;
 use model::transport::{Fate, Plain, Receiver, Reply};
-use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, QpId, Time};
+use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Plan, QpId, Time};
 
 impl<P: Parts> Host<P> {
     /// Adds the receiving side of a queue pair; called in the order of queue pairs.
@@ -161,12 +161,51 @@ impl<P: Parts> Host<P> {
         Packet::new(kind, qp, to, psn, setup.plan.wire.ack)
     }
 
+    /// Expects the newest posted message of a queue pair.
+    pub(crate) fn expect(&mut self, setup: &Setup<'_>, qp: QpId) {
+        let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
+        if let Some(newest) = setup.posted(qp).and_then(<[_]>::last)
+            && incoming.message_end == u64::MAX
+        {
+            incoming.message_end = newest.end;
+        }
+    }
+
+    /// Gives the messages to this host the numbers of a plan that has the posted messages, too.
+    pub(crate) fn renumber(&mut self, setup: &Setup<'_>, grown: &Plan) {
+        let range = self.first_incoming..self.first_incoming + self.incoming.len() as u32;
+        let (old, first) = (std::mem::take(&mut self.received), self.first_received);
+        for qp in range.map(QpId) {
+            if qp.0 == self.first_incoming {
+                self.first_received = grown.qps[qp.index()].messages.start;
+            }
+            match setup.posted(qp) {
+                Some(posted) => self.received.extend(posted.iter().map(|message| message.received)),
+                None => {
+                    let mine = setup.plan.qps[qp.index()].messages.clone();
+                    let mine = (mine.start - first) as usize..(mine.end - first) as usize;
+                    self.received.extend_from_slice(&old[mine]);
+                }
+            }
+        }
+    }
+
     /// Notes the messages of `qp` that have now fully arrived, and fires their triggers.
     #[inline(never)]
     pub(crate) fn complete(&mut self, setup: &Setup<'_>, now: u64, qp: QpId) {
         let plan = setup.plan;
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         let completed = incoming.receiver.completed();
+        if let Some(posted) = setup.posted(qp) {
+            let first = plan.qps[qp.index()].messages.start;
+            while completed >= incoming.message_end {
+                self.abroad.push(Abroad::Received(qp));
+                incoming.message += 1;
+                let next = posted.get((incoming.message - first) as usize);
+                incoming.message_end = next.map_or(u64::MAX, |next| next.end);
+            }
+            return;
+        }
         while completed >= incoming.message_end {
             let message = &plan.messages[incoming.message as usize];
             self.received[(incoming.message - self.first_received) as usize] = Time(now);

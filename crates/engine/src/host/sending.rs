@@ -20,7 +20,7 @@ impl<P: Parts> Host<P> {
     pub(crate) fn add_outgoing(&mut self, setup: &Setup<'_>, parts: &P, id: QpId) {
         let plan = setup.plan;
         let qp = &plan.qps[id.index()];
-        let first = self.outbound.len() as u32;
+        let (first, slot) = (self.outbound.len() as u32, self.outgoing.len() as u32);
         if setup.sends[qp.from.index()] == 1 {
             self.outbound.reserve_exact(qp.messages.len());
         }
@@ -38,7 +38,7 @@ impl<P: Parts> Host<P> {
             }
             if message.needs == 0 {
                 self.liveness.pending_starts += 1;
-                self.timers.push(message.start.ps(), Timer::Start(m));
+                self.timers.push(message.start.ps(), Timer::Start(slot));
             }
         }
         let track = plan.record.track(id).map_or(NO_TRACK, |track| {

@@ -6,7 +6,9 @@ use std::collections::BinaryHeap;
 /// The purpose of a host timer; the order of the variants is their order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
+    /// The next messages of this queue pair may start.
     Start(u32),
+    /// A retransmission timeout, or a deadline of the steering, of this queue pair.
     Retransmit(u32),
     /// A reply of the receiver of this number among those of its host.
     Reply(u32),

@@ -36,6 +36,11 @@ impl<P: Parts> Visit<'_, P> {
                 self.host.on_trigger(self.out.setup, now, m);
                 (self.next(now), now)
             }
+            Step::Post(now, qp) => {
+                self.catch_up(self.next(0), now, now);
+                self.host.on_post(self.out.setup, now, qp);
+                (self.next(now), now)
+            }
             Step::End => {
                 let due = self.next(0);
                 return self.end(due);

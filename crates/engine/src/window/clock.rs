@@ -42,11 +42,12 @@ pub(super) enum Cause {
 
 /// The run's clock.
 #[derive(Debug)]
-pub(super) struct Clock<'s> {
-    setup: &'s Setup<'s>,
+pub(super) struct Clock {
     length: u64,
     horizon: u64,
     background: bool,
+    /// True while a program may post more messages.
+    open_ended: bool,
     /// Lowest possible number of the next window.
     number: u64,
     /// Time of the next checks; they take place once per full window length.
@@ -72,18 +73,18 @@ const OBSERVE: u64 = 64;
 /// in them, and grow by a quarter. Our choice.
 const PART: u64 = 8;
 
-impl<'s> Clock<'s> {
+impl Clock {
     /// The clock of a run whose packets take `parcel` bytes each.
-    pub(super) fn new(setup: &'s Setup<'s>, length: u64, views: Views, parcel: usize) -> Self {
+    pub(super) fn new(setup: &Setup<'_>, length: u64, views: Views, parcel: usize) -> Self {
         // Frames may be smaller, but then their messages take more memory than their packets, and the plan has counted it.
         let frame = setup.plan.wire.max_frame();
         let sent = |port: &PortFacts| length / setup.time_on_wire(port.row, frame).max(1) + 1;
         let packets: u64 = setup.ports[..setup.fabric().hosts()].iter().map(sent).sum();
         Clock {
-            setup,
             length,
             horizon: setup.plan.stop_after.map_or(u64::MAX, Time::ps),
             background: setup.plan.jobs.iter().any(|j| j.background),
+            open_ended: setup.posted.is_some(),
             number: 0,
             boundary: 0,
             last: u64::MAX,
@@ -96,9 +97,24 @@ impl<'s> Clock<'s> {
         }
     }
 
+    /// The program that drives the run posts no more messages.
+    pub(super) fn end_posts(&mut self) {
+        self.open_ended = false;
+    }
+
+    /// Start of the next window in a run whose next event without mail comes at `next`; [`u64::MAX`] for none.
+    pub(super) fn next_window(&self, mail: &Mail, next: u64) -> u64 {
+        match mail.awaits(self.number) {
+            true => self.number * self.length,
+            false if next == u64::MAX => u64::MAX,
+            false => self.number.max(next / self.length) * self.length,
+        }
+    }
+
     /// Closes the window and opens the next one.
     pub(super) fn advance<P: Parts, G: DerefMut<Target = Group<P>>>(
         &mut self,
+        setup: &Setup<'_>,
         groups: &mut [G],
         board: &mut Board<P::Annex>,
         mail: &Mail,
@@ -112,7 +128,7 @@ impl<'s> Clock<'s> {
         if self.until_observer == 0 {
             let cause = match observer.on_progress(self.progress(groups)) {
                 false => Some(Cause::Interrupted),
-                true => (!self.has_room(groups, observer)).then_some(Cause::Memory),
+                true => (!self.has_room(setup, groups, observer)).then_some(Cause::Memory),
             };
             if let Some(cause) = cause {
                 let at = Some(Time((self.number * self.length).min(self.horizon)));
@@ -127,7 +143,7 @@ impl<'s> Clock<'s> {
                     0 => Step::End(End { cause: Cause::Finished, at: self.end_of_background() }),
                     // The last window was cut short, and later arrivals in it remain in flight.
                     _ if groups.iter().any(|group| group.cut_short()) => {
-                        Step::End(End { cause: Cause::Stopped, at: self.setup.plan.stop_after })
+                        Step::End(End { cause: Cause::Stopped, at: setup.plan.stop_after })
                     }
                     _ => Step::End(End { cause: Cause::Stalled, at: None }),
                 };
@@ -135,20 +151,20 @@ impl<'s> Clock<'s> {
             self.number = self.number.max(next / self.length);
         }
         if self.stops_before_an_event(groups, board) {
-            return self.stop(groups);
+            return self.stop(setup, groups);
         }
-        if !awaited && self.stalls_before_an_event(groups) {
+        if !awaited && self.stalls_before_an_event(setup, groups) {
             return Step::End(End { cause: Cause::Stalled, at: None });
         }
         let opened = self.number * self.length;
         if opened >= self.boundary
-            && let Some(end) = self.check(groups, opened)
+            && let Some(end) = self.check(setup, groups, opened)
         {
             return end;
         }
         if self.sampler.is_due(opened) {
-            self.sample(groups);
-            self.sampler.close(opened, unfinished(groups) == 0);
+            self.sample(setup, groups);
+            self.sampler.close(opened, unfinished(groups) == 0 && !self.open_ended);
         }
         self.views.advance(opened, |all| groups.iter().for_each(|group| group.write_queues(all)));
         let close = (opened + self.length).min(self.horizon);
@@ -164,6 +180,7 @@ impl<'s> Clock<'s> {
     /// True if enough memory is left. Decides when the observer is called next.
     pub(super) fn has_room<P: Parts, G: DerefMut<Target = Group<P>>>(
         &mut self,
+        setup: &Setup<'_>,
         groups: &[G],
         observer: &mut dyn Observer,
     ) -> bool {
@@ -173,29 +190,34 @@ impl<'s> Clock<'s> {
             return true;
         }
         let records = groups.iter().map(|group| group.records()).sum::<u64>() + self.sampler.memory();
-        let left = room.saturating_sub(closing(self.setup.plan, records));
+        let left = room.saturating_sub(closing(setup.plan, records));
         self.until_observer = (left / PART / self.growth).clamp(1, OBSERVE);
         left > 0
     }
 
     /// Samples all series.
-    pub(super) fn sample<P: Parts, G: DerefMut<Target = Group<P>>>(&mut self, groups: &mut [G]) {
-        groups.iter_mut().for_each(|group| group.sample(self.setup, &mut self.sampler));
+    pub(super) fn sample<P: Parts, G: DerefMut<Target = Group<P>>>(
+        &mut self,
+        setup: &Setup<'_>,
+        groups: &mut [G],
+    ) {
+        groups.iter_mut().for_each(|group| group.sample(setup, &mut self.sampler));
     }
 
     /// Checks that take place once per full window length, so that the result does not depend on the length in use.
     fn check<P: Parts, G: DerefMut<Target = Group<P>>>(
         &mut self,
+        setup: &Setup<'_>,
         groups: &mut [G],
         opened: u64,
     ) -> Option<Step> {
-        let quantum = self.setup.window;
+        let quantum = setup.window;
         let crossed = opened / quantum * quantum;
         let unfinished = unfinished(groups);
-        if unfinished == 0 && self.background {
+        if unfinished == 0 && self.background && !self.open_ended {
             return Some(Step::End(End { cause: Cause::Finished, at: self.end_of_background() }));
         }
-        if unfinished > 0 && is_stalled(self.setup, crossed, groups.iter().map(|group| group.liveness)) {
+        if unfinished > 0 && is_stalled(setup, crossed, groups.iter().map(|group| group.liveness)) {
             return Some(Step::End(End { cause: Cause::Stalled, at: None }));
         }
         self.boundary = crossed + quantum;
@@ -203,10 +225,10 @@ impl<'s> Clock<'s> {
     }
 
     /// The end of a run that has no further event before it stops.
-    fn stop<P: Parts, G: DerefMut<Target = Group<P>>>(&self, groups: &[G]) -> Step {
+    fn stop<P: Parts, G: DerefMut<Target = Group<P>>>(&self, setup: &Setup<'_>, groups: &[G]) -> Step {
         Step::End(match unfinished(groups) {
             0 => End { cause: Cause::Finished, at: self.end_of_background() },
-            _ => End { cause: Cause::Stopped, at: self.setup.plan.stop_after },
+            _ => End { cause: Cause::Stopped, at: setup.plan.stop_after },
         })
     }
 
@@ -234,10 +256,14 @@ impl<'s> Clock<'s> {
 
     /// True if the run is stalled when its next event comes, in a run without mail. A window that only hands packets on
     /// to lanes is then not opened, because it would sample the series.
-    fn stalls_before_an_event<P: Parts, G: DerefMut<Target = Group<P>>>(&self, groups: &[G]) -> bool {
-        let quantum = self.setup.window;
+    fn stalls_before_an_event<P: Parts, G: DerefMut<Target = Group<P>>>(
+        &self,
+        setup: &Setup<'_>,
+        groups: &[G],
+    ) -> bool {
+        let quantum = setup.window;
         let is_stalled =
-            |now| is_stalled(self.setup, now / quantum * quantum, groups.iter().map(|group| group.liveness));
+            |now| is_stalled(setup, now / quantum * quantum, groups.iter().map(|group| group.liveness));
         if unfinished(groups) == 0 || !is_stalled(self.latest_arrival()) {
             return false;
         }
@@ -246,7 +272,7 @@ impl<'s> Clock<'s> {
 
     /// A run with background traffic ends at the close of the full window in which the last foreground message
     /// finishes.
-    fn end_of_background(&self) -> Option<Time> {
+    pub(super) fn end_of_background(&self) -> Option<Time> {
         self.background.then_some(Time(self.boundary.min(self.horizon)))
     }
 

@@ -68,7 +68,7 @@ pub(super) fn run<P: Parts>(
     board: &mut Board<P::Annex>,
     mail: &Mail,
     threads: usize,
-    clock: &mut Clock<'_>,
+    clock: &mut Clock,
     observer: &mut dyn Observer,
 ) -> End {
     let loads: Vec<u64> = board.iter().map(|lanes| lanes.len() as u64).collect();
@@ -128,10 +128,10 @@ pub(super) fn run<P: Parts>(
 }
 
 /// State of the calling thread.
-struct Leader<'l, 'c, P: Parts> {
+struct Leader<'l, P: Parts> {
     setup: &'l Setup<'l>,
     mail: &'l Mail,
-    clock: &'l mut Clock<'c>,
+    clock: &'l mut Clock,
     observer: &'l mut dyn Observer,
     /// Load of every group, in packets.
     loads: Vec<u64>,
@@ -161,14 +161,14 @@ impl Estimate {
 impl<P: Parts> Shared<'_, '_, P> {
     /// Goes to the next window that is worth sharing, and visits those before alone; returns the end of the run if it
     /// comes first. All other threads wait, so no lock is ever contended.
-    fn advance(&self, leader: &mut Leader<'_, '_, P>) -> Option<End> {
+    fn advance(&self, leader: &mut Leader<'_, P>) -> Option<End> {
         let Leader { setup, mail, clock, observer, loads, workspace, estimate } = leader;
         let mut groups: Vec<MutexGuard<'_, &mut Group<P>>> = self.groups.iter().map(|g| lock(&g.0)).collect();
         let mut refs: Vec<&mut Group<P>> = groups.iter_mut().map(|group| &mut ***group).collect();
         let mut assignment = self.assignment.write().unwrap_or_else(PoisonError::into_inner);
         let assignment = &mut *assignment;
         loop {
-            let window = match clock.advance(&mut refs, assignment.board, mail, *observer) {
+            let window = match clock.advance(setup, &mut refs, assignment.board, mail, *observer) {
                 Step::Visit(window) => window,
                 Step::End(end) => return Some(end),
             };

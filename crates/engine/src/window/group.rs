@@ -5,6 +5,7 @@ use super::inside::{self, InnerMail, Inside};
 use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, bits, fetch};
 use super::layout::Layout;
 use super::line;
+use super::live::Parked;
 use super::local::{self, LineOf};
 use super::out::{Out, Window};
 use super::port::{Port, WATCHED};
@@ -16,6 +17,7 @@ use super::{classed_host, host};
 use crate::books::Tally;
 use crate::buffer::Account;
 use crate::host::Host;
+use crate::live::Report;
 use crate::outcome::{Effort, LinkRecord, Memory};
 use crate::record::Recorder;
 use crate::record::sampler::Sampler;
@@ -46,7 +48,7 @@ pub(super) struct Parted<P: Parts> {
 /// A host or a switch of a group.
 #[derive(Debug)]
 pub(super) struct Node {
-    id: NodeId,
+    pub(super) id: NodeId,
     /// Index of its first port among the hosts of the group, or of the switch among its switches.
     index: u32,
     pub(super) is_host: bool,
@@ -60,9 +62,9 @@ pub(super) struct Node {
     /// Time of the node's next event that needs no arrival, ps.
     pub(super) next: u64,
     /// [`Node::next`] without packets that are only handed on to lanes.
-    next_event: u64,
+    pub(super) next_event: u64,
     /// Time of the node's valid entry in `sleepers`; [`u64::MAX`] without an entry.
-    booked: u64,
+    pub(super) booked: u64,
     /// Pause frames on their way to the node.
     pub(super) pauses: Vec<Pause>,
 }
@@ -83,8 +85,8 @@ pub(super) struct Group<P: Parts> {
     pub(super) nodes: Vec<Node>,
     pub(super) hosts: Vec<Host<P>>,
     pub(super) switches: Vec<Switch<P>>,
-    /// Tasks by node; empty if the plan has none.
-    tasks: Vec<Option<Tasks>>,
+    /// Tasks by node; empty if the plan has none and no program posts any.
+    pub(super) tasks: Vec<Option<Tasks>>,
     pub(super) ports: Vec<Port<P::Annex>>,
     /// Queues of all ports, if the plan's classes are no preset; else empty.
     classed: Vec<Queues<P::Annex>>,
@@ -123,17 +125,20 @@ pub(super) struct Group<P: Parts> {
     pub(super) effort: Effort,
     /// State of a group that steps through windows.
     pub(super) inside: Option<Inside<P::Annex>>,
+    /// By node, hosts whose visits wait for a program; `None` in runs without such a program.
+    pub(super) parked: Option<Vec<Option<Parked<P::Annex>>>>,
 }
 
 /// Working memory that one thread uses for all nodes in turn, so that it stays in the caches.
 #[derive(Debug, Default)]
 pub(super) struct Workspace<A: Annex> {
     /// Packets of the lanes that reach the node.
-    incoming: Vec<Vec<Parcel<A>>>,
+    pub(super) incoming: Vec<Vec<Parcel<A>>>,
     pub(super) pool: Pool<A>,
-    sorter: Sorter<A>,
+    pub(super) sorter: Sorter<A>,
     scratch: Scratch<A>,
-    port_events: Vec<PortEvents>,
+    pub(super) port_events: Vec<PortEvents>,
+    pub(super) reports: Vec<Report>,
 }
 
 /// The read-only state that all visits of a window share.
@@ -213,9 +218,11 @@ impl<P: Parts> Group<P> {
             nodes: Vec::with_capacity(members.len()),
             hosts: Vec::with_capacity(hosts),
             switches: Vec::with_capacity(members.len() - servers),
-            tasks: match plan.tasks.is_empty() {
+            tasks: match plan.tasks.is_empty() && plan.posted.is_none() {
                 true => Vec::new(),
-                false => members.iter().map(|&id| Tasks::of(plan, id)).collect(),
+                false => {
+                    members.iter().map(|&id| Tasks::of(plan, id).filter(|_| fabric.is_host(id))).collect()
+                }
             },
             ports: Vec::with_capacity(ports),
             classed: Vec::new(),
@@ -250,8 +257,9 @@ impl<P: Parts> Group<P> {
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             effort: Effort::default(),
             inside: None,
+            parked: setup.posted.as_ref().map(|_| members.iter().map(|_| None).collect()),
         };
-        let lead = inside::lead(setup, layout, number);
+        let lead = inside::lead(setup, layout, number).filter(|_| setup.posted.is_none());
         let first_word = members.first().map_or(0, |id| layout.locate(*id).word);
         for &id in members {
             let location = layout.locate(id);
@@ -367,7 +375,9 @@ impl<P: Parts> Group<P> {
             self.visited = window.number;
             bits(todo, word * 64).for_each(|n| self.visit_node(context, workspace, n));
         }
-        std::mem::swap(&mut self.soon, &mut self.later);
+        if self.parked.is_none() {
+            std::mem::swap(&mut self.soon, &mut self.later);
+        }
     }
 
     /// Marks nodes whose next event comes before `close` for a visit.
@@ -399,6 +409,7 @@ impl<P: Parts> Group<P> {
     ) {
         self.effort.visits += 1;
         match self.nodes[n].is_host {
+            true if self.parked.is_some() => return self.park(context, workspace, n),
             true if self.nodes[n].ports == 1 && !self.has_tasks(n) => self.visit_host(context, workspace, n),
             true => self.visit_server(context, workspace, n),
             false => self.visit_switch(context, workspace, n),
@@ -413,7 +424,7 @@ impl<P: Parts> Group<P> {
 
     /// Schedules the next visit of node `n`. An event before `soon` belongs to the next window.
     #[inline]
-    fn schedule(&mut self, n: usize, soon: u64) {
+    pub(super) fn schedule(&mut self, n: usize, soon: u64) {
         let node = &self.nodes[n];
         if node.next < soon {
             self.later[n / 64] |= 1 << (n % 64);
@@ -423,7 +434,7 @@ impl<P: Parts> Group<P> {
         }
     }
 
-    fn book(&mut self, n: usize) {
+    pub(super) fn book(&mut self, n: usize) {
         let node = &mut self.nodes[n];
         node.booked = node.next;
         if node.next != u64::MAX {
@@ -598,27 +609,35 @@ impl<P: Parts> Group<P> {
         n: usize,
     ) {
         let Context { setup, window, .. } = context;
-        let Workspace { incoming, pool, sorter, port_events, .. } = workspace;
+        let (hosts, waits) = (self.nodes[n].hosts(), self.waits(n));
+        let count = self.open_server(context, workspace, n);
+        let Workspace { incoming, pool, sorter, port_events, reports, .. } = workspace;
+        let lanes = incoming.iter().map(Vec::as_slice);
+        let tie = setup.tie(self.nodes[n].id.0, window.opened);
+        let arrivals = sorter.sort(lanes, count, window.length, tie);
+        let arrivals = before_the_end(arrivals, window, &mut self.outputs.tally);
+        let next = self.server(n, context, pool, &mut port_events[..hosts.len()], reports).run(arrivals);
+        incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
+        self.close_server(context, n, next, waits);
+    }
+
+    /// Opens the visit of such a host: takes its mail and collects its link events. Returns the number of packets.
+    pub(super) fn open_server(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+    ) -> usize {
+        let Context { setup, window, .. } = context;
+        let Workspace { incoming, pool, port_events, .. } = workspace;
         let node = &mut self.nodes[n];
-        let (ports, hosts) = (node.range(), node.hosts());
-        let unfinished: u64 = self.hosts[hosts.clone()].iter().map(|host| host.unfinished).sum();
-        let pending_starts: u64 =
-            self.hosts[hosts.clone()].iter().map(|host| host.liveness.pending_starts).sum();
-        let (unfinished, pending_starts) = match self.tasks.get(n) {
-            Some(Some(tasks)) => {
-                (unfinished + tasks.unfinished, pending_starts + tasks.liveness.pending_starts)
-            }
-            _ => (unfinished, pending_starts),
-        };
+        let ports = node.range();
         let feeds = &self.feeds[ports.clone()];
         let count = match &mut self.inside {
             Some(inside) => inside.open_mail(window, (n, node), &mut self.outputs, feeds, pool, incoming),
             None => open_mail(context, feeds, node, incoming, self.cold),
         };
         self.load += count as u64;
-        let lanes = incoming.iter().map(Vec::as_slice);
-        let arrivals = sorter.sort(lanes, count, window.length, setup.tie(node.id.0, window.opened));
-        let arrivals = before_the_end(arrivals, window, &mut self.outputs.tally);
         port_events.resize_with(port_events.len().max(ports.len()), PortEvents::default);
         for (p, PortEvents { links, .. }) in (0..).map(PortIndex).zip(&mut port_events[..ports.len()]) {
             links.collect_at(p, &mut node.pauses, window.close);
@@ -627,30 +646,61 @@ impl<P: Parts> Group<P> {
                 links.add_failures(events.filter(|(_, event)| event.port() == Some(p)));
             }
         }
-        let mut out = self.outputs.of(node, context, pool);
-        out.bring_near(&mut self.ports[ports.clone()]);
-        let visit = server::Visit {
-            hosts: &mut self.hosts[hosts.clone()],
+        self.outputs.of(node, context, pool).bring_near(&mut self.ports[ports]);
+        count
+    }
+
+    /// The open visit of such a host.
+    pub(super) fn server<'v>(
+        &'v mut self,
+        n: usize,
+        context: Context<'v, P::Annex>,
+        pool: &'v mut Pool<P::Annex>,
+        events: &'v mut [PortEvents],
+        reports: &'v mut Vec<Report>,
+    ) -> server::Visit<'v, P> {
+        let node = &self.nodes[n];
+        let ports = node.range();
+        server::Visit {
+            hosts: &mut self.hosts[node.hosts()],
             classed: self.classed.get_mut(ports.clone()).unwrap_or_default(),
-            ports: &mut self.ports[ports.clone()],
-            events: &mut port_events[..ports.len()],
+            ports: &mut self.ports[ports],
+            events,
             tasks: self.tasks.get_mut(n).and_then(Option::as_mut),
-            out,
+            out: self.outputs.of(node, context, pool),
             with_data: self.with_data,
-        };
-        node.next = visit.run(arrivals);
-        incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
-        let live = &mut self.liveness;
-        self.unfinished -= unfinished;
-        live.pending_starts -= pending_starts;
-        let tasks = self.tasks.get(n).and_then(Option::as_ref);
-        let states = self.hosts[hosts].iter().map(|host| (host.unfinished, host.liveness));
-        for (unfinished, of) in states.chain(tasks.map(|tasks| (tasks.unfinished, tasks.liveness))) {
-            self.unfinished += unfinished;
-            live.pending_starts += of.pending_starts;
-            live.last_progress = live.last_progress.max(of.last_progress);
+            reports,
         }
+    }
+
+    /// Closes the visit of such a host, whose next event comes at `next`; `waits` is what waited when it opened.
+    pub(super) fn close_server(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        n: usize,
+        next: u64,
+        (unfinished, pending_starts): (u64, u64),
+    ) {
+        let (now_unfinished, now_pending) = self.waits(n);
+        self.unfinished = self.unfinished - unfinished + now_unfinished;
+        self.liveness.pending_starts = self.liveness.pending_starts - pending_starts + now_pending;
+        let progress = self.hosts[self.nodes[n].hosts()].iter().map(|host| host.liveness.last_progress);
+        let of_tasks = self.tasks.get(n).into_iter().flatten().map(|tasks| tasks.liveness.last_progress);
+        let last = &mut self.liveness.last_progress;
+        *last = progress.chain(of_tasks).fold(*last, u64::max);
+        self.nodes[n].next = next;
         self.add_outside_events(n, context);
+    }
+
+    /// Foreground messages and tasks of a host that have not finished, and those that wait for their start alone.
+    pub(super) fn waits(&self, n: usize) -> (u64, u64) {
+        let tasks = self.tasks.get(n).into_iter().flatten();
+        let of_tasks = tasks.map(|tasks| (tasks.unfinished, tasks.liveness.pending_starts));
+        let hosts = self.hosts[self.nodes[n].hosts()].iter();
+        hosts
+            .map(|host| (host.unfinished, host.liveness.pending_starts))
+            .chain(of_tasks)
+            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     }
 
     /// Adds the events outside the visit to the node's next event: packets to hand on to lanes, pause frames,
@@ -830,7 +880,7 @@ impl Node {
     }
 
     /// The ports of a host among the hosts of the group.
-    fn hosts(&self) -> Range<usize> {
+    pub(super) fn hosts(&self) -> Range<usize> {
         self.index as usize..(self.index + self.ports) as usize
     }
 
@@ -864,7 +914,11 @@ fn visit_following<'v, P: Parts>(
 }
 
 /// The arrivals before the end of the run, out of arrivals in order of time.
-fn before_the_end<'p, A>(arrivals: &'p [Parcel<A>], window: Window, tally: &mut Tally) -> &'p [Parcel<A>] {
+pub(super) fn before_the_end<'p, A>(
+    arrivals: &'p [Parcel<A>],
+    window: Window,
+    tally: &mut Tally,
+) -> &'p [Parcel<A>] {
     if window.close == window.opened + window.length {
         return arrivals;
     }

@@ -64,6 +64,10 @@ impl<'v, P: Parts> Visit<'v, P> {
                 self.catch_up(&mut uplink, now, now);
                 self.host.on_trigger(self.out.setup, now, m);
             }
+            Step::Post(now, qp) => {
+                self.catch_up(&mut uplink, now, now);
+                self.host.on_post(self.out.setup, now, qp);
+            }
             Step::End => return self.end(uplink),
         }
         self.put_back(&mut uplink);

@@ -17,6 +17,7 @@
 //! | [`switch`], [`sort`], [`order`], [`play`] | other switches: arrivals and departures in order of time |
 //! | [`classed`], [`classed_host`] | ports whose classes are no preset |
 //! | [`host`], [`server`] | a host in one window, with one port or several |
+//! | [`live`] | runs that a program drives: hosts that wait for it within a window |
 //! | [`port`], [`queue`], [`wire`] | a port, its queues, and its wire |
 //! | [`out`], [`lanes`] | packets that leave a node, and their way to the far end |
 
@@ -32,6 +33,7 @@ mod inside;
 mod lanes;
 mod layout;
 mod line;
+mod live;
 mod local;
 mod order;
 mod out;
@@ -47,6 +49,7 @@ mod wire;
 
 pub(crate) use layout::{count as groups, group_of_each_node};
 pub(crate) use line::cost;
+pub(crate) use live::live;
 
 use crate::books::{Closing, Tally, close};
 use crate::observer::Observer;
@@ -71,26 +74,17 @@ pub(crate) fn run<P: Parts>(
     let setup = Setup::new(plan);
     let layout = Layout::new(&plan.fabric);
     let length = (setup.window / divisor).max(1);
-    let mut groups: Vec<Box<Group<P>>> =
-        (0..layout.groups.len()).map(|g| Box::new(Group::new(&setup, parts, &layout, g))).collect();
-    for (i, qp) in plan.qps.iter().enumerate() {
-        let sender = layout.locate(plan.fabric.node_of(qp.from));
-        groups[sender.group as usize].add_outgoing(&setup, parts, sender.index, QpId(i as u32));
-    }
-    groups.iter_mut().for_each(|group| group.ready(&setup, length));
-    let views = groups.iter().flat_map(|group| &group.switches).find_map(|switch| switch.interest.view);
-    let views = Views::new(&setup, views);
-    let mut clock = Clock::new(&setup, length, views, size_of::<Parcel<P::Annex>>());
+    let mut groups = groups_of(&setup, parts, &layout, length);
+    let mut clock = Clock::new(&setup, length, views_of(&setup, &groups), size_of::<Parcel<P::Annex>>());
     let threads = threads.clamp(1, groups.len());
     let mail = Mail::new(layout.mail_words(), threads);
-    let mut board: Board<P::Annex> =
-        groups.iter().map(|group| group.outputs.lanes.iter().map(|_| Lane::new()).collect()).collect();
+    let mut board = board_of(&groups);
     observer.on_start();
-    clock.has_room(&groups, observer);
+    clock.has_room(&setup, &groups, observer);
     let end = if threads == 1 {
         let mut workspace = Workspace::default();
         loop {
-            match clock.advance(&mut groups, &mut board, &mail, observer) {
+            match clock.advance(&setup, &mut groups, &mut board, &mail, observer) {
                 clock::Step::Visit(window) => {
                     let view = clock.views.known();
                     let (board, mail, outbox) = (&board, &mail, mail.outbox(0));
@@ -103,19 +97,53 @@ pub(crate) fn run<P: Parts>(
     } else {
         crew::run(&setup, &mut groups, &mut board, &mail, threads, &mut clock, observer)
     };
-    let ending = match end.cause {
-        clock::Cause::Stalled => stalled(&setup, &layout, &groups),
+    let ending = ending(&setup, &layout, &mut groups, &mut board, &clock, end.cause);
+    finish(&setup, groups, &board, clock, ending, end.at)
+}
+
+/// The state of all groups before the first window.
+#[expect(clippy::vec_box, reason = "the clock takes any pointer to a group")]
+fn groups_of<P: Parts>(setup: &Setup<'_>, parts: &P, layout: &Layout, length: u64) -> Vec<Box<Group<P>>> {
+    let mut groups: Vec<Box<Group<P>>> =
+        (0..layout.groups.len()).map(|g| Box::new(Group::new(setup, parts, layout, g))).collect();
+    for (i, qp) in setup.plan.qps.iter().enumerate() {
+        let sender = layout.locate(setup.fabric().node_of(qp.from));
+        groups[sender.group as usize].add_outgoing(setup, parts, sender.index, QpId(i as u32));
+    }
+    groups.iter_mut().for_each(|group| group.ready(setup, length));
+    groups
+}
+
+fn views_of<P: Parts>(setup: &Setup<'_>, groups: &[Box<Group<P>>]) -> Views {
+    let interest = groups.iter().flat_map(|group| &group.switches).find_map(|switch| switch.interest.view);
+    Views::new(setup, interest)
+}
+
+fn board_of<P: Parts>(groups: &[Box<Group<P>>]) -> Board<P::Annex> {
+    groups.iter().map(|group| group.outputs.lanes.iter().map(|_| Lane::new()).collect()).collect()
+}
+
+/// The way in which a run ended, with its details.
+fn ending<P: Parts>(
+    setup: &Setup<'_>,
+    layout: &Layout,
+    groups: &mut [Box<Group<P>>],
+    board: &mut Board<P::Annex>,
+    clock: &Clock,
+    cause: clock::Cause,
+) -> Ending {
+    match cause {
+        clock::Cause::Stalled => stalled(setup, layout, groups),
         clock::Cause::Finished => Ending::Finished,
         clock::Cause::Stopped => Ending::Stopped,
         clock::Cause::Interrupted => Ending::Interrupted,
         clock::Cause::Memory => {
             let mut memory = Memory { records: clock.sampler.memory(), ..Memory::default() };
-            let lanes = groups.iter_mut().zip(&mut board);
+            let lanes = groups.iter_mut().zip(board);
             lanes.for_each(|(group, written)| group.add_memory(&mut memory, written));
             Ending::Memory(memory)
         }
-    };
-    finish(&setup, groups, &board, clock, ending, end.at)
+    }
 }
 
 fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>]) -> Ending {
@@ -134,13 +162,13 @@ fn finish<P: Parts>(
     setup: &Setup<'_>,
     mut groups: Vec<Box<Group<P>>>,
     board: &Board<P::Annex>,
-    mut clock: Clock<'_>,
+    mut clock: Clock,
     ending: Ending,
     stopped_at: Option<Time>,
 ) -> Outcome {
     let fabric = setup.fabric();
     if !clock.sampler.is_blind() {
-        clock.sample(&mut groups);
+        clock.sample(setup, &mut groups);
     }
     let mut links = vec![LinkRecord::default(); fabric.links().len()];
     let mut paused_since = vec![u64::MAX; fabric.links().len()];

@@ -9,11 +9,12 @@ use super::classed::Queues;
 use super::out::{LinkEvents, Out};
 use super::port::Port;
 use super::{classed_host, host};
-use crate::host::Host;
-use crate::tasks::Tasks;
+use crate::host::{Abroad, Host};
+use crate::live::Report;
+use crate::tasks::{Ended, Tasks};
 use model::packet::Kinds;
 use model::plan::Trigger;
-use model::{MessageId, Parcel, Parts};
+use model::{MessageId, Parcel, Parts, QpId};
 
 /// A step in the computation of one port.
 pub(super) enum Step<'s, A> {
@@ -21,6 +22,8 @@ pub(super) enum Step<'s, A> {
     Arrival(&'s Parcel<A>),
     /// A trigger, collected by a task or at another port at this time in ps, fires for a message that leaves by this port.
     Trigger(u64, MessageId),
+    /// A program has posted the newest message of this queue pair at this time in ps.
+    Post(u64, QpId),
     /// The window ends.
     End,
 }
@@ -43,6 +46,8 @@ pub(super) struct Visit<'v, P: Parts> {
     pub(super) tasks: Option<&'v mut Tasks>,
     pub(super) out: Out<'v, P::Annex>,
     pub(super) with_data: Kinds,
+    /// Reports of posted messages and tasks, in the order of their making.
+    pub(super) reports: &'v mut Vec<Report>,
 }
 
 impl<P: Parts> Visit<'_, P> {
@@ -50,14 +55,29 @@ impl<P: Parts> Visit<'_, P> {
     /// for none.
     pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
         for pkt in arrivals {
-            let (p, now) = (pkt.ingress().index(), self.out.window.opened + pkt.offset() as u64);
-            self.end_tasks(now);
-            self.step(p, Step::Arrival(pkt));
-            while let Some(trigger) = self.hosts[p].take_abroad() {
-                self.fire(now, trigger);
+            let now = self.out.window.opened + pkt.offset() as u64;
+            while self.end_task(now) {}
+            self.take(pkt);
+        }
+        self.close()
+    }
+
+    /// Takes an arrival.
+    pub(super) fn take(&mut self, pkt: &Parcel<P::Annex>) {
+        let (p, now) = (pkt.ingress().index(), self.out.window.opened + pkt.offset() as u64);
+        self.step(p, Step::Arrival(pkt));
+        while let Some(abroad) = self.hosts[p].take_abroad() {
+            match abroad {
+                Abroad::Trigger(trigger) => self.fire(now, trigger),
+                Abroad::Acked(qp) => self.reports.push(Report::Acked(qp)),
+                Abroad::Received(qp) => self.reports.push(Report::Received(qp)),
             }
         }
-        self.end_tasks(self.out.window.close);
+    }
+
+    /// Computes the rest of the window. Returns the time of the host's next event; [`u64::MAX`] for none.
+    pub(super) fn close(mut self) -> u64 {
+        while self.end_task(self.out.window.close) {}
         let mut next = self.tasks.as_ref().map_or(u64::MAX, |tasks| tasks.next());
         for p in 0..self.ports.len() {
             next = next.min(self.step(p, Step::End));
@@ -66,14 +86,24 @@ impl<P: Parts> Visit<'_, P> {
         next
     }
 
-    /// Computes all events of tasks before `limit`.
-    fn end_tasks(&mut self, limit: u64) {
+    /// Computes the events of tasks before `limit` up to the first end of a task. Returns false if none ends.
+    pub(super) fn end_task(&mut self, limit: u64) -> bool {
         let plan = self.out.setup.plan;
-        while let Some((now, task)) = self.tasks.as_mut().and_then(|tasks| tasks.advance(plan, limit)) {
-            for i in task.on_done.clone() {
-                self.fire(now, plan.triggers[i as usize]);
+        let ended = self.tasks.as_mut().and_then(|tasks| tasks.advance(plan, limit));
+        match ended {
+            Some((now, Ended::Planned(task))) => {
+                task.on_done.clone().for_each(|i| self.fire(now, plan.triggers[i as usize]));
             }
+            Some((_, Ended::Posted(number))) => self.reports.push(Report::Ended(number)),
+            None => {}
         }
+        ended.is_some()
+    }
+
+    /// Posts the newest message of a queue pair at `now`.
+    pub(super) fn post(&mut self, now: u64, qp: QpId) {
+        let sender = self.out.setup.plan.qps[qp.index()].from;
+        self.step(sender.index() - self.out.gp, Step::Post(now, qp));
     }
 
     fn fire(&mut self, now: u64, trigger: Trigger) {

@@ -5,6 +5,8 @@
 //! `PROPTEST_CASES=10000` tries more; each fault that was found has a story of its own in the other files.
 
 use crate::lab::{compared_on, lay, run_on};
+use crate::live::difference;
+use engine::outcome::Ending;
 use model::plan::Trigger;
 use model::{Bytes, MessageId, Plan, Time};
 use proptest::prelude::*;
@@ -350,6 +352,19 @@ proptest! {
     #[test]
     fn on_any_fabric_the_engines_agree(story in story()) {
         check_engines(&story)?;
+    }
+
+    #[test]
+    fn on_any_fabric_a_program_gets_the_run_of_its_plan(story in story()) {
+        let checked = scenario_of(&story);
+        let plan = &checked.plan;
+        // Programs post messages of one foreground job. Themis and ns-3's hashes read messages before they start.
+        let comparable = plan.stop_after.is_none()
+            && plan.jobs.iter().all(|job| !job.background && job.class == plan.jobs[0].class)
+            && !["[scheme.themis]", "hash ="].iter().any(|word| story.text.contains(word));
+        if comparable && run_on(&checked).ending == Ending::Finished {
+            difference(&checked).map_err(TestCaseError::fail)?;
+        }
     }
 
     #[test]

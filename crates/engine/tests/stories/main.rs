@@ -31,6 +31,7 @@
 //! | [`arrivals`] | flows start when the workload says, and a loaded fabric behaves as queueing theory predicts |
 //! | [`htsim`] | flows of connection matrices start when their triggers fire |
 //! | [`goal`] | schedules of LogGOPSim compute, send and receive in the order that they state |
+//! | [`live`] | a program that posts messages as the run goes on gets the run that a plan with these messages gets |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
 //!
 //! All stories are one test binary, so that the engine is compiled for them once. [`lab`] holds the tools.
@@ -55,6 +56,7 @@ mod htsim;
 mod in_order;
 mod lab;
 mod listed_losses;
+mod live;
 mod long_haul;
 mod lossless;
 mod many_paths;

@@ -1,0 +1,99 @@
+//! The reference engine, driven by a program, see [`crate::live`].
+
+use super::{End, Reference};
+use crate::live::{Desk, Live, Next, grown};
+use crate::observer::Observer;
+use crate::outcome::{Ending, Outcome};
+use crate::posted::Posted;
+use crate::setup::Setup;
+use model::plan::Task;
+use model::{NodeId, Parts, Plan, QpId, Time};
+
+struct LiveReference<'p, P: Parts> {
+    run: Reference<'p, P>,
+    desk: Desk,
+    ended: Option<End>,
+}
+
+/// Starts a run that a program drives.
+pub(crate) fn live<'p, P: Parts + 'p>(plan: &'p Plan, parts: &P) -> Box<dyn Live + 'p> {
+    let mut setup = Setup::new(plan);
+    setup.posted = Some(Posted::new(plan));
+    let run = Reference::new(setup, parts);
+    Box::new(LiveReference { run, desk: Desk::new(plan), ended: None })
+}
+
+impl<P: Parts> Live for LiveReference<'_, P> {
+    fn now(&self) -> Time {
+        Time(self.desk.now)
+    }
+
+    fn next(&mut self, until: Time, observer: &mut dyn Observer) -> Next {
+        let until = Time(until.ps().max(self.desk.now));
+        loop {
+            if let Some(event) = self.desk.hand_out() {
+                return Next::Event(event);
+            }
+            if self.ended.is_some() {
+                return Next::Ended;
+            }
+            let (at, node) = match self.run.next_event() {
+                Some((at, node)) if at <= until.ps() => (at, node),
+                next => {
+                    self.desk.pass(until);
+                    return if next.is_some() { Next::Until } else { Next::Idle };
+                }
+            };
+            self.ended = self.run.turn(at, observer);
+            for report in std::mem::take(&mut self.run.reports) {
+                self.desk.take(&mut self.run.setup, at, NodeId(node), report);
+            }
+        }
+    }
+
+    fn post(&mut self, qp: QpId, bytes: u64) -> u32 {
+        let (run, now) = (&mut self.run, self.desk.now);
+        let plan = run.setup.plan;
+        let (from, to) = (plan.qps[qp.index()].from, plan.qps[qp.index()].to);
+        let number = run.setup.posted.as_mut().map_or(0, |posted| posted.add(plan, qp, bytes, Time(now)));
+        run.hosts[to.index()].expect(&run.setup, qp);
+        let (node, gp) = (plan.fabric.node_of(from), from.index());
+        if self.desk.reacts(node) {
+            run.hosts[gp].on_post(&run.setup, now, qp);
+            run.serve(now, node.0, gp);
+        } else {
+            run.hosts[gp].post_later(&run.setup, qp);
+        }
+        run.schedule_host(gp, now);
+        number
+    }
+
+    fn post_task(&mut self, mut task: Task) -> u32 {
+        task.start = self.now();
+        let node = task.node.index();
+        let Some(tasks) = &mut self.run.tasks[node] else { return 0 };
+        let number = tasks.posted().len() as u32;
+        tasks.post(task);
+        self.run.schedule_task(node);
+        number
+    }
+
+    fn finish(mut self: Box<Self>, observer: &mut dyn Observer) -> (Plan, Outcome) {
+        self.run.open_ended = false;
+        while let Next::Event(_) | Next::Until = self.next(Time::NEVER, observer) {}
+        let LiveReference { mut run, ended, .. } = *self;
+        let end = ended.unwrap_or_else(|| match run.unfinished() {
+            0 => (Ending::Finished, run.end_of_background()),
+            _ => (run.stalled(), None),
+        });
+        let tasks: Vec<_> = (0..)
+            .map(NodeId)
+            .zip(&run.tasks)
+            .filter_map(|(node, tasks)| Some((node, tasks.as_ref()?.posted().to_vec())))
+            .collect();
+        let plan = grown(run.setup.plan, run.setup.posted.as_ref(), &tasks);
+        run.hosts.iter_mut().for_each(|host| host.renumber(&run.setup, &plan));
+        let outcome = run.close_with(&plan, end);
+        (plan, outcome)
+    }
+}

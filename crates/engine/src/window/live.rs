@@ -1,0 +1,459 @@
+//! A run that a program drives, see [`crate::live`].
+//!
+//! A window's switches are computed first, because no host affects them within it. The hosts are then computed side by
+//! side, in order of time, and the run stops at every event for the program. What the program posts affects other nodes in
+//! later windows only, so the window stays open until its hosts have reached its end.
+
+use super::clock::{Clock, End, Step};
+use super::group::{Context, Group, Workspace, before_the_end};
+use super::lanes::{Board, Mail, Pool};
+use super::layout::Layout;
+use super::out::Window;
+use super::server::PortEvents;
+use super::{board_of, clock, ending, finish, groups_of, views_of};
+use crate::live::{Desk, Live, Next, Report, grown};
+use crate::observer::Observer;
+use crate::outcome::Outcome;
+use crate::posted::Posted;
+use crate::setup::{Setup, least_reach};
+use model::plan::Task;
+use model::{Annex, NodeId, Parcel, Parts, Plan, QpId, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A host in the open window whose visit is not yet closed.
+pub(super) struct Parked<A> {
+    /// Arrivals of the window, and the number of those taken.
+    arrivals: Vec<Parcel<A>>,
+    taken: usize,
+    /// Link events by port.
+    events: Vec<PortEvents>,
+    /// What waited when the visit began, see [`Group::waits`].
+    waits: (u64, u64),
+    /// Time of its valid entry in the schedule; [`u64::MAX`] without an entry.
+    booked: u64,
+}
+
+/// A window engine that stops at every event for a program.
+struct LiveWindow<'p, P: Parts> {
+    setup: Setup<'p>,
+    layout: Layout,
+    #[expect(clippy::vec_box, reason = "the clock takes any pointer to a group")]
+    groups: Vec<Box<Group<P>>>,
+    clock: Clock,
+    mail: Mail,
+    board: Board<P::Annex>,
+    workspace: Workspace<P::Annex>,
+    /// The open window, whose switches are computed.
+    open: Option<Window>,
+    /// Next events of parked hosts, by time and node. An entry is stale unless its time equals the host's `booked`.
+    schedule: BinaryHeap<Reverse<(u64, NodeId)>>,
+    desk: Desk,
+    ended: Option<End>,
+}
+
+/// Starts a run that a program drives. `None` if no window fits the plan's links.
+pub(crate) fn live<'p, P: Parts + 'p>(plan: &'p Plan, parts: &P) -> Option<Box<dyn Live + 'p>> {
+    let mut setup = Setup::new(plan);
+    let length = length(setup.window, least_reach(plan))?;
+    setup.posted = Some(Posted::new(plan));
+    let layout = Layout::new(&plan.fabric);
+    let groups = groups_of(&setup, parts, &layout, length);
+    let clock = Clock::new(&setup, length, views_of(&setup, &groups), size_of::<Parcel<P::Annex>>());
+    Some(Box::new(LiveWindow {
+        mail: Mail::new(layout.mail_words(), 1),
+        board: board_of(&groups),
+        desk: Desk::new(plan),
+        workspace: Workspace::default(),
+        open: None,
+        schedule: BinaryHeap::new(),
+        ended: None,
+        setup,
+        layout,
+        groups,
+        clock,
+    }))
+}
+
+/// Most windows that make up a full one. With more of them, the reference engine is about as fast. Our choice.
+const MOST_PARTS: u64 = 64;
+
+/// Length of windows in which no node affects another one: the longest part of a full window that the least reach of any
+/// link allows. The checks between full windows need whole parts.
+fn length(full: u64, reach: u64) -> Option<u64> {
+    let parts = (full.div_ceil(reach.max(1))..=MOST_PARTS).find(|parts| full.is_multiple_of(*parts))?;
+    Some(full / parts)
+}
+
+impl<P: Parts> LiveWindow<'_, P> {
+    /// Start of the next window, ps; [`u64::MAX`] if no event comes.
+    fn next_window(&mut self) -> u64 {
+        let next = self.groups.iter_mut().map(|group| group.next()).min().unwrap_or(u64::MAX);
+        self.clock.next_window(&self.mail, next)
+    }
+
+    /// Opens the next window and computes its switches. Returns false if the run has ended.
+    fn open(&mut self, observer: &mut dyn Observer) -> bool {
+        let LiveWindow { setup, groups, board, mail, clock, .. } = self;
+        match clock.advance(setup, groups, board, mail, observer) {
+            Step::End(end) => {
+                self.ended = Some(end);
+                false
+            }
+            Step::Visit(window) => {
+                self.open = Some(window);
+                for g in 0..self.groups.len() {
+                    self.in_group(g, |group, context, workspace| group.visit(context, workspace));
+                }
+                for g in 0..self.groups.len() {
+                    for n in self.groups[g].parked_hosts() {
+                        self.book(g, n);
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    /// Calls a function of a group in the open window.
+    fn in_group<R>(
+        &mut self,
+        g: usize,
+        call: impl FnOnce(&mut Group<P>, Context<'_, P::Annex>, &mut Workspace<P::Annex>) -> R,
+    ) -> R {
+        let view = self.clock.views.known();
+        let context = Context {
+            setup: &self.setup,
+            window: self.open.unwrap_or_default(),
+            board: &self.board,
+            mail: &self.mail,
+            outbox: self.mail.outbox(0),
+            view,
+        };
+        call(&mut self.groups[g], context, &mut self.workspace)
+    }
+
+    /// Enters the next event of a parked host in the schedule.
+    fn book(&mut self, g: usize, n: usize) {
+        let Some(window) = self.open else { return };
+        if let Some((at, node)) = self.groups[g].book_parked(n, window) {
+            self.schedule.push(Reverse((at, node)));
+        }
+    }
+
+    /// Computes the next event of a parked host, if it comes up to `until`.
+    fn step(&mut self, until: u64) -> bool {
+        let Some(&Reverse((at, node))) = self.schedule.peek() else { return false };
+        if at > until {
+            return false;
+        }
+        self.schedule.pop();
+        let location = self.layout.locate(node);
+        let (g, n) = (location.group as usize, location.index as usize);
+        if self.groups[g].unbook_parked(n, at) {
+            self.in_group(g, |group, context, workspace| group.step_parked(context, workspace, n));
+            let mut reports = std::mem::take(&mut self.workspace.reports);
+            reports.drain(..).for_each(|report| self.desk.take(&mut self.setup, at, node, report));
+            self.workspace.reports = reports;
+            self.book(g, n);
+        }
+        true
+    }
+
+    /// Computes all hosts to the end of the open window.
+    fn close(&mut self) {
+        for g in 0..self.groups.len() {
+            for n in self.groups[g].parked_hosts() {
+                self.in_group(g, |group, context, workspace| group.close_parked(context, workspace, n));
+            }
+            let group = &mut self.groups[g];
+            std::mem::swap(&mut group.soon, &mut group.later);
+        }
+        self.schedule.clear();
+        self.open = None;
+    }
+
+    /// Calls a function of a host to which the program posts something. The host joins the open window.
+    fn at_host(&mut self, node: NodeId, post: impl FnOnce(&mut Group<P>, &Setup<'_>, usize)) {
+        let location = self.layout.locate(node);
+        let (g, n) = (location.group as usize, location.index as usize);
+        if self.open.is_some() {
+            self.park(g, n);
+            post(&mut self.groups[g], &self.setup, n);
+            self.book(g, n);
+        } else {
+            let group = &mut self.groups[g];
+            let waits = group.waits(n);
+            post(group, &self.setup, n);
+            group.wake(n, waits, self.desk.now);
+        }
+    }
+
+    fn park(&mut self, g: usize, n: usize) {
+        if !self.groups[g].is_parked(n) {
+            self.in_group(g, |group, context, workspace| group.park(context, workspace, n));
+        }
+    }
+}
+
+impl<P: Parts> Live for LiveWindow<'_, P> {
+    fn now(&self) -> Time {
+        Time(self.desk.now)
+    }
+
+    fn next(&mut self, until: Time, observer: &mut dyn Observer) -> Next {
+        let until = Time(until.ps().max(self.desk.now));
+        loop {
+            if let Some(event) = self.desk.hand_out() {
+                return Next::Event(event);
+            }
+            if self.ended.is_some() {
+                return Next::Ended;
+            }
+            if self.open.is_some() && self.step(until.ps()) {
+                continue;
+            }
+            match self.open {
+                Some(window) if until.ps() >= window.close => self.close(),
+                Some(_) => {
+                    self.desk.pass(until);
+                    return Next::Until;
+                }
+                None => match self.next_window() {
+                    opened if opened > until.ps() || opened == u64::MAX => {
+                        self.desk.pass(until);
+                        return if opened == u64::MAX { Next::Idle } else { Next::Until };
+                    }
+                    _ => {
+                        if !self.open(observer) {
+                            return Next::Ended;
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    fn post(&mut self, qp: QpId, bytes: u64) -> u32 {
+        let plan = self.setup.plan;
+        let (from, to) = (plan.qps[qp.index()].from, plan.qps[qp.index()].to);
+        let now = self.desk.now;
+        let number = self.setup.posted.as_mut().map_or(0, |posted| posted.add(plan, qp, bytes, Time(now)));
+        let receiver = self.layout.locate(plan.fabric.node_of(to));
+        let group = &mut self.groups[receiver.group as usize];
+        group.expect(&self.setup, receiver.index as usize, qp);
+        let node = plan.fabric.node_of(from);
+        if self.desk.reacts(node) && self.open.is_some() {
+            let location = self.layout.locate(node);
+            let (g, n) = (location.group as usize, location.index as usize);
+            self.in_group(g, |group, context, workspace| {
+                group.post_parked(context, workspace, n, (now, qp));
+            });
+            self.book(g, n);
+        } else {
+            self.at_host(node, |group, setup, n| group.post_later(setup, n, qp));
+        }
+        number
+    }
+
+    fn post_task(&mut self, mut task: Task) -> u32 {
+        task.start = self.now();
+        let mut number = 0;
+        self.at_host(task.node, |group, _, n| {
+            if let Some(Some(tasks)) = group.tasks.get_mut(n) {
+                number = tasks.posted().len() as u32;
+                tasks.post(task);
+            }
+        });
+        number
+    }
+
+    fn finish(mut self: Box<Self>, observer: &mut dyn Observer) -> (Plan, Outcome) {
+        self.clock.end_posts();
+        while let Next::Event(_) | Next::Until = self.next(Time::NEVER, observer) {}
+        if self.open.is_some() {
+            self.close();
+        }
+        let LiveWindow { setup, layout, mut groups, clock, mut board, ended, .. } = *self;
+        let idle = match groups.iter().all(|group| group.unfinished == 0) {
+            true => End { cause: clock::Cause::Finished, at: clock.end_of_background() },
+            false => End { cause: clock::Cause::Stalled, at: None },
+        };
+        let end = ended.unwrap_or(idle);
+        let ending = ending(&setup, &layout, &mut groups, &mut board, &clock, end.cause);
+        let tasks: Vec<_> = groups.iter().flat_map(|group| group.posted_tasks()).collect();
+        let plan = grown(setup.plan, setup.posted.as_ref(), &tasks);
+        groups.iter_mut().flat_map(|group| &mut group.hosts).for_each(|host| host.renumber(&setup, &plan));
+        let outcome = finish(&Setup::new(&plan), groups, &board, clock, ending, end.at);
+        (plan, outcome)
+    }
+}
+
+impl<P: Parts> Group<P> {
+    /// Parks a host: opens its visit, which the program closes.
+    pub(super) fn park(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+    ) {
+        let Context { setup, window, .. } = context;
+        self.visited = window.number;
+        let waits = self.waits(n);
+        let count = self.open_server(context, workspace, n);
+        let Workspace { incoming, pool, sorter, port_events, .. } = workspace;
+        let lanes = incoming.iter().map(Vec::as_slice);
+        let tie = setup.tie(self.nodes[n].id.0, window.opened);
+        let arrivals = sorter.sort(lanes, count, window.length, tie);
+        let arrivals = before_the_end(arrivals, window, &mut self.outputs.tally).to_vec();
+        incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
+        let events = port_events.drain(..self.nodes[n].range().len()).collect();
+        let parked = Parked { arrivals, taken: 0, events, waits, booked: u64::MAX };
+        self.parked.as_mut().map(|all| all[n].insert(parked));
+    }
+
+    pub(super) fn is_parked(&self, n: usize) -> bool {
+        self.parked.as_ref().is_some_and(|all| all[n].is_some())
+    }
+
+    /// Numbers of the parked hosts.
+    fn parked_hosts(&self) -> Vec<usize> {
+        let all = self.parked.iter().flatten().enumerate();
+        all.filter(|(_, parked)| parked.is_some()).map(|(n, _)| n).collect()
+    }
+
+    /// Books the next event of a parked host that may concern the program: an arrival, or an event of a task. Returns its
+    /// time and the host; `None` if there is none, or it is booked.
+    fn book_parked(&mut self, n: usize, window: Window) -> Option<(u64, NodeId)> {
+        let of_tasks = self.tasks.get(n).into_iter().flatten().map(|tasks| tasks.next()).min();
+        let parked = self.parked.as_mut()?[n].as_mut()?;
+        let arrival = parked.arrivals.get(parked.taken);
+        let arrival = arrival.map(|pkt| window.opened + u64::from(pkt.offset()));
+        let at = arrival.into_iter().chain(of_tasks).min().filter(|at| *at < window.close)?;
+        (at < parked.booked).then(|| {
+            parked.booked = at;
+            (at, self.nodes[n].id)
+        })
+    }
+
+    /// Takes an entry of the schedule; false if it is stale.
+    fn unbook_parked(&mut self, n: usize, at: u64) -> bool {
+        let parked = self.parked.as_mut().and_then(|all| all[n].as_mut());
+        let valid = parked.filter(|parked| parked.booked == at);
+        valid.is_some_and(|parked| {
+            parked.booked = u64::MAX;
+            true
+        })
+    }
+
+    /// Calls a function with the open visit of a parked host.
+    fn with_parked<R>(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+        call: impl FnOnce(super::server::Visit<'_, P>, &mut ParkedArrivals<'_, P::Annex>) -> R,
+    ) -> Option<R> {
+        let mut parked = self.parked.as_mut()?[n].take()?;
+        let Parked { arrivals, taken, events, .. } = &mut parked;
+        let (pool, reports): (&mut Pool<P::Annex>, &mut Vec<Report>) =
+            (&mut workspace.pool, &mut workspace.reports);
+        let visit = self.server(n, context, pool, events, reports);
+        let result = call(visit, &mut ParkedArrivals { arrivals, taken });
+        self.parked.as_mut().map(|all| all[n].insert(parked));
+        Some(result)
+    }
+
+    /// Computes the next arrival of a parked host, or the next events of its tasks if they come first.
+    fn step_parked(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>, n: usize) {
+        let opened = context.window.opened;
+        let of_tasks = self.tasks.get(n).into_iter().flatten().map(|tasks| tasks.next()).min();
+        let of_tasks = of_tasks.unwrap_or(u64::MAX);
+        self.with_parked(context, workspace, n, |mut visit, mail| match mail.next() {
+            // At one instant, tasks follow arrivals.
+            Some(pkt) if opened + u64::from(pkt.offset()) <= of_tasks => {
+                *mail.taken += 1;
+                visit.take(&pkt);
+            }
+            _ => {
+                visit.end_task(of_tasks + 1);
+            }
+        });
+    }
+
+    /// Posts the newest message of a queue pair at a parked host.
+    fn post_parked(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+        (now, qp): (u64, QpId),
+    ) {
+        self.with_parked(context, workspace, n, |mut visit, _| visit.post(now, qp));
+    }
+
+    /// Closes the visit of a parked host, all of whose arrivals have been taken.
+    fn close_parked(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+    ) {
+        let next = self.with_parked(context, workspace, n, |visit, _| visit.close()).unwrap_or(u64::MAX);
+        let parked = self.parked.as_mut().and_then(|all| all[n].take());
+        let waits = parked.map_or((0, 0), |parked| {
+            workspace.port_events.extend(parked.events);
+            parked.waits
+        });
+        self.close_server(context, n, next, waits);
+        self.schedule(n, context.window.opened + 2 * context.window.length);
+    }
+
+    /// The receiver of a queue pair expects its newest posted message.
+    fn expect(&mut self, setup: &Setup<'_>, n: usize, qp: QpId) {
+        let port = setup.fabric().uplink(setup.plan.qps[qp.index()].to).port.index();
+        let host = self.nodes[n].hosts().start + port;
+        self.hosts[host].expect(setup, qp);
+    }
+
+    /// Posts the newest message of a queue pair when a timer fires at its start.
+    fn post_later(&mut self, setup: &Setup<'_>, n: usize, qp: QpId) {
+        let port = setup.fabric().uplink(setup.plan.qps[qp.index()].from).port.index();
+        let host = self.nodes[n].hosts().start + port;
+        self.hosts[host].post_later(setup, qp);
+    }
+
+    /// Books a visit of a host at `at`, between two windows. `waits` is what waited at the host before.
+    fn wake(&mut self, n: usize, (unfinished, pending_starts): (u64, u64), at: u64) {
+        let (now_unfinished, now_pending) = self.waits(n);
+        self.unfinished = self.unfinished - unfinished + now_unfinished;
+        self.liveness.pending_starts = self.liveness.pending_starts - pending_starts + now_pending;
+        let node = &mut self.nodes[n];
+        node.next = node.next.min(at);
+        node.next_event = node.next_event.min(at);
+        if node.next < node.booked {
+            self.book(n);
+        }
+    }
+
+    /// The tasks that a program has posted, by host.
+    fn posted_tasks(&self) -> impl Iterator<Item = (NodeId, Vec<Task>)> {
+        let of = |(n, tasks): (usize, &Option<crate::tasks::Tasks>)| {
+            tasks.as_ref().map(|tasks| (self.nodes[n].id, tasks.posted().to_vec()))
+        };
+        self.tasks.iter().enumerate().filter_map(of)
+    }
+}
+
+/// The arrivals of a parked host.
+struct ParkedArrivals<'p, A> {
+    arrivals: &'p [Parcel<A>],
+    taken: &'p mut usize,
+}
+
+impl<A: Annex> ParkedArrivals<'_, A> {
+    /// The next arrival.
+    fn next(&self) -> Option<Parcel<A>> {
+        self.arrivals.get(*self.taken).copied()
+    }
+}
