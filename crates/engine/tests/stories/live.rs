@@ -10,7 +10,7 @@ use engine::outcome::{Outcome, TaskRecord};
 use model::plan::{Message, Task, Trigger};
 use model::{NodeId, Plan, QpId, TaskId, Time};
 use scenario::Checked;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A program that plays a plan from outside.
@@ -22,7 +22,7 @@ struct Player<'a> {
     /// Messages posted, by queue pair.
     posted: Vec<u32>,
     /// Tasks of the plan, by host and number.
-    tasks: HashMap<(NodeId, u32), TaskId>,
+    tasks: BTreeMap<(NodeId, u32), TaskId>,
 }
 
 /// The plan without messages, tasks and triggers: a program posts them.
@@ -131,13 +131,13 @@ fn driven(checked: &Checked, kind: Kind) -> (Plan, Outcome) {
         needs: plan.messages.iter().map(|message| message.needs).collect(),
         task_needs: plan.tasks.iter().map(|task| task.needs).collect(),
         posted: vec![0; plan.qps.len()],
-        tasks: HashMap::new(),
+        tasks: BTreeMap::new(),
     };
     player.play();
     let Player { run, tasks, .. } = player;
     let (grown, mut outcome) = run.finish(&mut ());
     let mut records = vec![TaskRecord::default(); plan.tasks.len()];
-    let mut first = HashMap::new();
+    let mut first = BTreeMap::new();
     for (i, task) in grown.tasks.iter().enumerate() {
         first.entry(task.node).or_insert(i);
     }
