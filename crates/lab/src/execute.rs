@@ -129,6 +129,21 @@ pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
     let setup_s = setup_s + observer.built_s;
     let room = observer.headroom.room();
     drop(observer);
+    conclude(checked, outcome, Spent { wall_s, cpu_s, setup_s, kind }, room)
+}
+
+/// The cost of a run.
+pub(crate) struct Spent {
+    pub(crate) wall_s: f64,
+    pub(crate) cpu_s: f64,
+    pub(crate) setup_s: f64,
+    /// The engine.
+    pub(crate) kind: Kind,
+}
+
+/// Adds the summary to an outcome; `room` is the memory that was left at the end.
+pub(crate) fn conclude(checked: Checked, outcome: Outcome, spent: Spent, room: Option<Room>) -> Run {
+    let Spent { wall_s, cpu_s, setup_s, kind } = spent;
     let hops = outcome.data_hops + outcome.control_hops;
     let timing = Timing {
         wall_s,

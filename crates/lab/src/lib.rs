@@ -13,6 +13,7 @@
 //! | [`mod@compare`] | runs several schemes and seeds of one scenario |
 //! | [`mod@sweep`] | runs one scenario at many points; an interrupted sweep can be resumed |
 //! | [`crew`] | shares the machine's threads among runs |
+//! | [`session`] | a run that a program drives |
 //! | [`progress`] | reports the progress of runs, and stops them |
 //! | `headroom` | looks at the memory that is left while a run goes on |
 //! | [`failure`] | defines the failures of a command |
@@ -26,6 +27,7 @@ pub mod execute;
 pub mod failure;
 mod headroom;
 pub mod progress;
+pub mod session;
 pub mod shell;
 pub mod sweep;
 
@@ -34,6 +36,7 @@ pub use crew::Crew;
 pub use execute::{Prepared, Run, execute};
 pub use failure::Failure;
 pub use progress::Progress;
+pub use session::Session;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -4,11 +4,13 @@ use crate::document::Document;
 use crate::error::{Error, KeyError, suggestion};
 use crate::footprint::{MemoryBudget, PacketRoom, Possible};
 use crate::overlay::{AppliedChange, Change, Origin};
+use crate::program::{self, ProgramRanks};
 use crate::resolve::{self, ExplicitKeys};
 use crate::room::Room;
 use crate::schema::schema;
 use crate::source::Source;
 use crate::tap::Tap;
+use crate::workload::ranks::Ranks;
 use crate::{Plan, Scenario, own_nic, parts, plan, show, telemetry};
 use rnic::{Nics, TransportConfig};
 use schemes::{Assignment, ConfigError, SchemeConfig};
@@ -112,6 +114,16 @@ fn swapped(
 }
 
 impl Checked {
+    /// The ranks of the program that drives the run; `None` if no program does.
+    pub fn program(&self) -> Option<ProgramRanks> {
+        let job = self.plan.posted?;
+        let program = self.scenario.workload.get(usize::from(job))?.program.as_ref()?;
+        // Making the plan has made the same ranks, so there is no error here.
+        let server = self.scenario.server.map(|server| server.server()).transpose().ok()?;
+        let ranks = Ranks::new(&self.plan.fabric, server).ok()?;
+        Some(ProgramRanks::new(program, ranks, &self.plan, job))
+    }
+
     /// The ports whose frames are captured.
     pub fn taps(&self) -> Vec<Tap> {
         // Making the plan has found the same ports, so there is no error here.
@@ -122,10 +134,27 @@ impl Checked {
         Self::on(source, sets, Room::now())
     }
 
+    /// Checks a scenario for a program that drives its run, see [`crate::load_program`].
+    pub(crate) fn for_program(source: &Source, sets: &[String]) -> Result<Self, Error> {
+        let mut changes = sets.iter().map(|set| Change::parse(set)).collect::<Result<Vec<_>, _>>()?;
+        let mut resolved = Resolved::new(source, &changes)?;
+        if resolved.scenario.workload.iter().all(|entry| entry.program.is_none()) {
+            changes.insert(0, Change::parse("workload=[{ program = {} }]")?);
+            resolved = Resolved::new(source, &changes)?;
+        }
+        resolved.lay()
+    }
+
     /// Checks a scenario for a run that may take the memory of `room`.
     pub(crate) fn on(source: &Source, sets: &[String], room: Option<Room>) -> Result<Self, Error> {
         let changes = sets.iter().map(|set| Change::parse(set)).collect::<Result<Vec<_>, _>>()?;
         let Resolved { name, scenario, document } = Resolved::new(source, &changes)?;
+        if let Some(program) = scenario.workload.iter().position(|entry| entry.program.is_some()) {
+            let text = "a program posts the messages of this workload, so the scenario cannot run by itself";
+            let help = "drive it with `ropewalk serve`, with `Session` in Python or over the C interface";
+            let error = KeyError::new(&format!("workload.{program}.program"), text).with_help(help);
+            return Err(document.locate(error));
+        }
         Self::lay(name, scenario, document, room)
     }
 
@@ -176,6 +205,7 @@ impl Checked {
             let nic = own.as_ref().unwrap_or(&scenario.nic);
             warnings.extend(scheme_warnings(&path, scheme, nic, &plan).map_err(locate)?);
         }
+        program::open(&scenario, &mut plan);
         Ok(Checked {
             name,
             scenario,

@@ -22,6 +22,7 @@
 //! | [`record`], [`tap`] | `[record]`: time series, packet events, captures |
 //! | `resolve` | defaults that depend on other keys |
 //! | `plan`, [`plan_check`](fn@plan_check) | the plan of a scenario, and its invariants |
+//! | [`program`] | ranks whose messages a program posts |
 //! | `telemetry` | space for telemetry on the wire |
 //! | `parts`, `own_nic` | the schemes and NICs of a plan |
 //! | `footprint`, [`room`] | estimate of the memory that a run needs; the memory that is left |
@@ -52,6 +53,7 @@ mod own_nic;
 mod parts;
 mod plan;
 mod plan_check;
+pub mod program;
 pub mod record;
 mod resolve;
 pub mod room;
@@ -98,6 +100,23 @@ pub fn load_on(topology: &str, workload: &std::path::Path, set: &[String]) -> Re
     let (name, replaced) = formats::in_place_of_workload(workload)?;
     let source = Source { name, ..find(topology)? };
     check(&source, &[&[replaced], set].concat())
+}
+
+/// Finds a scenario and checks it for a program that drives its run. Unless one of its workloads is `program`, such a workload
+/// takes the place of all of them.
+///
+/// # Errors
+/// The first mistake, as for [`load`].
+pub fn load_program(scenario: &str, set: &[String]) -> Result<Checked, Error> {
+    check_program(&find(scenario)?, set)
+}
+
+/// Checks a scenario for a program that drives its run, as [`load_program`] does.
+///
+/// # Errors
+/// The first mistake, as for [`check()`].
+pub fn check_program(source: &Source, set: &[String]) -> Result<Checked, Error> {
+    Checked::for_program(source, set)
 }
 
 /// Reads a scenario with `--set` changes (`KEY=VALUE`) on top, checks it, and makes its plan.

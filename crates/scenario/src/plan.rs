@@ -358,6 +358,17 @@ fn workload(
             class: classes.iter().position(|class| *class == entry.class()).unwrap_or_default() as u8,
         });
     }
+    let programs: Vec<usize> =
+        (0..scenario.workload.len()).filter(|&i| scenario.workload[i].program.is_some()).collect();
+    if let [_, second, ..] = programs[..] {
+        return Err(KeyError::new(&format!("workload.{second}.program"), "a run has one program, found two"));
+    }
+    if let [only] = programs[..]
+        && jobs[only].background
+    {
+        let text = "the workload of a program cannot be background traffic";
+        return Err(KeyError::new(&format!("workload.{only}.background"), text));
+    }
     if jobs.iter().all(|job| job.background) {
         let text = "all workloads are background, so the run would end at once";
         return Err(KeyError::new("workload.0.background", text));

@@ -145,6 +145,8 @@ workloads! {
     goal: Goal = "goal",
     /// A connection matrix of htsim.
     htsim: Htsim = "htsim",
+    /// Messages that a program posts while the run goes on.
+    program: Program = "program",
     /// A list of messages.
     flows: Flows = "flows",
 }

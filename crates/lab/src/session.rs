@@ -1,0 +1,476 @@
+//! A run that a program drives: it sends messages and sets timers, and learns when they end.
+//!
+//! ```no_run
+//! use lab::session::{Kind, Next, Session};
+//! use model::Time;
+//!
+//! // Rank 1 answers rank 0's message with one of its own.
+//! let mut session = Session::open("quickstart", &[])?;
+//! session.send(7, (0, 1), 1_000_000, 0)?;
+//! while let Next::Event(event) = session.next(Time::NEVER) {
+//!     println!("{} {:?} of {} at rank {}", event.at, event.kind, event.id, event.rank);
+//!     if event.kind == Kind::Received && event.id == 7 {
+//!         session.send(8, (1, 0), 1_000_000, 0)?;
+//!     }
+//! }
+//! let run = session.finish();
+//! println!("{} us", run.summary.sim_time_us);
+//! # Ok::<(), lab::Failure>(())
+//! ```
+
+use crate::clock::Stopwatch;
+use crate::execute::{Run, Spent, conclude};
+use crate::failure::Failure;
+use crate::headroom::Headroom;
+use engine::live::{self, Ended, Live};
+use model::{NodeId, Time};
+use scenario::program::{ProgramRanks, Way};
+use scenario::{Checked, Source};
+use self_cell::self_cell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What an event reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A timer has fired.
+    Timer,
+    /// The sender has the acknowledgement of the whole message, or has copied it inside its server.
+    Sent,
+    /// The receiver has the whole message.
+    Received,
+}
+
+impl Kind {
+    /// The name in programs' interfaces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Timer => "timer",
+            Kind::Sent => "sent",
+            Kind::Received => "received",
+        }
+    }
+}
+
+/// An event for the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Time of the event.
+    pub at: Time,
+    /// Rank at which it happens: the sender, the receiver, or the owner of the timer.
+    pub rank: u32,
+    /// What has happened.
+    pub kind: Kind,
+    /// The program's number of the message or timer.
+    pub id: u64,
+}
+
+/// The result of [`Session::next`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The next event.
+    Event(Event),
+    /// No event comes up to the given time, which is now.
+    Until,
+    /// No event comes unless the program sends more.
+    Idle,
+    /// The run has ended early: it stalled, was interrupted, ran out of memory or reached `stop.after`.
+    Ended,
+}
+
+/// A message that the program has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Send {
+    id: u64,
+    from: u32,
+    to: u32,
+    bytes: u64,
+    tag: u32,
+}
+
+/// A task that the program has caused.
+#[derive(Clone, Copy, Debug)]
+enum Posted {
+    Timer { id: u64, rank: u32 },
+    Copy(Send),
+}
+
+type Driven<'a> = Option<Box<dyn Live + 'a>>;
+
+self_cell!(
+    /// A checked scenario, and the run that borrows it.
+    struct Running {
+        owner: Checked,
+        #[not_covariant]
+        dependent: Driven,
+    }
+);
+
+/// A run that a program drives.
+pub struct Session {
+    running: Running,
+    ranks: ProgramRanks,
+    /// Messages by queue pair, in their order.
+    messages: Vec<Vec<Send>>,
+    /// Tasks by host, in their order.
+    tasks: BTreeMap<NodeId, Vec<Posted>>,
+    /// Messages for later times, in the order of the calls at one time.
+    later: BinaryHeap<Reverse<(Time, u64, Send)>>,
+    calls: u64,
+    due: VecDeque<Event>,
+    now: Time,
+    watch: Watch,
+    setup_s: f64,
+    since: Stopwatch,
+}
+
+/// Watches the run of a session.
+struct Watch {
+    stop: Arc<AtomicBool>,
+    headroom: Headroom,
+}
+
+impl engine::Observer for Watch {
+    fn on_progress(&mut self, _: engine::Progress) -> bool {
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    fn room(&mut self) -> u64 {
+        self.headroom.left()
+    }
+}
+
+impl Session {
+    /// Opens a scenario, a path or the name of a built-in one, with `KEY=VALUE` changes. Unless one of its workloads is
+    /// `program`, the program takes the place of all of them.
+    ///
+    /// # Errors
+    /// The first mistake in the scenario or in a change.
+    pub fn open(scenario: &str, set: &[String]) -> Result<Self, Failure> {
+        let watch = Stopwatch::start();
+        Self::start(scenario::load_program(scenario, set)?, watch)
+    }
+
+    /// Opens a scenario from a text, as [`Session::open`] does.
+    ///
+    /// # Errors
+    /// The first mistake in the scenario or in a change.
+    pub fn open_source(source: &Source, set: &[String]) -> Result<Self, Failure> {
+        let watch = Stopwatch::start();
+        Self::start(scenario::check_program(source, set)?, watch)
+    }
+
+    fn start(checked: Checked, watch: Stopwatch) -> Result<Self, Failure> {
+        let Some(ranks) = checked.program() else {
+            return Err(Failure::Asked("the scenario has no workload `program`".to_owned()));
+        };
+        let qps = checked.plan.qps.len();
+        let stop = Arc::new(AtomicBool::new(false));
+        let watching = Watch { stop, headroom: Headroom::new(&checked.plan) };
+        let running = Running::new(checked, |checked| {
+            let Checked { plan, schemes, nics, .. } = checked;
+            Some(sim::live(plan, schemes, nics, engine::Kind::Window))
+        });
+        Ok(Session {
+            running,
+            ranks,
+            messages: vec![Vec::new(); qps],
+            tasks: BTreeMap::new(),
+            later: BinaryHeap::new(),
+            calls: 0,
+            due: VecDeque::new(),
+            now: Time::ZERO,
+            watch: watching,
+            setup_s: watch.cpu_s(),
+            since: Stopwatch::start(),
+        })
+    }
+
+    /// The scenario.
+    pub fn checked(&self) -> &Checked {
+        self.running.borrow_owner()
+    }
+
+    /// Number of ranks: GPUs, or hosts of a fabric without servers.
+    pub fn ranks(&self) -> u32 {
+        self.ranks.count()
+    }
+
+    /// Time of the last event, or the time up to which the run has gone without any.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// A flag that ends the run early when it is raised.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        self.watch.stop.clone()
+    }
+
+    /// Sends a message from one rank to another now. `id` comes back in its events.
+    ///
+    /// # Errors
+    /// [`Failure::Asked`] if a rank does not exist, the pair has no queue pair, or the size is beyond 2^50 B.
+    pub fn send(&mut self, id: u64, pair: (u32, u32), bytes: u64, tag: u32) -> Result<(), Failure> {
+        let send = self.checked_send(id, pair, bytes, tag)?;
+        self.post(send);
+        Ok(())
+    }
+
+    /// Sends a message at a time that is now or later.
+    ///
+    /// # Errors
+    /// As for [`Session::send`], and if the time has passed.
+    pub fn send_at(
+        &mut self,
+        at: Time,
+        id: u64,
+        pair: (u32, u32),
+        bytes: u64,
+        tag: u32,
+    ) -> Result<(), Failure> {
+        if at < self.now {
+            return Err(Failure::Asked(format!("the time {at} has passed: it is {}", self.now)));
+        }
+        let send = self.checked_send(id, pair, bytes, tag)?;
+        self.calls += 1;
+        self.later.push(Reverse((at, self.calls, send)));
+        Ok(())
+    }
+
+    /// Sets a timer of a rank, which fires `after` now: after all else that happens at its time, if `after` is 0.
+    ///
+    /// # Errors
+    /// [`Failure::Asked`] if the rank does not exist or the time is out of range.
+    pub fn timer(&mut self, id: u64, rank: u32, after: Time) -> Result<(), Failure> {
+        if after.ps() > LATEST.ps().saturating_sub(self.now.ps()) {
+            return Err(Failure::Asked(format!("a timer of {after} is beyond the end of time, {}", LATEST)));
+        }
+        let task = self.ranks.timer(rank, after).map_err(Failure::Asked)?;
+        self.post_task(task, Posted::Timer { id, rank });
+        Ok(())
+    }
+
+    fn checked_send(&self, id: u64, (from, to): (u32, u32), bytes: u64, tag: u32) -> Result<Send, Failure> {
+        if bytes > MOST_BYTES {
+            return Err(Failure::Asked(format!("a message has at most 1 PiB, found {bytes} B")));
+        }
+        self.ranks.way(from, to, bytes.max(1), tag).map_err(Failure::Asked)?;
+        Ok(Send { id, from, to, bytes: bytes.max(1), tag })
+    }
+
+    fn post(&mut self, send: Send) {
+        let Send { from, to, bytes, tag, .. } = send;
+        match self.ranks.way(from, to, bytes, tag) {
+            Ok(Way::Message(qp)) => {
+                self.drive(|live, _| {
+                    live.post(qp, bytes);
+                });
+                self.messages[qp.index()].push(send);
+            }
+            Ok(Way::Task(task)) => self.post_task(task, Posted::Copy(send)),
+            Err(_) => {}
+        }
+    }
+
+    fn post_task(&mut self, task: model::plan::Task, posted: Posted) {
+        self.tasks.entry(task.node).or_default().push(posted);
+        self.drive(|live, _| {
+            live.post_task(task);
+        });
+    }
+
+    /// Calls a function of the run, which exists until [`Session::finish`] takes it.
+    fn drive<R>(&mut self, call: impl FnOnce(&mut dyn Live, &mut Watch) -> R) -> Option<R> {
+        let watch = &mut self.watch;
+        self.running.with_dependent_mut(|_, live| live.as_deref_mut().map(|live| call(live, watch)))
+    }
+
+    /// The next event up to `until`; [`Time::NEVER`] sets no bound.
+    pub fn next(&mut self, until: Time) -> Next {
+        loop {
+            if let Some(event) = self.due.pop_front() {
+                return Next::Event(event);
+            }
+            let later = self.later.peek().map(|Reverse((at, ..))| *at).filter(|at| *at <= until);
+            let stop = later.unwrap_or(until);
+            let next = self.drive(|live, watch| (live.next(stop, watch), live.now()));
+            let Some((next, now)) = next else { return Next::Ended };
+            self.now = now;
+            match next {
+                live::Next::Event(event) => self.take(event),
+                live::Next::Ended => return Next::Ended,
+                live::Next::Until | live::Next::Idle if later.is_some() => {
+                    while let Some(Reverse((_, _, send))) =
+                        self.later.peek().copied().filter(|next| next.0.0 <= stop)
+                    {
+                        self.later.pop();
+                        self.post(send);
+                    }
+                }
+                live::Next::Until => return Next::Until,
+                live::Next::Idle => return Next::Idle,
+            }
+        }
+    }
+
+    /// Converts an event of the engine.
+    fn take(&mut self, event: live::Event) {
+        let at = event.at;
+        let mut add = |rank, kind, id| self.due.push_back(Event { at, rank, kind, id });
+        match event.what {
+            Ended::Acked(qp, number) => {
+                let send = &self.messages[qp.index()][number as usize];
+                add(send.from, Kind::Sent, send.id);
+            }
+            Ended::Received(qp, number) => {
+                let send = &self.messages[qp.index()][number as usize];
+                add(send.to, Kind::Received, send.id);
+            }
+            Ended::Task(number) => match self.tasks.get(&event.node).map(|tasks| tasks[number as usize]) {
+                Some(Posted::Timer { id, rank }) => add(rank, Kind::Timer, id),
+                Some(Posted::Copy(send)) => {
+                    add(send.to, Kind::Received, send.id);
+                    add(send.from, Kind::Sent, send.id);
+                }
+                None => {}
+            },
+        }
+    }
+
+    /// Plays everything sent to its end, and returns the run. Its plan holds all messages.
+    pub fn finish(mut self) -> Run {
+        while let Next::Event(_) | Next::Until = self.next(Time::NEVER) {}
+        let watch = &mut self.watch;
+        let finished = self.running.with_dependent_mut(|_, live| live.take().map(|live| live.finish(watch)));
+        let spent = Spent {
+            wall_s: self.since.wall_s(),
+            cpu_s: self.since.cpu_s(),
+            setup_s: self.setup_s,
+            kind: engine::Kind::Window,
+        };
+        let room = self.watch.headroom.room();
+        let mut checked = self.running.into_owner();
+        let Some((plan, outcome)) = finished else { unreachable!("only this function takes the run") };
+        checked.plan = plan;
+        conclude(checked, outcome, spent, room)
+    }
+}
+
+/// Largest message, bytes: as in scenarios.
+const MOST_BYTES: u64 = 1 << 50;
+
+/// Latest time of a timer, as for starts in scenarios.
+const LATEST: Time = Time::from_ms(1_000_000_000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Prepared;
+
+    const FABRIC: &str =
+        "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 4\n[scheme.themis]\n";
+
+    fn ring_pairs(n: u32) -> String {
+        let pairs: Vec<_> = (0..n).map(|rank| format!("[{rank}, {}]", (rank + 1) % n)).collect();
+        format!("[[workload]]\nprogram = {{ pairs = [{}] }}\n", pairs.join(", "))
+    }
+
+    fn open(text: &str) -> Result<Session, Failure> {
+        Session::open_source(&Source::new("session.toml", text), &[])
+    }
+
+    /// Plays a ring all-reduce: every rank passes a chunk on to the next when it has arrived, 2 (n - 1) times.
+    fn ring(session: &mut Session, chunk: u64) {
+        let n = session.ranks();
+        let steps = 2 * (n - 1);
+        for rank in 0..n {
+            session.send(rank.into(), (rank, (rank + 1) % n), chunk, 0).unwrap();
+        }
+        let mut now = Time::ZERO;
+        while let Next::Event(event) = session.next(Time::NEVER) {
+            assert!(event.at >= now, "time goes back");
+            now = event.at;
+            let step = event.id / u64::from(n);
+            if event.kind == Kind::Received && step + 1 < steps.into() {
+                let next = (event.rank + 1) % n;
+                let id = (step + 1) * u64::from(n) + u64::from(event.rank);
+                session.send(id, (event.rank, next), chunk, 0).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_driven_ring_has_the_digest_of_the_all_reduce_in_the_scenario() {
+        let (n, chunk) = (8, 143_800);
+        let native = format!(
+            "{FABRIC}[[workload]]\nall-reduce = {{ bytes = \"{}B\", groups = \"all\" }}\n",
+            n * chunk
+        );
+        let native = scenario::check(&Source::new("native.toml", native), &[]).unwrap();
+        let native = crate::run(Prepared { checked: native, setup_s: 0.0 });
+        let mut session = open(&(FABRIC.to_owned() + &ring_pairs(8))).unwrap();
+        ring(&mut session, chunk);
+        let run = session.finish();
+        assert_eq!(run.faults(), [""; 0]);
+        assert_eq!(run.summary.digest, native.summary.digest);
+    }
+
+    #[test]
+    fn messages_for_later_start_at_their_time_and_timers_fire_after_theirs() {
+        let mut session = open(FABRIC).unwrap();
+        session.send_at(Time::from_us(9), 1, (0, 7), 1438, 0).unwrap();
+        session.timer(2, 3, Time::from_us(4)).unwrap();
+        assert_eq!(session.next(Time::from_us(3)), Next::Until);
+        assert_eq!(session.now(), Time::from_us(3));
+        let timer = Event { at: Time::from_us(4), rank: 3, kind: Kind::Timer, id: 2 };
+        assert_eq!(session.next(Time::NEVER), Next::Event(timer));
+        let Next::Event(received) = session.next(Time::NEVER) else { panic!("the message arrives") };
+        assert_eq!((received.rank, received.kind, received.id), (7, Kind::Received, 1));
+        let Next::Event(sent) = session.next(Time::NEVER) else { panic!("the acknowledgement arrives") };
+        assert_eq!((sent.rank, sent.kind, sent.id), (0, Kind::Sent, 1));
+        assert_eq!(session.next(Time::NEVER), Next::Idle);
+        let run = session.finish();
+        assert_eq!(run.outcome.messages[0].start, Time::from_us(9));
+        assert_eq!(run.outcome.messages[0].received, received.at);
+    }
+
+    #[test]
+    fn ranks_of_a_server_copy_over_nvlink() {
+        let text = "[server]\ngpus = 2\nnvlink = { rate = \"3600Gbps\", delay = \"500ns\" }\n[topology.rails]\nservers = 2\nspines = 1\n";
+        let mut session = open(text).unwrap();
+        assert_eq!(session.ranks(), 4);
+        session.send(1, (2, 3), 450_000, 0).unwrap();
+        session.send(2, (1, 1), 450_000, 0).unwrap();
+        let of = |next| match next {
+            Next::Event(Event { at, rank, kind, id }) => (at, rank, kind, id),
+            other => panic!("{other:?}"),
+        };
+        let local = Time::from_ns(1);
+        assert_eq!(of(session.next(Time::NEVER)), (local, 1, Kind::Received, 2));
+        assert_eq!(of(session.next(Time::NEVER)), (local, 1, Kind::Sent, 2));
+        let copied = Time::from_ns(1500);
+        assert_eq!(of(session.next(Time::NEVER)), (copied, 3, Kind::Received, 1));
+        assert_eq!(of(session.next(Time::NEVER)), (copied, 2, Kind::Sent, 1));
+        assert_eq!(session.next(Time::NEVER), Next::Idle);
+    }
+
+    #[test]
+    fn mistakes_of_a_program_are_refused_and_change_nothing() {
+        let mut session = open(&(FABRIC.to_owned() + &ring_pairs(8))).unwrap();
+        let text = |result: Result<(), Failure>| result.unwrap_err().to_string();
+        assert_eq!(text(session.send(1, (0, 8), 1, 0)), "rank 8 does not exist; the ranks are 0 to 7");
+        let missing = "rank 0 has no queue pair to rank 2; add [0, 2] to `program.pairs`";
+        assert_eq!(text(session.send(1, (0, 2), 1, 0)), missing);
+        assert_eq!(
+            text(session.send(1, (0, 1), 1 << 51, 0)),
+            "a message has at most 1 PiB, found 2251799813685248 B"
+        );
+        assert_eq!(session.next(Time::from_us(5)), Next::Idle);
+        let passed = "the time 4us has passed: it is 5us";
+        assert_eq!(text(session.send_at(Time::from_us(4), 1, (0, 1), 1, 0)), passed);
+        assert!(text(session.timer(1, 0, Time::NEVER)).contains("beyond the end of time"));
+        assert_eq!(session.finish().outcome.messages.len(), 0);
+    }
+}
