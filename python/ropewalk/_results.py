@@ -31,6 +31,7 @@ HOW = {
     "paths": "record__events=8 (or record=True)",
     "operations": "a workload such as `training` or `collective`",
     "tasks": "a workload such as `training` or `collective`",
+    "critical": "a workload such as `training` or `collective` that ran to its end",
 }
 
 
@@ -95,6 +96,11 @@ class Result:
         return self.table("tasks")
 
     @cached_property
+    def critical(self) -> Table:
+        """The critical path of every step. Raises NotRecorded if no step ended."""
+        return self.table("critical")
+
+    @cached_property
     def summary(self) -> dict[str, Any]:
         """`summary.json`: all totals of the run."""
         return json.loads(self._native.summary)  # type: ignore[no-any-return]
@@ -144,7 +150,7 @@ class Result:
         return ResultPlots(self)
 
     def explain(self, flow: int | str = "slowest", *, progress: Progress = None) -> str:
-        """Explains a flow as `ropewalk explain` does: where its time went, and which events it had.
+        """Explains a flow, or with "step" a step, as `ropewalk explain` does: where its time went, and which events it had.
 
         `flow` is its number, `"slowest"` or `"FROM->TO"`. If its events were not recorded, the scenario is run again.
         """

@@ -1,4 +1,4 @@
-//! The life of one flow: where its completion time went, and what happened to it when.
+//! The life of one flow: where its completion time went, and what happened to it when. And the critical path of a step.
 //!
 //! [`Explanation::of`] takes the results of a run and the plan of its scenario. The results may come from a run that
 //! has just ended or from a directory. The plan gives the first packet of each message on its queue pair, and the time
@@ -17,16 +17,23 @@
 //! | [`packets`] | what happened to its packets: retransmissions, reordering, NACKs, queues |
 //! | [`timeline`] | what happened when, with one line for similar events that follow each other closely |
 //! | [`words`] | the explanation as text |
+//! | [`step`], [`step_words`] | a step of a job: its critical path, and the path as text |
+//! | [`bottleneck`] | the busiest link between two hosts |
 
 pub mod subject;
 
 mod account;
+mod bottleneck;
 mod cause;
 mod cuts;
 mod explanation;
 mod flow;
 mod history;
 mod packets;
+mod step;
+#[cfg(test)]
+mod step_stories;
+mod step_words;
 #[cfg(test)]
 mod stories;
 mod timeline;
@@ -34,8 +41,10 @@ mod trace;
 mod words;
 
 pub use account::{Account, Delay};
+pub use bottleneck::Bottleneck;
 pub use cause::Cause;
 pub use explanation::{Explanation, Unexplained};
 pub use flow::{Flow, find};
 pub use packets::{Feedback, Link, Packets, Rate, Resends, Transit};
+pub use step::{Leg, Message, Piece, Spent, Step};
 pub use timeline::Line;

@@ -3,6 +3,7 @@
 
 use crate::explanation::{Explanation, Unexplained};
 use crate::flow::{Flow, find};
+use crate::step::Step;
 use lab::execute::{Prepared, execute, window_on};
 use lab::{Failure, Progress};
 use results::Results;
@@ -77,6 +78,21 @@ impl Subject {
         Ok(Subject { name: of.to_owned(), results, checked, recorded: false })
     }
 
+    /// Explains a step: `step`, `step:N`, `step:JOB` or `step:JOB:N`.
+    ///
+    /// # Errors
+    /// If there is no such step.
+    pub fn explain_step(&self, name: &str) -> Result<Step, Failure> {
+        Step::of(&self.checked, &self.results, name)
+            .map_err(|text| Failure::Asked(format!("{}: {text}", self.name)))
+    }
+
+    /// The explanation of a step as text, with the run that it comes from.
+    pub fn step_page(&self, step: &Step) -> String {
+        let source = if self.recorded { "from its results; digest" } else { JUST_RUN };
+        step.text() + &run_line(&step.scenario, &step.scheme, source, &step.digest)
+    }
+
     /// Explains the flow named `flow`: its number, `slowest`, or `FROM->TO`. If its events were not recorded, `run`
     /// runs the scenario again.
     ///
@@ -101,26 +117,39 @@ impl Subject {
     }
 }
 
+/// The last line of an explanation: the run, and where the explanation comes from.
+fn run_line(scenario: &str, scheme: &str, source: &str, digest: &str) -> String {
+    format!("\n{scenario} under {scheme}, {source} {digest}\n")
+}
+
+/// Source of an explanation for which the scenario ran.
+const JUST_RUN: &str = "run for this explanation, no results written; digest";
+
 impl Answer {
     /// The explanation as text, with the run that it comes from.
     pub fn page(&self) -> String {
         let source = match (self.run_again, self.recorded) {
             (true, true) => "run again with its events recorded: the digest is the same,",
             (false, true) => "from its recorded events; digest",
-            (_, false) => "run for this explanation, no results written; digest",
+            (_, false) => JUST_RUN,
         };
         let Explanation { scenario, scheme, digest, .. } = &self.explanation;
-        format!("{}\n{scenario} under {scheme}, {source} {digest}\n", self.explanation.text())
+        self.explanation.text() + &run_line(scenario, scheme, source, digest)
     }
 }
 
-/// Explains a flow of these results, on one thread.
+/// Explains a flow or a step of these results, on one thread.
 ///
 /// # Errors
 /// See [`Subject::explain`].
 pub fn of_results(results: &Results, flow: &str, progress: &Progress<'_>) -> Result<String, Failure> {
     let run = |prepared| simulate(prepared, NonZeroUsize::MIN, progress);
-    Ok(Subject::of_results("this run", results.clone())?.explain(flow, &run)?.page())
+    let mut subject = Subject::of_results("this run", results.clone())?;
+    if Step::is_asked_by(flow) {
+        let step = subject.explain_step(flow)?;
+        return Ok(subject.step_page(&step));
+    }
+    Ok(subject.explain(flow, &run)?.page())
 }
 
 /// The scenario in the manifest of a result directory.

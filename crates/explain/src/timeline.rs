@@ -8,7 +8,7 @@ use crate::packets::{Reason, is_ahead, reasons};
 use crate::trace::Step;
 use engine::outcome::EventKind;
 use model::failure::LinkChange;
-use model::{Fabric, Kind, LinkId, NodeId, Psn, Time};
+use model::{Fabric, Kind, LinkId, NodeId, Plan, Psn, Time};
 use results::text::{count, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -300,22 +300,23 @@ fn fixed(history: &History<'_>, account: &Account) -> Vec<Line> {
         };
         lines.push(Line { from_us: from.as_us(), to_us: to.as_us(), what });
     }
-    lines.extend(failures(history));
+    lines.extend(failures(history.plan, history.start, history.end, |_| true));
     lines
 }
 
-/// One line for each time at which links fail, slow down or recover during the flow, and for links that had failed before.
-fn failures(history: &History<'_>) -> Vec<Line> {
-    let fabric = &history.plan.fabric;
-    let changes = history.plan.failures.changes();
+/// One line for each time at which links fail, slow down or recover in this time, and for links that had failed before. Links
+/// that `counts` refuses are left out.
+pub(crate) fn failures(plan: &Plan, start: Time, end: Time, counts: impl Fn(LinkId) -> bool) -> Vec<Line> {
+    let fabric = &plan.fabric;
+    let changes = plan.failures.changes();
     let whole = |change: &LinkChange| change.rate == Some(fabric.links()[change.link.index()].rate);
     let mut instants: BTreeMap<(Time, bool, String), Vec<LinkId>> = BTreeMap::new();
     for (i, change) in changes.iter().enumerate() {
         // Changes are sorted by link, then by time.
         let next = changes.get(i + 1).filter(|next| next.link == change.link);
-        let before = change.at < history.start;
-        let past = before && (whole(change) || next.is_some_and(|next| next.at <= history.start));
-        if past || change.at > history.end {
+        let before = change.at < start;
+        let past = before && (whole(change) || next.is_some_and(|next| next.at <= start));
+        if past || change.at > end || !counts(change.link) {
             continue;
         }
         let how = match (change.rate, before) {
@@ -325,7 +326,7 @@ fn failures(history: &History<'_>) -> Vec<Line> {
             (Some(rate), false) => format!("slow down to {rate}"),
             (Some(rate), true) => format!("run at {rate}"),
         };
-        instants.entry((change.at.max(history.start), before, how)).or_default().push(change.link);
+        instants.entry((change.at.max(start), before, how)).or_default().push(change.link);
     }
     let line = |((at, _, how), links): (&(Time, bool, String), &Vec<LinkId>)| Line {
         from_us: at.as_us(),

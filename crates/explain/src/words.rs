@@ -5,6 +5,7 @@ use crate::cause::Cause;
 use crate::explanation::Explanation;
 use crate::flow::Flow;
 use crate::packets::{Feedback, Packets};
+use crate::timeline::Line;
 use results::text::{self, bytes, count, number};
 use std::fmt::Write;
 
@@ -132,7 +133,19 @@ pub(crate) fn page(e: &Explanation) -> String {
         let _ = writeln!(text, "{key:width$}  {value}");
     }
     text.push('\n');
-    text + &timeline(e)
+    text + &timeline(&e.timeline, e.account.elapsed_us, "what happened")
+}
+
+/// A table of times, with their shares and with a total: what, us, and one more column.
+pub(crate) fn time_table(header: [&str; 4], rows: &[(String, f64, String)], total: f64) -> String {
+    let mut table = text::table(&header.map(str::to_owned), 1);
+    let mut row = |what: &str, us: f64, more: &str| {
+        let share = format!("{:.1} %", us * 100.0 / total.max(1e-6));
+        table.add_row([what.to_owned(), format!("{us:.3}"), share, more.to_owned()]);
+    };
+    rows.iter().for_each(|(what, us, more)| row(what, *us, more));
+    row("total", total, "");
+    table.to_string().lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 fn causes(account: &Account) -> String {
@@ -244,11 +257,11 @@ fn fates(feedback: &Feedback) -> String {
     parts.join(", ") + ", for the whole queue pair in this time"
 }
 
-fn timeline(e: &Explanation) -> String {
-    let digits = if e.account.elapsed_us < 1000.0 { 2 } else { 1 };
+/// Lines below a heading, with their times. The times have a digit more if all of them are within a millisecond.
+pub(crate) fn timeline(lines: &[Line], elapsed_us: f64, heading: &str) -> String {
+    let digits = if elapsed_us < 1000.0 { 2 } else { 1 };
     let time = |us: f64| format!("{us:.digits$}");
-    let spans: Vec<String> = e
-        .timeline
+    let spans: Vec<String> = lines
         .iter()
         .map(|line| match (time(line.from_us), time(line.to_us)) {
             (from, to) if from == to => from,
@@ -256,16 +269,16 @@ fn timeline(e: &Explanation) -> String {
         })
         .collect();
     let width = spans.iter().map(String::len).max().unwrap_or(0).max(2);
-    let mut text = format!("{:>width$}  what happened\n", "us");
-    text += &format!("{}\n", "─".repeat(width + 15));
-    for (span, line) in spans.iter().zip(&e.timeline) {
+    let mut text = format!("{:>width$}  {heading}\n", "us");
+    text += &format!("{}\n", "─".repeat(width + 2 + heading.len()));
+    for (span, line) in spans.iter().zip(lines) {
         let _ = writeln!(text, "{span:>width$}  {}", line.what);
     }
     text
 }
 
 /// Breaks a sentence into lines of a terminal's width.
-fn wrapped(text: &str) -> String {
+pub(crate) fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         match lines.last_mut() {

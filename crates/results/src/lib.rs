@@ -34,12 +34,17 @@
 //! | `counters.parquet` | the scheme's counters over time, see [`tables::counters`] |
 //! | `events.parquet` | single events of recorded queue pairs, see [`tables::events`] |
 //! | `paths.parquet` | the links that recorded queue pairs took, and the queues there, see [`tables::paths`] |
+//! | `operations.parquet` | one row per collective, transfer or computation, see [`tables::operations`] |
+//! | `tasks.parquet` | what every GPU did and when, see [`tables::tasks`] |
+//! | `critical.parquet` | the critical path of every step, see [`tables::critical`] |
 //! | `capture-NAME.pcapng` | the frames that passed a link, see the crate `capture` |
 //!
-//! The last four are written only if `[record]` asks for them. For the same scenario and seed every byte is the same, except
+//! The tables from `counters` to `paths` and the captures are written only if `[record]` asks for them, and the last three tables
+//! only if the workload has GPUs that compute or collectives. For the same scenario and seed every byte is the same, except
 //! `timing` in `summary.json`.
 
 pub mod checksum;
+mod critical;
 pub mod data;
 pub mod digest;
 pub mod directory;

@@ -40,7 +40,7 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Make a page from results: one HTML file that works offline
     Report(ReportArgs),
-    /// Explain one flow: where its completion time went, and what happened when
+    /// Explain one flow or one step of training: where its time went, and what happened when
     Explain(ExplainArgs),
     /// Compute a scheme's switch memory by its paper's formula
     Memory(MemoryArgs),
@@ -336,13 +336,17 @@ Examples:
   ropewalk explain 'host3->host7' results/quickstart
   ropewalk explain slowest quickstart --set scheme.ecmp={}
   ropewalk explain 12 results/quickstart --json | jq .account.causes
+  ropewalk explain step results/gpt-13b             the critical path of its longest step
 
-The explanation comes from events.parquet. If the run did not record the flow's events (--record, or record.follow
+The explanation of a step comes from critical.parquet, which every run with steps has.
+
+The explanation of a flow comes from events.parquet. If the run did not record the flow's events (--record, or record.follow
 in the scenario), the scenario in the directory's manifest runs again and records them. Its digest must be the
 same. ropewalk explain writes no results, also if it runs a SCENARIO. Damaged or mixed results are refused, as in
 ropewalk report.")]
 pub struct ExplainArgs {
-    /// Flow: its number, `slowest`, or FROM->TO (the slowest flow between these hosts).
+    /// Flow: its number, `slowest`, or FROM->TO (the slowest flow between these hosts). Step: `step` (the longest), `step:N`,
+    /// `step:JOB` or `step:JOB:N`.
     #[arg(value_name = "FLOW")]
     pub flow: String,
     /// Result directory, or a scenario: a TOML file or the name of a built-in one.

@@ -1,6 +1,7 @@
 //! The tables of a run, one file per table, and the [names of events](event_names).
 
 pub mod counters;
+pub mod critical;
 pub mod event_names;
 pub mod events;
 pub mod flows;
@@ -17,7 +18,7 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 8] = [
+pub const TABLES: [(&str, Make); 9] = [
     ("flows", |run| Some(flows::table(run))),
     ("links", |run| Some(links::table(run))),
     ("series", |run| Some(series::table(run))),
@@ -26,4 +27,5 @@ pub const TABLES: [(&str, Make); 8] = [
     ("paths", paths::table),
     ("operations", operations::table),
     ("tasks", tasks::table),
+    ("critical", critical::table),
 ];

@@ -3,8 +3,8 @@
 use crate::cli::ExplainArgs;
 use crate::print;
 use crate::progress::Shown;
-use explain::Explanation;
 use explain::subject::{Subject, simulate};
+use explain::{Explanation, Step};
 use lab::{Failure, Prepared};
 use serde::Serialize;
 
@@ -17,10 +17,10 @@ struct Json<'a> {
     explanation: &'a Explanation,
 }
 
-/// Explains a flow.
+/// Explains a flow or a step.
 ///
 /// # Errors
-/// If there is no such flow, the directory holds no results, the scenario is wrong, or a second run has another digest.
+/// If there is no such flow or step, the directory holds no results, the scenario is wrong, or a second run has another digest.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let simulated = |prepared: Prepared| {
         let mut shown = Shown::new(args.quiet || args.json, 1);
@@ -29,6 +29,10 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
         results
     };
     let mut subject = Subject::open(&args.of, &args.flow, &args.set, &simulated)?;
+    if Step::is_asked_by(&args.flow) {
+        let step = subject.explain_step(&args.flow)?;
+        return print::out(&if args.json { super::json(&step) } else { subject.step_page(&step) });
+    }
     let answer = subject.explain(&args.flow, &simulated)?;
     if args.json {
         let run_again = answer.run_again && answer.recorded;
