@@ -32,6 +32,8 @@ HOW = {
     "operations": "a workload such as `training` or `collective`",
     "tasks": "a workload such as `training` or `collective`",
     "critical": "a workload such as `training` or `collective` that ran to its end",
+    "steps": "a workload such as `training` or `collective` that ran to its end",
+    "timeline": "a workload such as `training` or `collective` that ran to its end",
 }
 
 
@@ -99,6 +101,16 @@ class Result:
     def critical(self) -> Table:
         """The critical path of every step. Raises NotRecorded if no step ended."""
         return self.table("critical")
+
+    @cached_property
+    def steps(self) -> Table:
+        """How every GPU spent every step: computation, waits by kind of parallelism, bubble. Raises NotRecorded if no step ended."""
+        return self.table("steps")
+
+    @cached_property
+    def timeline(self) -> Table:
+        """How every GPU spent each of up to 600 equal parts of the time. Raises NotRecorded if no step ended."""
+        return self.table("timeline")
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ pub struct Bottleneck {
 pub(crate) fn between(plan: &Plan, results: &Results, from: &str, to: &str) -> Option<Bottleneck> {
     let fabric = &plan.fabric;
     let (from, to) = (fabric.find_host(from)?, fabric.find_host(to)?);
-    let mut links = BTreeSet::from([LinkId(from.0.into())]);
+    let mut links = BTreeSet::from([LinkId(from.0)]);
     let mut seen: BTreeSet<NodeId> = BTreeSet::new();
     let mut next = vec![fabric.uplink(from).to];
     while let Some(node) = next.pop() {

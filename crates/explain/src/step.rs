@@ -194,7 +194,7 @@ fn missing(results: &Results, plan: &Plan) -> String {
 }
 
 /// The columns of the table that every row has.
-fn keys<'t>(table: &'t Table, row: usize) -> Option<(&'t str, u64, u64, u64)> {
+fn keys(table: &Table, row: usize) -> Option<(&str, u64, u64, u64)> {
     let count = |column: &str| Some(table.counts(column)?.value(row));
     Some((table.texts("job")?.value(row), count("step")?, count("from_ps")?, count("to_ps")?))
 }

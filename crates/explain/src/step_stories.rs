@@ -99,6 +99,44 @@ fn a_slow_link_under_data_parallelism_is_named() {
 }
 
 #[test]
+fn the_tables_of_steps_and_of_the_timeline_share_out_all_of_the_time() {
+    let text = data_parallel("").replace("parallel = { tp = 2 }", "parallel = { tp = 2, pp = 2 }\nsteps = 2");
+    let (checked, results) = run(&text);
+    let [steps, timeline] = ["steps", "timeline"].map(|name| results.table(name).unwrap());
+    let sum = |table: &results::table::Table, columns: &[&str], rank: u64| {
+        let ranks = table.counts("rank").unwrap();
+        let rows = || (0..table.rows()).filter(|&row| ranks.value(row) == rank);
+        columns
+            .iter()
+            .map(|name| rows().map(|row| table.reals(name).unwrap().value(row)).sum::<f64>())
+            .sum::<f64>()
+    };
+    let waits = ["tp", "cp", "ep", "pp", "dp", "other"].map(|kind| format!("exposed_{kind}_us"));
+    let mut pieces: Vec<&str> = waits.iter().map(String::as_str).collect();
+    pieces.push("compute_us");
+    let ranks = checked.plan.tasks.iter().map(|task| u64::from(task.rank)).max().unwrap() + 1;
+    assert_eq!((steps.rows() as u64, timeline.rows() as u64), (2 * ranks, 600 * ranks));
+    for rank in 0..ranks {
+        let all = sum(steps, &["end_us"], rank) - sum(steps, &["start_us"], rank);
+        let shared = sum(steps, &pieces, rank);
+        assert!((all - shared - sum(steps, &["bubble_us"], rank)).abs() < 1e-6);
+        assert!((shared - sum(timeline, &pieces, rank)).abs() < 1e-6, "rank {rank}");
+        // A rank waits only for communication that is under way.
+        for kind in ["tp", "pp", "dp"] {
+            let under_way = sum(timeline, &[&format!("under_way_{kind}_us")], rank);
+            assert!(under_way > 0.0 && under_way <= all, "{kind}, rank {rank}");
+        }
+    }
+    // The two steps follow each other, and the summary has their mean.
+    let job = &results.summary.jobs["train"].steps.as_ref().unwrap();
+    let last = steps.reals("end_us").unwrap().value(steps.rows() - 1);
+    assert!((last - 2.0 * job.time_us).abs() < 1e-6);
+    // 4 sequences of 64 tokens.
+    assert!((job.tokens_per_second.unwrap() * job.time_us - 4.0 * 64.0 * 1e6).abs() < 1e-3);
+    assert!((job.exposed_astra_us - (job.time_us - job.compute_us)).abs() < 1e-9);
+}
+
+#[test]
 fn steps_are_found_by_number_and_job() {
     let (checked, results) = run(&pipeline(2, 2, 1));
     let step = |name: &str| Step::of(&checked, &results, name).map(|step| (step.job, step.step));

@@ -11,6 +11,8 @@ use std::fmt::Write;
 const WORTH_SAYING: f64 = 0.05;
 /// Most pieces in the sentence. Our choice.
 const IN_SENTENCE: usize = 4;
+/// Legs share a line up to the time of the step divided by this number. Our choice.
+const LONG: u64 = 12;
 /// Most names in a line for several legs; the others are summed. Our choice.
 const NAMED: usize = 3;
 /// A leg shorter than the step divided by this number shares a line with its neighbours. Our choice.
@@ -141,10 +143,19 @@ pub(crate) fn lines(path: &[Leg]) -> Vec<Line> {
     }
 }
 
-/// Legs of at least `short` ps alone, and all legs between two of them together.
+/// Legs of at least `short` ps alone, and the legs between two of them together, as long as [`LONG`] allows.
 fn groups(path: &[Leg], short: u64) -> Vec<&[Leg]> {
     let is_short = |leg: &Leg| leg.to_ps - leg.from_ps < short;
-    path.chunk_by(|a, b| is_short(a) && is_short(b)).collect()
+    let all = path.iter().map(|leg| leg.to_ps - leg.from_ps).sum::<u64>();
+    let mut begun = path.first().map_or(0, |leg| leg.from_ps);
+    path.chunk_by(|a, b| {
+        let joins = is_short(a) && is_short(b) && a.to_ps - begun < all / LONG;
+        if !joins {
+            begun = b.from_ps;
+        }
+        joins
+    })
+    .collect()
 }
 
 fn line(legs: &[Leg]) -> Line {

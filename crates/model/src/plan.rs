@@ -485,6 +485,8 @@ pub struct Job {
     pub background: bool,
     /// Index of the job's traffic class in [`Plan::traffic_classes`].
     pub class: u8,
+    /// Tokens that each step trains on; 0 if the job is no training of a whole model.
+    pub tokens: u64,
 }
 
 impl Plan {

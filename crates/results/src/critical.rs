@@ -231,17 +231,17 @@ impl<'a> Walk<'a> {
             let first = tasks.partition_point(|other| other.node < task.node);
             let end = tasks.partition_point(|other| other.node <= task.node);
             let mut all = Vec::new();
-            for number in first..end {
-                let record = &run.outcome.tasks[number];
+            let records = &run.outcome.tasks[first..end];
+            for ((task, record), number) in tasks[first..end].iter().zip(records).zip(first as u32..) {
                 if record.end == Time::NEVER {
                     continue;
                 }
-                match tasks[number].work {
+                match task.work {
                     Work::Free { .. } => {}
-                    Work::On { stream, .. } => all.push((stream, record.end, number as u32)),
+                    Work::On { stream, .. } => all.push((stream, record.end, number)),
                     Work::Copy { from, to, time, .. } => {
-                        all.push((from, record.start + time, number as u32));
-                        all.push((to, record.end, number as u32));
+                        all.push((from, record.start + time, number));
+                        all.push((to, record.end, number));
                     }
                 }
             }
@@ -298,8 +298,8 @@ impl Legs {
         if let Some((number, late)) = message {
             let late = late.min(to.since(from));
             leg.messages += 1;
-            leg.network = leg.network + to.since(from);
-            leg.late = leg.late + late;
+            leg.network += to.since(from);
+            leg.late += late;
             if leg.slowest.is_none_or(|(_, known)| known < late) {
                 leg.slowest = Some((number, late));
             }

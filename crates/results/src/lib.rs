@@ -37,9 +37,10 @@
 //! | `operations.parquet` | one row per collective, transfer or computation, see [`tables::operations`] |
 //! | `tasks.parquet` | what every GPU did and when, see [`tables::tasks`] |
 //! | `critical.parquet` | the critical path of every step, see [`tables::critical`] |
+//! | `steps.parquet`, `timeline.parquet` | how every GPU spent each step, and each part of the time, see [`tables::steps`] |
 //! | `capture-NAME.pcapng` | the frames that passed a link, see the crate `capture` |
 //!
-//! The tables from `counters` to `paths` and the captures are written only if `[record]` asks for them, and the last three tables
+//! The tables from `counters` to `paths` and the captures are written only if `[record]` asks for them, and the five tables from `operations` on
 //! only if the workload has GPUs that compute or collectives. For the same scenario and seed every byte is the same, except
 //! `timing` in `summary.json`.
 

@@ -2,9 +2,10 @@
 
 use crate::data::RunData;
 use crate::flows::set;
-use model::Time;
 use model::plan::{Operation, Role, Task};
+use model::{Plan, Time};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// First start and last end of every operation; `None` for an operation that has not ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,11 +57,97 @@ pub(crate) fn spans(run: RunData<'_>) -> Vec<Option<Span>> {
     spans
 }
 
+/// What a rank did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rank {
+    /// Computations.
+    pub(crate) computed: Vec<Range<Time>>,
+    /// Waits for communication, with its kind of parallelism.
+    pub(crate) exposed: Vec<(Range<Time>, &'static str)>,
+    /// Operations that the rank had entered and not left, with their kind of parallelism.
+    pub(crate) entered: Vec<(Range<Time>, &'static str)>,
+}
+
+/// What the ranks of a job did.
+#[derive(Clone, Debug)]
+pub(crate) struct Activity {
+    /// Start of the job.
+    pub(crate) start: Time,
+    /// End of its last task.
+    pub(crate) end: Time,
+    pub(crate) ranks: BTreeMap<u32, Rank>,
+}
+
+/// What the ranks of a job did; `None` if it has no operations, or some of its tasks have not ended.
+pub(crate) fn activity(run: RunData<'_>, job: u16, spans: &[Option<Span>]) -> Option<Activity> {
+    let plan = run.plan;
+    let mut of_ranks: BTreeMap<u32, Vec<(Time, Time, &Task)>> = BTreeMap::new();
+    let mut enters: BTreeMap<(u32, u32), Time> = BTreeMap::new();
+    for (task, record) in plan.tasks.iter().zip(&run.outcome.tasks).filter(|(task, _)| task.job == job) {
+        let end = set(record.end)?;
+        if plan.operations.len() <= task.operation as usize {
+            continue;
+        }
+        match task.role {
+            Role::Compute | Role::Leave => {
+                of_ranks.entry(task.rank).or_default().push((end, record.start, task));
+            }
+            Role::Enter => drop(enters.insert((task.rank, task.operation), end)),
+            Role::Inner => {}
+        }
+    }
+    let start = plan.jobs[usize::from(job)].start;
+    let end = of_ranks.values().flatten().map(|(end, ..)| *end).max()?;
+    let rank = |(rank, tasks)| (rank, what_a_rank_did(plan, start, tasks, spans, &enters));
+    Some(Activity { start, end, ranks: of_ranks.into_iter().map(rank).collect() })
+}
+
+/// What a rank did, from its tasks with their ends and starts.
+fn what_a_rank_did(
+    plan: &Plan,
+    start: Time,
+    tasks: Vec<(Time, Time, &Task)>,
+    spans: &[Option<Span>],
+    enters: &BTreeMap<(u32, u32), Time>,
+) -> Rank {
+    let (computed, mut left): (Vec<_>, Vec<_>) =
+        tasks.into_iter().partition(|(.., task)| task.role == Role::Compute);
+    let mut computed: Vec<(Time, Time)> = computed.into_iter().map(|(end, begin, _)| (begin, end)).collect();
+    computed.sort_unstable();
+    left.sort_by_key(|&(end, _, task)| (end, task.operation));
+    let mut rank = Rank::default();
+    let mut at = start;
+    for (end, _, task) in left {
+        // The rank has been idle since its last computation, unless it computes when the operation ends.
+        let before = computed.partition_point(|(begin, _)| *begin < end);
+        let idle = before.checked_sub(1).map_or(start, |last| computed[last].1);
+        let dimension = plan.operations[task.operation as usize].dimension;
+        let span = spans[task.operation as usize];
+        // A transfer between stages keeps its receiver waiting from its start; the time before is the bubble.
+        let began = match (dimension, span) {
+            ("pp", Some(span)) => span.start,
+            _ => start,
+        };
+        let from = at.max(idle).max(began);
+        if from < end {
+            rank.exposed.push((from..end, dimension));
+        }
+        at = at.max(end);
+        let entered = enters.get(&(task.rank, task.operation)).copied().or(span.map(|span| span.start));
+        rank.entered
+            .extend(entered.filter(|entered| *entered < end).map(|entered| (entered..end, dimension)));
+    }
+    rank.computed = computed.into_iter().map(|(begin, end)| begin..end).collect();
+    rank
+}
+
 /// How a job's ranks spent the time from its start to the end of its last task, us, as means over ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Budget {
     /// Training steps, or repetitions of a collective.
     pub(crate) steps: u32,
+    /// Tokens that each step trains on; 0 if the job is no training of a whole model.
+    pub(crate) tokens: u64,
     /// All of the time.
     pub(crate) time: f64,
     pub(crate) compute: f64,
@@ -79,48 +166,24 @@ impl Budget {
 
 /// The budget of a job; `None` if it has no operations, or some of its tasks have not ended.
 pub(crate) fn budget(run: RunData<'_>, job: u16, spans: &[Option<Span>]) -> Option<Budget> {
-    let plan = run.plan;
-    let mut of_ranks: BTreeMap<u32, Vec<(Time, Time, &Task)>> = BTreeMap::new();
-    for (task, record) in plan.tasks.iter().zip(&run.outcome.tasks).filter(|(task, _)| task.job == job) {
-        let end = set(record.end)?;
-        if matches!(task.role, Role::Compute | Role::Leave) && plan.operations.len() > task.operation as usize
-        {
-            of_ranks.entry(task.rank).or_default().push((end, record.start, task));
-        }
-    }
-    let start = plan.jobs[usize::from(job)].start;
-    let last = of_ranks.values().flatten().map(|(end, ..)| *end).max()?;
-    let mut budget = Budget { time: last.since(start).as_us(), ..Budget::default() };
-    let ranks = of_ranks.len() as f64;
-    for tasks in of_ranks.into_values() {
-        let (computed, mut left): (Vec<_>, Vec<_>) =
-            tasks.into_iter().partition(|(.., task)| task.role == Role::Compute);
-        let mut computed: Vec<(Time, Time)> =
-            computed.into_iter().map(|(end, begin, _)| (begin, end)).collect();
-        computed.sort_unstable();
-        budget.compute += computed.iter().map(|(begin, end)| end.since(*begin).as_us()).sum::<f64>();
-        left.sort_by_key(|&(end, _, task)| (end, task.operation));
-        let mut at = start;
-        for (end, _, task) in left {
-            // The rank has been idle since its last computation, unless it computes when the operation ends.
-            let before = computed.partition_point(|(begin, _)| *begin < end);
-            let idle = before.checked_sub(1).map_or(start, |last| computed[last].1);
-            let operation = &plan.operations[task.operation as usize];
-            // A transfer between stages keeps its receiver waiting from its start; the time before is the bubble.
-            let began = match (operation.dimension, spans[task.operation as usize]) {
-                ("pp", Some(span)) => span.start,
-                _ => start,
-            };
-            let from = at.max(idle).max(began);
-            if from < end {
-                *budget.exposed.entry(operation.dimension).or_default() += end.since(from).as_us();
-            }
-            at = at.max(end);
+    let activity = activity(run, job, spans)?;
+    let mut budget = Budget {
+        tokens: run.plan.jobs[usize::from(job)].tokens,
+        time: activity.end.since(activity.start).as_us(),
+        ..Budget::default()
+    };
+    let ranks = activity.ranks.len() as f64;
+    for rank in activity.ranks.values() {
+        budget.compute += rank.computed.iter().map(|span| span.end.since(span.start).as_us()).sum::<f64>();
+        for (waited, dimension) in &rank.exposed {
+            *budget.exposed.entry(dimension).or_default() += waited.end.since(waited.start).as_us();
         }
     }
     budget.compute /= ranks;
     budget.exposed.values_mut().for_each(|us| *us /= ranks);
-    for (operation, span) in plan.operations.iter().zip(spans).filter(|(operation, _)| operation.job == job) {
+    for (operation, span) in
+        run.plan.operations.iter().zip(spans).filter(|(operation, _)| operation.job == job)
+    {
         budget.steps = budget.steps.max(operation.step + 1);
         if let Some(gbs) = span
             .and_then(|span| span.bus_bandwidth(operation))

@@ -108,6 +108,7 @@ impl Page {
     fn steps(&mut self, name: &str, steps: &Steps) {
         let share = |us: f64| percent(us / steps.time_us.max(f64::MIN_POSITIVE));
         let mut parts = vec![format!("{} us", number(steps.time_us))];
+        parts.extend(steps.tokens_per_second.map(|tokens| format!("{} tokens/s", number(tokens))));
         if steps.compute_us > 0.0 {
             let exposed = steps.exposed.iter().map(|(kind, exposed)| format!("{kind} {}", share(exposed.us)));
             let exposed: Vec<String> = exposed.collect();
@@ -124,6 +125,13 @@ impl Page {
             format!("step of {name}")
         };
         self.line(&of, &[parts.join("   ")]);
+        if steps.compute_us > 0.0 {
+            let text = format!(
+                "exposed-astra {}: all of the step but compute, as ASTRA-sim counts",
+                share(steps.exposed_astra_us)
+            );
+            self.line("", &[text]);
+        }
         for (collective, bus) in &steps.bus {
             let (median, least) = (maybe(bus.median_gbs), maybe(bus.least_gbs));
             let text =

@@ -342,8 +342,10 @@ fn workload(
             memory: &mut *memory,
             wire,
             warnings: &mut *warnings,
+            tokens: 0,
         };
         let groups = entry.generate(&mut draft).map_err(|error| error.within(&path))?;
+        let tokens = draft.tokens;
         if let Some(late) = graph.messages.iter().find(|m| m.start > LATEST) {
             return Err(KeyError::new(
                 &path,
@@ -356,6 +358,7 @@ fn workload(
             groups: groups as u16,
             background: entry.background,
             class: classes.iter().position(|class| *class == entry.class()).unwrap_or_default() as u8,
+            tokens,
         });
     }
     let programs: Vec<usize> =

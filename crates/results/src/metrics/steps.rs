@@ -18,6 +18,11 @@ section! {
         label: "step", heading: "step\nus", unit: Unit::Microseconds, better: Better::Less, shown: Shown::Sweep,
     };
 
+    /// Tokens that the job trains on per second; only of a training of a whole model.
+    tokens_per_second: Option<f64> = tokens_per_second(budget) => {
+        label: "tokens per second", unit: Unit::TokensPerSecond, better: Better::More,
+    };
+
     /// Computation in a step, mean over ranks.
     compute_us: f64 = budget.compute / f64::from(budget.steps.max(1)) => {
         label: "compute", unit: Unit::Microseconds,
@@ -32,6 +37,12 @@ section! {
     /// Time of a step in which a rank neither computes nor waits for communication that is under way, mean over ranks.
     bubble_us: f64 = budget.bubble() / f64::from(budget.steps.max(1)) => {
         label: "bubble", unit: Unit::Microseconds, better: Better::Less,
+    };
+
+    /// Exposed communication as ASTRA-sim counts it: time of a step without the computation, mean over ranks. It includes the
+    /// bubble.
+    exposed_astra_us: f64 = (budget.time - budget.compute) / f64::from(budget.steps.max(1)) => {
+        label: "exposed, as ASTRA-sim counts", unit: Unit::Microseconds, better: Better::Less,
     };
 
     /// Exposed communication by kind of parallelism.
@@ -65,6 +76,11 @@ section! {
     least_gbs: Option<f64> = extremes(gbs).map(|(least, _)| least) => {
         label: "bus bandwidth, least", unit: Unit::GigabytesPerSecond, better: Better::More,
     };
+}
+
+fn tokens_per_second(budget: &Budget) -> Option<f64> {
+    let tokens = budget.tokens * u64::from(budget.steps);
+    (tokens > 0 && budget.time > 0.0).then(|| tokens as f64 * 1e6 / budget.time)
 }
 
 fn median(numbers: &[f64]) -> Option<f64> {

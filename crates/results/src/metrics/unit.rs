@@ -26,6 +26,8 @@ pub enum Unit {
     GigabytesPerSecond,
     /// Packets per second.
     PacketsPerSecond,
+    /// Tokens of training data per second.
+    TokensPerSecond,
     /// A ratio of two numbers of one unit that says how many times as large one is.
     Times,
     /// A part of a whole, from 0 to 1.
@@ -48,6 +50,7 @@ impl Unit {
             Unit::GigabitsPerSecond => "Gb/s",
             Unit::GigabytesPerSecond => "GB/s",
             Unit::PacketsPerSecond => "packets/s",
+            Unit::TokensPerSecond => "tokens/s",
         }
     }
 

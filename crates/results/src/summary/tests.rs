@@ -80,7 +80,14 @@ fn an_unfinished_flow_is_never_passed_off() {
 #[test]
 fn background_flows_do_not_count_for_completeness() {
     let mut plan = testing::plan(3);
-    plan.jobs.push(Job { name: "bg".into(), start: Time::ZERO, groups: 1, background: true, class: 1 });
+    plan.jobs.push(Job {
+        name: "bg".into(),
+        start: Time::ZERO,
+        groups: 1,
+        background: true,
+        class: 1,
+        tokens: 0,
+    });
     (plan.messages[2].job, plan.messages[2].group) = (1, 0);
     let mut outcome = testing::outcome(3);
     outcome.messages[2].acked = Time::NEVER;

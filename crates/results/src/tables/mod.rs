@@ -9,6 +9,7 @@ pub mod links;
 pub mod operations;
 pub mod paths;
 pub mod series;
+pub mod steps;
 pub mod tasks;
 
 use crate::data::RunData;
@@ -18,7 +19,7 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 9] = [
+pub const TABLES: [(&str, Make); 11] = [
     ("flows", |run| Some(flows::table(run))),
     ("links", |run| Some(links::table(run))),
     ("series", |run| Some(series::table(run))),
@@ -28,4 +29,6 @@ pub const TABLES: [(&str, Make); 9] = [
     ("operations", operations::table),
     ("tasks", tasks::table),
     ("critical", critical::table),
+    ("steps", steps::table),
+    ("timeline", steps::timeline),
 ];

@@ -198,6 +198,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) wire: &'a Wire,
     /// Warnings so far.
     pub(crate) warnings: &'a mut Vec<String>,
+    /// Tokens that each step trains on; 0 if the job is no training of a whole model.
+    pub(crate) tokens: u64,
 }
 
 impl Draft<'_> {

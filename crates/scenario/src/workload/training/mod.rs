@@ -321,6 +321,8 @@ impl Generate for Training {
                 "`scale = {}` runs {} layers of each stage and {} micro-batches; step times are those of the smaller step",
                 self.scale, sizes.layers, sizes.micros
             ));
+        } else {
+            draft.tokens = u64::from(self.batch.global) * self.batch.sequence;
         }
         step::lay(self, &sizes, draft)
     }
