@@ -40,7 +40,7 @@ pub enum Next {
     Event(Event),
     /// No event comes up to the given time, which is now.
     Until,
-    /// No event comes unless the program posts more.
+    /// All that was posted has ended, so no event comes unless the program posts more. Up to the given time no event has come.
     Idle,
     /// The run has ended: it stalled, the observer stopped it, memory is short, or the plan's time is over.
     Ended,
@@ -83,18 +83,48 @@ pub(crate) enum Report {
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) now: u64,
-    /// Host of the event that was handed out at `now`; `None` if the run has gone on since.
+    /// Turns of the program at the present instant, and the node up to which all events had come before each of them: at one
+    /// instant, nodes take their turns by number.
+    past: Vec<(u64, NodeId)>,
+    /// Host of the event that was handed out last, if the run has not gone on since.
     at: Option<NodeId>,
+    /// Number of the program's turn. What it posts in one turn starts together.
+    turn: u64,
     waiting: VecDeque<Event>,
     /// Messages acknowledged and received, by queue pair.
     acked: Vec<u32>,
     received: Vec<u32>,
+    /// Posted messages that are not acknowledged, and posted tasks that have not ended.
+    unfinished: u64,
+    /// True if the plan has foreground messages or tasks of its own.
+    pub(crate) has_others: bool,
 }
 
 impl Desk {
     pub(crate) fn new(plan: &Plan) -> Self {
         let none = vec![0; plan.qps.len()];
-        Desk { now: 0, at: None, waiting: VecDeque::new(), acked: none.clone(), received: none }
+        let jobs = plan.messages.iter().map(|m| m.job).chain(plan.tasks.iter().map(|task| task.job));
+        Desk {
+            now: 0,
+            past: Vec::new(),
+            at: None,
+            turn: 1,
+            waiting: VecDeque::new(),
+            acked: none.clone(),
+            received: none,
+            unfinished: 0,
+            has_others: { jobs }.any(|job| !plan.jobs[usize::from(job)].background),
+        }
+    }
+
+    /// Notes that the program posts a message or a task.
+    pub(crate) fn post(&mut self) {
+        self.unfinished += 1;
+    }
+
+    /// True if nothing that the program has posted is left.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.unfinished == 0
     }
 
     /// Takes the report of a host, and notes the arrival of its message.
@@ -104,6 +134,7 @@ impl Desk {
             *count += 1;
             *count - 1
         };
+        self.unfinished -= u64::from(!matches!(report, Report::Received(_)));
         let what = match report {
             Report::Acked(qp) => Ended::Acked(qp, count(&mut self.acked, qp)),
             Report::Received(qp) => {
@@ -121,16 +152,45 @@ impl Desk {
     /// Hands out the next event.
     pub(crate) fn hand_out(&mut self) -> Option<Event> {
         let event = self.waiting.pop_front()?;
+        if event.at.ps() != self.now {
+            self.past.clear();
+        }
         (self.now, self.at) = (event.at.ps(), Some(event.node));
+        self.past.push((self.turn, event.node));
         Some(event)
     }
 
-    /// Moves the clock to a time up to which no event comes; [`Time::NEVER`] leaves it.
+    /// The engine goes on, so a new turn of the program follows.
+    pub(crate) fn go_on(&mut self) {
+        self.turn += 1;
+    }
+
+    /// Moves the clock to a time up to which all events have come; [`Time::NEVER`] leaves it.
     pub(crate) fn pass(&mut self, until: Time) {
-        self.at = None;
-        if until != Time::NEVER {
-            self.now = self.now.max(until.ps());
+        self.move_to(until);
+        (self.turn, self.at) = (self.turn + 1, None);
+        self.past.push((self.turn, NodeId(u32::MAX)));
+    }
+
+    /// Moves the clock of an idle run to a time; [`Time::NEVER`] leaves it. Unused timers before that time wait.
+    pub(crate) fn idle(&mut self, until: Time) {
+        self.move_to(until);
+    }
+
+    fn move_to(&mut self, until: Time) {
+        if until != Time::NEVER && until.ps() > self.now {
+            (self.now, self.at) = (until.ps(), None);
+            self.past.clear();
         }
+    }
+
+    /// True if a host's events of this instant have come since turn `settled`.
+    pub(crate) fn is_past(&self, node: NodeId, settled: u64) -> bool {
+        self.past.iter().rev().take_while(|(turn, _)| *turn > settled).any(|(_, past)| node < *past)
+    }
+
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn
     }
 
     /// True if this host reacts to the event that was handed out last.

@@ -6,12 +6,16 @@ use crate::observer::Observer;
 use crate::outcome::{Ending, Outcome};
 use crate::posted::Posted;
 use crate::setup::Setup;
+use crate::window::live_window;
 use model::plan::Task;
 use model::{NodeId, Parts, Plan, QpId, Time};
 
 struct LiveReference<'p, P: Parts> {
     run: Reference<'p, P>,
     desk: Desk,
+    /// Length of the windows that the window engine would use, and the end of the last one with an event, ps.
+    window: u64,
+    reached: u64,
     ended: Option<End>,
 }
 
@@ -19,8 +23,9 @@ struct LiveReference<'p, P: Parts> {
 pub(crate) fn live<'p, P: Parts + 'p>(plan: &'p Plan, parts: &P) -> Box<dyn Live + 'p> {
     let mut setup = Setup::new(plan);
     setup.posted = Some(Posted::new(plan));
+    let window = live_window(&setup).unwrap_or(setup.window);
     let run = Reference::new(setup, parts);
-    Box::new(LiveReference { run, desk: Desk::new(plan), ended: None })
+    Box::new(LiveReference { run, desk: Desk::new(plan), window, reached: 0, ended: None })
 }
 
 impl<P: Parts> Live for LiveReference<'_, P> {
@@ -37,13 +42,28 @@ impl<P: Parts> Live for LiveReference<'_, P> {
             if self.ended.is_some() {
                 return Next::Ended;
             }
+            // Unused timers and late duplicates wait until more is posted, or until the run ends.
+            if self.desk.is_idle() && !self.desk.has_others && self.run.open_ended {
+                self.desk.idle(until);
+                return Next::Idle;
+            }
             let (at, node) = match self.run.next_event() {
                 Some((at, node)) if at <= until.ps() => (at, node),
-                next => {
+                next if next.is_some() || until.ps() < self.reached => {
                     self.desk.pass(until);
-                    return if next.is_some() { Next::Until } else { Next::Idle };
+                    return Next::Until;
+                }
+                _ if self.run.unfinished() > 0 => {
+                    self.ended = Some((self.run.stalled(), None));
+                    return Next::Ended;
+                }
+                _ => {
+                    self.desk.pass(Time(self.reached));
+                    self.desk.pass(until);
+                    return Next::Idle;
                 }
             };
+            self.reached = (at / self.window + 1) * self.window;
             self.ended = self.run.turn(at, observer);
             for report in std::mem::take(&mut self.run.reports) {
                 self.desk.take(&mut self.run.setup, at, NodeId(node), report);
@@ -52,6 +72,7 @@ impl<P: Parts> Live for LiveReference<'_, P> {
     }
 
     fn post(&mut self, qp: QpId, bytes: u64) -> u32 {
+        self.desk.post();
         let (run, now) = (&mut self.run, self.desk.now);
         let plan = run.setup.plan;
         let (from, to) = (plan.qps[qp.index()].from, plan.qps[qp.index()].to);
@@ -69,6 +90,7 @@ impl<P: Parts> Live for LiveReference<'_, P> {
     }
 
     fn post_task(&mut self, mut task: Task) -> u32 {
+        self.desk.post();
         task.start = self.now();
         let node = task.node.index();
         let Some(tasks) = &mut self.run.tasks[node] else { return 0 };
@@ -82,10 +104,7 @@ impl<P: Parts> Live for LiveReference<'_, P> {
         self.run.open_ended = false;
         while let Next::Event(_) | Next::Until = self.next(Time::NEVER, observer) {}
         let LiveReference { mut run, ended, .. } = *self;
-        let end = ended.unwrap_or_else(|| match run.unfinished() {
-            0 => (Ending::Finished, run.end_of_background()),
-            _ => (run.stalled(), None),
-        });
+        let end = ended.unwrap_or_else(|| (Ending::Finished, run.end_of_background()));
         let tasks: Vec<_> = (0..)
             .map(NodeId)
             .zip(&run.tasks)

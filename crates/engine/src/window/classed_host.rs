@@ -41,6 +41,7 @@ impl<P: Parts> Visit<'_, P> {
                 self.host.on_post(self.out.setup, now, qp);
                 (self.next(now), now)
             }
+            Step::Settle(now) => (self.catch_up(self.next(0), now, now + 1), now),
             Step::End => {
                 let due = self.next(0);
                 return self.end(due);

@@ -102,6 +102,16 @@ impl Clock {
         self.open_ended = false;
     }
 
+    /// True while a program may post more messages.
+    pub(super) fn is_open_ended(&self) -> bool {
+        self.open_ended
+    }
+
+    /// Start of the first window that has not been visited, ps.
+    pub(super) fn reached(&self) -> u64 {
+        self.number * self.length
+    }
+
     /// Start of the next window in a run whose next event without mail comes at `next`; [`u64::MAX`] for none.
     pub(super) fn next_window(&self, mail: &Mail, next: u64) -> u64 {
         match mail.awaits(self.number) {

@@ -68,6 +68,7 @@ impl<'v, P: Parts> Visit<'v, P> {
                 self.catch_up(&mut uplink, now, now);
                 self.host.on_post(self.out.setup, now, qp);
             }
+            Step::Settle(now) => self.catch_up(&mut uplink, now, now + 1),
             Step::End => return self.end(uplink),
         }
         self.put_back(&mut uplink);

@@ -30,6 +30,8 @@ pub(super) struct Parked<A> {
     events: Vec<PortEvents>,
     /// What waited when the visit began, see [`Group::waits`].
     waits: (u64, u64),
+    /// The program's turn in which the host last computed its own events up to the present; see [`Desk::is_past`].
+    settled: u64,
     /// Time of its valid entry in the schedule; [`u64::MAX`] without an entry.
     booked: u64,
 }
@@ -55,7 +57,7 @@ struct LiveWindow<'p, P: Parts> {
 /// Starts a run that a program drives. `None` if no window fits the plan's links.
 pub(crate) fn live<'p, P: Parts + 'p>(plan: &'p Plan, parts: &P) -> Option<Box<dyn Live + 'p>> {
     let mut setup = Setup::new(plan);
-    let length = length(setup.window, least_reach(plan))?;
+    let length = live_window(&setup)?;
     setup.posted = Some(Posted::new(plan));
     let layout = Layout::new(&plan.fabric);
     let groups = groups_of(&setup, parts, &layout, length);
@@ -78,6 +80,11 @@ pub(crate) fn live<'p, P: Parts + 'p>(plan: &'p Plan, parts: &P) -> Option<Box<d
 /// Most windows that make up a full one. With more of them, the reference engine is about as fast. Our choice.
 const MOST_PARTS: u64 = 64;
 
+/// Length of the windows of a run that a program drives; `None` if no window fits the plan's links.
+pub(crate) fn live_window(setup: &Setup<'_>) -> Option<u64> {
+    length(setup.window, least_reach(setup.plan))
+}
+
 /// Length of windows in which no node affects another one: the longest part of a full window that the least reach of any
 /// link allows. The checks between full windows need whole parts.
 fn length(full: u64, reach: u64) -> Option<u64> {
@@ -90,6 +97,30 @@ impl<P: Parts> LiveWindow<'_, P> {
     fn next_window(&mut self) -> u64 {
         let next = self.groups.iter_mut().map(|group| group.next()).min().unwrap_or(u64::MAX);
         self.clock.next_window(&self.mail, next)
+    }
+
+    /// Moves the clock of an idle run to `until`.
+    fn idle(&mut self, until: Time) {
+        if let Some(window) = self.open
+            && until != Time::NEVER
+            && until.ps() >= window.close
+        {
+            while self.step(u64::MAX) {}
+            self.close();
+        }
+        self.desk.idle(until);
+    }
+
+    /// The result of [`Live::next`] if no event comes: the run is stalled if any message waits.
+    fn without_events(&mut self, until: Time) -> Next {
+        if self.groups.iter().any(|group| group.unfinished > 0) {
+            self.ended = Some(End { cause: clock::Cause::Stalled, at: None });
+            return Next::Ended;
+        }
+        // The windows visited are over.
+        self.desk.pass(Time(self.clock.reached()));
+        self.desk.pass(until);
+        Next::Idle
     }
 
     /// Opens the next window and computes its switches. Returns false if the run has ended.
@@ -107,6 +138,7 @@ impl<P: Parts> LiveWindow<'_, P> {
                 }
                 for g in 0..self.groups.len() {
                     for n in self.groups[g].parked_hosts() {
+                        self.groups[g].set_settled(n, self.desk.turn());
                         self.book(g, n);
                     }
                 }
@@ -148,6 +180,7 @@ impl<P: Parts> LiveWindow<'_, P> {
             return false;
         }
         self.schedule.pop();
+        self.desk.go_on();
         let location = self.layout.locate(node);
         let (g, n) = (location.group as usize, location.index as usize);
         if self.groups[g].unbook_parked(n, at) {
@@ -189,9 +222,21 @@ impl<P: Parts> LiveWindow<'_, P> {
         }
     }
 
+    /// Computes all events of a host up to `now`, unless some of this instant are still to come.
+    fn settle(&mut self, node: NodeId, now: u64) {
+        let location = self.layout.locate(node);
+        let (g, n) = (location.group as usize, location.index as usize);
+        self.park(g, n);
+        if self.desk.is_past(node, self.groups[g].settled(n)) {
+            let turn = self.desk.turn();
+            self.in_group(g, |group, context, workspace| group.settle(context, workspace, n, (now, turn)));
+        }
+    }
+
     fn park(&mut self, g: usize, n: usize) {
         if !self.groups[g].is_parked(n) {
             self.in_group(g, |group, context, workspace| group.park(context, workspace, n));
+            self.groups[g].set_settled(n, self.desk.turn());
         }
     }
 }
@@ -210,6 +255,11 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
             if self.ended.is_some() {
                 return Next::Ended;
             }
+            // Unused timers and late duplicates wait until more is posted, or until the run ends.
+            if self.desk.is_idle() && !self.desk.has_others && self.clock.is_open_ended() {
+                self.idle(until);
+                return Next::Idle;
+            }
             if self.open.is_some() && self.step(until.ps()) {
                 continue;
             }
@@ -220,9 +270,10 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
                     return Next::Until;
                 }
                 None => match self.next_window() {
-                    opened if opened > until.ps() || opened == u64::MAX => {
+                    u64::MAX => return self.without_events(until),
+                    opened if opened > until.ps() => {
                         self.desk.pass(until);
-                        return if opened == u64::MAX { Next::Idle } else { Next::Until };
+                        return Next::Until;
                     }
                     _ => {
                         if !self.open(observer) {
@@ -237,12 +288,16 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
     fn post(&mut self, qp: QpId, bytes: u64) -> u32 {
         let plan = self.setup.plan;
         let (from, to) = (plan.qps[qp.index()].from, plan.qps[qp.index()].to);
+        self.desk.post();
         let now = self.desk.now;
         let number = self.setup.posted.as_mut().map_or(0, |posted| posted.add(plan, qp, bytes, Time(now)));
         let receiver = self.layout.locate(plan.fabric.node_of(to));
         let group = &mut self.groups[receiver.group as usize];
         group.expect(&self.setup, receiver.index as usize, qp);
         let node = plan.fabric.node_of(from);
+        if self.open.is_some() {
+            self.settle(node, now);
+        }
         if self.desk.reacts(node) && self.open.is_some() {
             let location = self.layout.locate(node);
             let (g, n) = (location.group as usize, location.index as usize);
@@ -257,6 +312,7 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
     }
 
     fn post_task(&mut self, mut task: Task) -> u32 {
+        self.desk.post();
         task.start = self.now();
         let mut number = 0;
         self.at_host(task.node, |group, _, n| {
@@ -275,11 +331,8 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
             self.close();
         }
         let LiveWindow { setup, layout, mut groups, clock, mut board, ended, .. } = *self;
-        let idle = match groups.iter().all(|group| group.unfinished == 0) {
-            true => End { cause: clock::Cause::Finished, at: clock.end_of_background() },
-            false => End { cause: clock::Cause::Stalled, at: None },
-        };
-        let end = ended.unwrap_or(idle);
+        let finished = End { cause: clock::Cause::Finished, at: clock.end_of_background() };
+        let end = ended.unwrap_or(finished);
         let ending = ending(&setup, &layout, &mut groups, &mut board, &clock, end.cause);
         let tasks: Vec<_> = groups.iter().flat_map(|group| group.posted_tasks()).collect();
         let plan = grown(setup.plan, setup.posted.as_ref(), &tasks);
@@ -308,7 +361,7 @@ impl<P: Parts> Group<P> {
         let arrivals = before_the_end(arrivals, window, &mut self.outputs.tally).to_vec();
         incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
         let events = port_events.drain(..self.nodes[n].range().len()).collect();
-        let parked = Parked { arrivals, taken: 0, events, waits, booked: u64::MAX };
+        let parked = Parked { arrivals, taken: 0, events, waits, settled: 0, booked: u64::MAX };
         self.parked.as_mut().map(|all| all[n].insert(parked));
     }
 
@@ -344,6 +397,30 @@ impl<P: Parts> Group<P> {
             parked.booked = u64::MAX;
             true
         })
+    }
+
+    /// The turn of the program in which a parked host has settled.
+    fn settled(&self, n: usize) -> u64 {
+        let parked = self.parked.as_ref().and_then(|all| all[n].as_ref());
+        parked.map_or(0, |parked| parked.settled)
+    }
+
+    /// Computes all events of a parked host up to `now`, in this turn of the program.
+    fn settle(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+        (now, turn): (u64, u64),
+    ) {
+        self.with_parked(context, workspace, n, |mut visit, _| visit.settle(now));
+        self.set_settled(n, turn);
+    }
+
+    fn set_settled(&mut self, n: usize, turn: u64) {
+        if let Some(parked) = self.parked.as_mut().and_then(|all| all[n].as_mut()) {
+            parked.settled = turn;
+        }
     }
 
     /// Calls a function with the open visit of a parked host.

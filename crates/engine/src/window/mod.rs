@@ -49,7 +49,7 @@ mod wire;
 
 pub(crate) use layout::{count as groups, group_of_each_node};
 pub(crate) use line::cost;
-pub(crate) use live::live;
+pub(crate) use live::{live, live_window};
 
 use crate::books::{Closing, Tally, close};
 use crate::observer::Observer;

@@ -24,6 +24,8 @@ pub(super) enum Step<'s, A> {
     Trigger(u64, MessageId),
     /// A program has posted the newest message of this queue pair at this time in ps.
     Post(u64, QpId),
+    /// All own events of the port up to this time in ps, timers included, come before what follows.
+    Settle(u64),
     /// The window ends.
     End,
 }
@@ -98,6 +100,13 @@ impl<P: Parts> Visit<'_, P> {
             None => {}
         }
         ended.is_some()
+    }
+
+    /// Computes all events of the ports up to `now`, timers included.
+    pub(super) fn settle(&mut self, now: u64) {
+        (0..self.ports.len()).for_each(|p| {
+            self.step(p, Step::Settle(now));
+        });
     }
 
     /// Posts the newest message of a queue pair at `now`.

@@ -7,9 +7,11 @@ use crate::lab::{check_books, lay, leaf_spine, run_on};
 use engine::Kind;
 use engine::live::{Ended, Event, Live, Next};
 use engine::outcome::{Outcome, TaskRecord};
-use model::plan::{Message, Task, Trigger};
+use model::plan::{Message, Task, Trigger, Work};
 use model::{NodeId, Plan, QpId, TaskId, Time};
-use scenario::Checked;
+use proptest::prelude::*;
+use proptest::sample::select;
+use scenario::{Checked, Source, check_program};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -217,4 +219,78 @@ fn engines_agree_on_tasks_that_a_program_posts_at_one_instant() {
     let [(plan, window), (_, reference)] = [Kind::Window, Kind::Reference].map(|kind| driven(&checked, kind));
     check_books(&plan, &window);
     assert_eq!(audit::difference(&plan, &reference, &window), None);
+}
+
+/// A call of a random program.
+#[derive(Clone, Copy, Debug)]
+enum Call {
+    /// Asks for events up to so many picoseconds from now; `None` without end.
+    Next(Option<u64>),
+    /// Sends bytes on a queue pair, by its number modulo their number.
+    Post(u32, u64),
+    /// Sets a timer of a host, by its number modulo their number.
+    Timer(u32, u64),
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        4 => prop::option::weighted(0.7, 0..4_000_000u64).prop_map(Call::Next),
+        3 => (any::<u32>(), prop_oneof![1..4u64, 1..60_000u64]).prop_map(|(qp, bytes)| Call::Post(qp, bytes)),
+        1 => (any::<u32>(), prop_oneof![Just(0), 0..3_000_000u64]).prop_map(|(host, after)| Call::Timer(host, after)),
+    ]
+}
+
+/// What a program sees: the answers to its calls, and the outcome.
+fn seen(checked: &Checked, calls: &[Call], kind: Kind) -> (Vec<(Time, Next)>, Plan, Outcome) {
+    let plan = &checked.plan;
+    let mut run = sim::live(plan, &checked.schemes, &checked.nics, kind);
+    let mut seen = Vec::new();
+    let lines = plan.qps.iter().enumerate().filter(|(_, qp)| qp.messages.is_empty());
+    let lines: Vec<QpId> = lines.map(|(i, _)| QpId(i as u32)).collect();
+    for call in calls {
+        match *call {
+            Call::Next(ahead) => {
+                let until = ahead.map_or(Time::NEVER, |ahead| Time(run.now().ps() + ahead));
+                let next = run.next(until, &mut ());
+                seen.push((run.now(), next));
+            }
+            Call::Post(qp, bytes) => {
+                run.post(lines[qp as usize % lines.len()], bytes);
+            }
+            Call::Timer(host, after) => {
+                let node = NodeId(host % plan.fabric.servers() as u32);
+                run.post_task(Task::new(node, Work::Free { time: Time(after) }));
+            }
+        }
+    }
+    let (plan, outcome) = run.finish(&mut ());
+    (seen, plan, outcome)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Sends of any rank at any time: the engines show the program the same events, and time never goes back.
+    #[test]
+    fn whatever_a_program_does_the_engines_agree(
+        calls in prop::collection::vec(call(), 1..60),
+        delays in select(vec!["1us", "300ns"]),
+        rest in select(vec![
+            "",
+            "[scheme.themis]\n",
+            "[nic.transport.go-back-n]\n[links]\nloss = 0.02\n",
+            "[[workload]]\nname = \"noise\"\nbackground = true\npermutation = { bytes = \"30kB\" }\n",
+            "[[workload]]\nname = \"other\"\npermutation = { bytes = \"30kB\" }\n",
+        ]),
+    ) {
+        let fabric = leaf_spine(2, 2, 2, &format!("delay = \"{delays}\"\nuplink-delay = \"1us\"\n"));
+        let text = format!("{fabric}[[workload]]\nprogram = {{ qps = 2 }}\n{rest}");
+        let checked = check_program(&Source::new("story.toml", text), &[]).unwrap();
+        let (window, plan, outcome) = seen(&checked, &calls, Kind::Window);
+        let (reference, _, expected) = seen(&checked, &calls, Kind::Reference);
+        prop_assert_eq!(&window, &reference);
+        prop_assert!(window.windows(2).all(|two| two[0].0 <= two[1].0), "time goes back");
+        prop_assert_eq!(audit::difference(&plan, &expected, &outcome), None);
+        prop_assert_eq!(audit::mistakes(&plan, &outcome), [""; 0]);
+    }
 }
