@@ -46,6 +46,8 @@ pub enum Command {
     Memory(MemoryArgs),
     /// Show what a workload sends, before anything runs
     Workload(WorkloadArgs),
+    /// Let a program drive a run over standard input and output
+    Serve(ServeArgs),
     /// Check a scenario and print its full configuration with defaults, without a run
     Check(CheckArgs),
     /// Convert another tool's files to a scenario
@@ -386,6 +388,34 @@ pub struct MemoryArgs {
     /// Print JSON on standard output and nothing else.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `ropewalk serve`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk serve quickstart                         the fabric of quickstart, a rank per host
+  ropewalk serve my.toml -o results/driven
+
+The program writes a request per line and reads an answer per line; docs/programs.md has all of them:
+  {\"do\": \"send\", \"id\": 1, \"from\": 0, \"to\": 5, \"bytes\": 1000000}
+  {\"do\": \"timer\", \"id\": 2, \"rank\": 0, \"after_ps\": 5000000}
+  {\"do\": \"next\"}                                  the next event
+  {\"do\": \"finish\"}                                play the rest, write the results, end
+
+Unless a workload of the scenario is `program`, the program takes the place of all workloads.")]
+pub struct ServeArgs {
+    /// Path of a TOML file, or name of a built-in scenario.
+    pub scenario: String,
+    /// Change a setting: a dotted key and a value, as TOML or a plain string. Repeatable.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Directory for the results; none are written without it.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Frames instead of lines: the length of the JSON object as 32 bits, big-endian, then the object.
+    #[arg(long)]
+    pub frames: bool,
 }
 
 /// `ropewalk check`.

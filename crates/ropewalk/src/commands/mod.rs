@@ -11,6 +11,7 @@ pub mod reference;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod serve;
 pub mod sweep;
 pub mod workload;
 
@@ -38,6 +39,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Explain(args) => explain::run(&args),
         Command::Memory(args) => memory::run(&args),
         Command::Workload(args) => workload::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Schema { of } => schema(of),
