@@ -309,8 +309,8 @@ impl Session {
                         self.post(send);
                     }
                 }
-                live::Next::Until => return Next::Until,
-                live::Next::Idle => return Next::Idle,
+                live::Next::Idle if self.later.is_empty() => return Next::Idle,
+                live::Next::Until | live::Next::Idle => return Next::Until,
             }
         }
     }
@@ -421,7 +421,8 @@ mod tests {
     fn messages_for_later_start_at_their_time_and_timers_fire_after_theirs() {
         let mut session = open(FABRIC).unwrap();
         session.send_at(Time::from_us(9), 1, (0, 7), 1438, 0).unwrap();
-        session.timer(2, 3, Time::from_us(4)).unwrap();
+        assert_eq!(session.next(Time::from_us(2)), Next::Until, "the message is still to come");
+        session.timer(2, 3, Time::from_us(2)).unwrap();
         assert_eq!(session.next(Time::from_us(3)), Next::Until);
         assert_eq!(session.now(), Time::from_us(3));
         let timer = Event { at: Time::from_us(4), rank: 3, kind: Kind::Timer, id: 2 };
