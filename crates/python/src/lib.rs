@@ -44,8 +44,8 @@ mod module {
 fn cli(py: Python<'_>, words: Vec<String>) -> u8 {
     use clap::Parser;
     use std::io::Write;
-    let code = py.detach(|| match ropewalk::cli::Cli::try_parse_from(words) {
-        Ok(cli) => ropewalk::commands::answer(cli),
+    let code = py.detach(|| match command_line::cli::Cli::try_parse_from(words) {
+        Ok(cli) => command_line::commands::answer(cli),
         Err(error) => {
             drop(error.print());
             u8::try_from(error.exit_code()).unwrap_or(2)

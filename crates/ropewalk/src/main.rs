@@ -4,5 +4,5 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ropewalk::commands::dispatch(ropewalk::cli::Cli::parse())
+    command_line::commands::dispatch(command_line::cli::Cli::parse())
 }

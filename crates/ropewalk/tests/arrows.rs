@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "ropewalk",
         &["capture", "engine", "explain", "farm", "lab", "model", "papers", "report", "results", "scenario"],
     ),
+    ("abi", &["lab", "model", "results", "scenario"]),
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
     ("python", &["capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario"]),
 ];
