@@ -34,6 +34,17 @@ FILES = {
     "typo.toml": '[topology.leaf-spine]\nleaves = 4\nrate = "100Gbs"\n',
     "fabric.toml": "[server]\ngpus = 1\n[topology.rails]\nservers = 4\nspines = 2\n",
     "llama.goal": "num_ranks 2\nrank 0 {\nsend 8192b to 1 tag 0\n}\nrank 1 {\nrecv 8192b from 0 tag 0\n}\n",
+    "trace.0.et": bytes.fromhex(
+        "070a05302e302e34071201631804380536080112017318052a0100520c0a08636f6d6d5f6473743801520e0a09636f6d6d5f73697a65"
+        "488040520c0a08636f6d6d5f7461673803"
+    ),
+    "trace.1.et": bytes.fromhex(
+        "070a05302e302e34311201721806520c0a08636f6d6d5f7372633800520e0a09636f6d6d5f73697a65488040520c0a08636f6d6d5f"
+        "7461673803"
+    ),
+    "spmd.0.et": bytes.fromhex(
+        "070a05302e302e342708011201611807520d0a09636f6d6d5f747970654800520f0a09636f6d6d5f73697a6548808004"
+    ),
     "alltoall.cm": "Nodes 4\nConnections 2\n0->1 id 1 start 0 size 100000\n1->0 id 2 start 0 size 100000\n",
 }
 
@@ -132,8 +143,8 @@ def test_commands_work_and_print_the_output_on_the_page(page, tmp_path):
     (tools / "ropewalk").symlink_to(program())
     place = tmp_path / "work"
     place.mkdir()
-    for name, text in (FILES | titled(page)).items():
-        (place / name).write_text(text)
+    for name, content in (FILES | titled(page)).items():
+        (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     env = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
     for command in commands(page):
         where = f"{page.relative_to(ROOT)}:{command.line}: {command.text}"

@@ -86,7 +86,8 @@ pub struct ScenarioArgs {
     pub scenario: String,
     /// Scenario whose fabric, NICs and scheme the workload file runs on; its own workload is left out.
     ///
-    /// A workload file is a GOAL schedule, as text or binary, or a connection matrix of htsim.
+    /// A workload file is a Chakra trace (one of its files, or their folder), a GOAL schedule, as text or binary, or a connection
+    /// matrix of htsim.
     #[arg(long, value_name = "SCENARIO")]
     pub topology: Option<String>,
     /// Change a setting: a dotted key (array entries by index or name) and a value, as TOML or a plain string. Repeatable.
@@ -116,6 +117,7 @@ Examples:
   ropewalk run my.toml --threads 2
   ropewalk run my.toml --record --report            record all, and write a page: DIR/report.html
   ropewalk run llama.goal --topology my.toml        a GOAL schedule on the fabric of my.toml
+  ropewalk run trace.0.et --topology my.toml        a Chakra trace, one file per rank
   ropewalk run my.toml --pcap host0                 the frames of host0 for Wireshark: DIR/capture-host0.pcapng
 
 Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet. --record, or [record] in the

@@ -651,6 +651,32 @@ fn a_goal_schedule_runs_on_the_fabric_of_a_scenario() {
 }
 
 #[test]
+fn a_chakra_trace_runs_on_the_fabric_of_a_scenario() {
+    let sandbox = Sandbox::new();
+    let attribute = |name: &str, value: &[u8]| {
+        let inner = [&[0x0a, name.len() as u8], name.as_bytes(), value].concat();
+        [&[0x52, inner.len() as u8], &*inner].concat()
+    };
+    // An all-reduce of 65,536 B among all ranks.
+    let fields = [b"\x08\x01\x12\x01a\x18\x07".to_vec(), attribute("comm_type", &[0x48, 0])].concat();
+    let node = [fields, attribute("comm_size", &[0x48, 0x80, 0x80, 0x04])].concat();
+    let trace = [&b"\x07\x0a\x050.0.4"[..], &[node.len() as u8], &node].concat();
+    for rank in 0..4 {
+        std::fs::write(sandbox.path(&format!("t.{rank}.et")), &trace).unwrap();
+    }
+    let on = |file: &str| sandbox.json(&["run", file, "--topology", "quickstart", "--json", "-o", "out"]);
+    let summary = on("t.0.et");
+    // A ring of four ranks: six steps of each.
+    assert_eq!((&summary["scenario"], &summary["flows"]["finished"]), (&"t.0".into(), &24.into()));
+    assert_eq!(on("t")["digest"], summary["digest"]);
+    sandbox.ropewalk(&["check", ".", "--topology", "quickstart"]).assert().code(0);
+    sandbox.ropewalk(&["run", "t.0.et"]).assert().code(2).stderr(contains("--topology SCENARIO"));
+    std::fs::write(sandbox.path("t.2.et"), &trace[..20]).unwrap();
+    let run = ["run", "t.0.et", "--topology", "quickstart"];
+    sandbox.ropewalk(&run).assert().code(2).stderr(contains("t.2.et: byte 8: rank 2: expected a message"));
+}
+
+#[test]
 fn a_connection_matrix_runs_on_the_fabric_of_a_scenario() {
     let sandbox = Sandbox::new();
     let matrix = "Nodes 4\nConnections 2\nTriggers 1\n0->1 id 1 start 0 size 100000 recv_done_trigger 1\n\

@@ -30,6 +30,7 @@
 //! | [`grants`] | a host that grants credit shares its link among its senders and keeps the queue before it short |
 //! | [`arrivals`] | flows start when the workload says, and a loaded fabric behaves as queueing theory predicts |
 //! | [`htsim`] | flows of connection matrices start when their triggers fire |
+//! | [`chakra`] | traces of ASTRA-sim compute and communicate in the order of their graph |
 //! | [`goal`] | schedules of LogGOPSim compute, send and receive in the order that they state |
 //! | [`live`] | a program that posts messages as the run goes on gets the run that a plan with these messages gets |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
@@ -37,6 +38,7 @@
 //! All stories are one test binary, so that the engine is compiled for them once. [`lab`] holds the tools.
 
 mod arrivals;
+mod chakra;
 mod classes;
 mod closed_form;
 mod collectives;

@@ -43,9 +43,12 @@ pub(crate) struct Communicator {
 }
 
 /// Events of a transfer.
-struct Moved {
-    arrived: Event,
-    sent: Event,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    /// The receiver has all bytes.
+    pub(crate) arrived: Event,
+    /// The bytes have left the sender, and are acknowledged.
+    pub(crate) sent: Event,
 }
 
 /// Adds a collective to the draft. Each member enters after its `causes`, or when the job starts. Returns the event at which each
@@ -95,14 +98,14 @@ pub(crate) fn lay(
     schedule.leave.iter().enumerate().map(leave).collect()
 }
 
-/// Adds one transfer from the first to the second member of a communicator; returns the event of its arrival.
+/// Adds one transfer from the first to the second member of a communicator.
 pub(crate) fn transfer(
     draft: &mut Draft<'_>,
     communicator: &Communicator,
     bytes: u64,
     operation: u32,
     causes: &[Event],
-) -> Event {
+) -> Moved {
     let call = Call {
         kind: Kind::Broadcast,
         bytes,
@@ -126,7 +129,7 @@ pub(crate) fn transfer(
         way: Way::Copy,
         after: Vec::new(),
     };
-    layer.step(&step, &[Event::Done(enter)]).arrived
+    layer.step(&step, &[Event::Done(enter)])
 }
 
 struct Layer<'l, 'd> {

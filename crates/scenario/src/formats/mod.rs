@@ -1,5 +1,6 @@
 //! Workloads in the formats of other tools.
 
+pub(crate) mod chakra;
 pub mod goal;
 pub mod htsim;
 pub(crate) mod order;
@@ -23,10 +24,13 @@ pub(crate) fn in_place_of_workload(path: &Path) -> Result<(String, String), Erro
         File::open(path)?.take(START).read_to_end(&mut start)?;
         Ok(start)
     };
-    let start = start().map_err(|e| Error::new(format!("{name} cannot be read: {e}")))?;
-    let kind = kind(&start).ok_or_else(|| {
+    let kind = match chakra::is_name(path) {
+        true => Some("chakra"),
+        false => kind(&start().map_err(|e| Error::new(format!("{name} cannot be read: {e}")))?),
+    };
+    let kind = kind.ok_or_else(|| {
         Error::new(format!("{name} is no workload that `--topology` can take"))
-            .with_help("it takes GOAL schedules, as text or binary, and connection matrices of htsim; scenarios run without `--topology`")
+            .with_help("it takes GOAL schedules, as text or binary, Chakra traces, and connection matrices of htsim; scenarios run without `--topology`")
     })?;
     let file = std::path::absolute(path).map_err(|e| Error::new(format!("{name} cannot be read: {e}")))?;
     let file = toml::Value::from(file.display().to_string());
@@ -39,6 +43,9 @@ pub(crate) fn kind(start: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(start);
     if goal::binary::is_binary(start.get(..8).unwrap_or_default()) || goal::text::is_goal(&text) {
         return Some("goal");
+    }
+    if chakra::is_trace(start) {
+        return Some("chakra");
     }
     htsim::is_matrix(&text).then_some("htsim")
 }

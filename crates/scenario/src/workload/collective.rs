@@ -3,12 +3,16 @@
 use super::Generate;
 use super::draft::{Draft, Event, some_bytes};
 use super::rank_groups::RankGroups;
-use crate::collective::{Algorithm, Call, Communicator, Kind, MOST_CHANNELS, Nic, Ports, Protocol, lay};
+use crate::collective::{
+    Algorithm, Call, Communicator, Kind, MOST_CHANNELS, Nic, Ports, Protocol, Schedule, lay,
+};
 use crate::error::KeyError;
 use model::Bytes;
 use model::plan::Operation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// A collective of groups of GPUs. Bytes between GPUs of a server go over NVLink, all others over NICs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -169,6 +173,23 @@ impl Tuning {
             protocol: self.protocol,
             rates: (nic, nvlink.map_or(0, |nvlink| nvlink.rate.bps())),
         })
+    }
+}
+
+/// Schedules of the calls so far, which many groups share.
+#[derive(Debug, Default)]
+pub(crate) struct Schedules(BTreeMap<(Algorithm, Call), Rc<Schedule>>);
+
+impl Schedules {
+    /// The schedule of a call.
+    pub(crate) fn of(&mut self, algorithm: Algorithm, call: &Call) -> Result<Rc<Schedule>, KeyError> {
+        if let Some(schedule) = self.0.get(&(algorithm, call.clone())) {
+            return Ok(Rc::clone(schedule));
+        }
+        let made = algorithm.schedule(call).map_err(|text| KeyError::new("algorithm", text))?;
+        let made = Rc::new(made);
+        self.0.insert((algorithm, call.clone()), Rc::clone(&made));
+        Ok(made)
     }
 }
 

@@ -141,6 +141,8 @@ workloads! {
     poisson: Poisson = "poisson",
     /// Every host sends messages to random hosts, one at a time.
     random_partner: RandomPartner = "random-partner",
+    /// A Chakra execution trace.
+    chakra: Chakra = "chakra",
     /// A GOAL schedule.
     goal: Goal = "goal",
     /// A connection matrix of htsim.

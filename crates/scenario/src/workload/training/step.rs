@@ -7,10 +7,9 @@
 use super::experts::{exchange, over_servers};
 use super::pipeline::Pass;
 use super::{ByFlops, ByTime, Compute, Dimension, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE};
-use crate::collective::{
-    Algorithm, Call, Communicator, Kind, Nic, Ports, Schedule, lay as lay_collective, transfer,
-};
+use crate::collective::{Algorithm, Communicator, Kind, Nic, Ports, lay as lay_collective, transfer};
 use crate::error::KeyError;
+use crate::workload::collective::Schedules;
 use crate::workload::draft::{Draft, Event, Item};
 use crate::workload::ranks::Stream;
 use model::Time;
@@ -18,7 +17,6 @@ use model::draw::Key;
 use model::plan::{Operation, Role, Work};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::rc::Rc;
 
 /// First number of the draws that route tokens.
 const EXPERTS: u64 = 1 << 40;
@@ -30,7 +28,7 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
         training,
         sizes,
         draft,
-        schedules: BTreeMap::new(),
+        schedules: Schedules::default(),
         groups: BTreeMap::new(),
         last: vec![Vec::new(); world],
         forward: BTreeMap::new(),
@@ -145,8 +143,7 @@ struct Layer<'l, 'd> {
     training: &'l Training,
     sizes: &'l Sizes,
     draft: &'l mut Draft<'d>,
-    /// Schedules of the calls so far, which many groups share.
-    schedules: BTreeMap<(Algorithm, Call), Rc<Schedule>>,
+    schedules: Schedules,
     /// Numbers of the groups so far.
     groups: BTreeMap<(Dim, u32), u32>,
     /// What every rank did last: its next thing waits for these events.
@@ -369,7 +366,7 @@ impl Layer<'_, '_> {
                 ports: Ports::Hash,
             };
             let causes = self.last[rank as usize].clone();
-            let event = transfer(self.draft, &communicator, bytes, operation, &causes);
+            let event = transfer(self.draft, &communicator, bytes, operation, &causes).arrived;
             let outputs = if pass.forward { &mut self.forward } else { &mut self.backward };
             outputs.insert((peer, pass.micro, part), Arrival { event, operation });
         }
@@ -607,16 +604,7 @@ impl Layer<'_, '_> {
         let usual = if in_switch { Algorithm::Nvls } else { kind.usual_algorithm() };
         // An algorithm that cannot do one of the collectives leaves it to the usual one.
         let algorithm = algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
-        let schedule = match self.schedules.get(&(algorithm, call.clone())) {
-            Some(schedule) => Rc::clone(schedule),
-            None => {
-                let made =
-                    algorithm.schedule(&call).map_err(|text| within(KeyError::new("algorithm", text)))?;
-                let made = Rc::new(made);
-                self.schedules.insert((algorithm, call.clone()), Rc::clone(&made));
-                made
-            }
-        };
+        let schedule = self.schedules.of(algorithm, &call).map_err(within)?;
         let first = group[0];
         let number = self.number(dim, first) as usize;
         let communicator = tuning.communicator(kind, group.to_vec(), number, self.lane(dim, first));

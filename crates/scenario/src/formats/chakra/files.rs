@@ -1,0 +1,118 @@
+//! The files of a trace: one for every rank, whose names differ in the rank.
+
+use crate::error::KeyError;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The place of the rank in a path that names the files of all ranks.
+const RANK: &str = "{rank}";
+
+/// Endings of the names of traces.
+const ENDINGS: [&str; 2] = [".et", ".et.gz"];
+
+/// The name of a rank's file in three parts: what comes before the rank, the rank, and what comes after it.
+fn parts(name: &str) -> Option<(&str, u32, &str)> {
+    let ending = ENDINGS.into_iter().find(|ending| name.ends_with(ending))?;
+    let stem = name.strip_suffix(ending)?;
+    let start = stem.rfind('.')? + 1;
+    let rank = number(&stem[start..])?;
+    Some((&name[..start], rank, ending))
+}
+
+fn number(digits: &str) -> Option<u32> {
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|_| plain)
+}
+
+/// The rank in the name of a file; 0 if it has none.
+pub(crate) fn rank_of(path: &Path) -> u32 {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.and_then(parts).map_or(0, |(_, rank, _)| rank)
+}
+
+/// True if a path names a trace by its name alone: a folder with traces, the common start of their names, or one of them.
+pub(crate) fn is_name(path: &Path) -> bool {
+    let is_trace = |name: &OsStr| name.to_str().is_some_and(|name| ENDINGS.iter().any(|e| name.ends_with(e)));
+    match path.is_file() {
+        true => path.file_name().is_some_and(is_trace),
+        false => rank_files(path).is_ok(),
+    }
+}
+
+/// The files of the ranks, in their order. `path` is the file of one rank, whose name ends in `.RANK.et`; a file with another
+/// name, which is rank 0; the common start of the names; a name with `{rank}`; or a folder that holds one trace.
+pub(crate) fn rank_files(path: &Path) -> Result<Vec<(u32, PathBuf)>, KeyError> {
+    let shown = path.display();
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let found = if path.is_dir() {
+        let all =
+            listed(path, |name| parts(name).map(|(start, rank, end)| (rank, format!("{start}{RANK}{end}"))))?;
+        let mut traces: Vec<&String> = all.iter().map(|(_, _, trace)| trace).collect();
+        traces.sort_unstable();
+        traces.dedup();
+        if let [one, two, ..] = *traces {
+            let text = format!("{shown} has several traces, such as {one} and {two}");
+            return Err(KeyError::new("file", text).with_help("name one of them"));
+        }
+        all
+    } else if let Some((start, end)) = name.split_once(RANK) {
+        listed(folder, |name| between(name, start, end))?
+    } else if let Some((start, _, end)) = parts(name).filter(|_| path.is_file()) {
+        listed(folder, |name| between(name, start, end))?
+    } else if path.is_file() {
+        return Ok(vec![(0, path.to_owned())]);
+    } else {
+        let start = format!("{name}.");
+        ENDINGS
+            .iter()
+            .map(|end| listed(folder, |name| between(name, &start, end)))
+            .find_map(|found| found.ok().filter(|found| !found.is_empty()))
+            .unwrap_or_default()
+    };
+    in_order(found, &shown.to_string())
+}
+
+/// The rank of a name between two texts.
+fn between(name: &str, start: &str, end: &str) -> Option<(u32, String)> {
+    number(name.strip_prefix(start)?.strip_suffix(end)?).map(|rank| (rank, format!("{start}{RANK}{end}")))
+}
+
+/// The files of a folder that have a rank, with the pattern of their names.
+fn listed(
+    folder: &Path,
+    rank: impl Fn(&str) -> Option<(u32, String)>,
+) -> Result<Vec<(u32, PathBuf, String)>, KeyError> {
+    let unreadable = |e| KeyError::new("file", format!("{} cannot be read: {e}", folder.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let named = entry.file_name().to_str().and_then(&rank);
+        found.extend(named.map(|(rank, pattern)| (rank, entry.path(), pattern)));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Checks that every rank has one file.
+fn in_order(found: Vec<(u32, PathBuf, String)>, shown: &str) -> Result<Vec<(u32, PathBuf)>, KeyError> {
+    let Some((last, _, pattern)) = found.last() else {
+        let text = format!("{shown} names no trace; expected files such as {shown}.0.et");
+        return Err(KeyError::new("file", text));
+    };
+    if let Some((_, pair)) = (0..).zip(found.windows(2)).find(|(_, pair)| pair[0].0 == pair[1].0) {
+        let (one, two) = (pair[0].1.display(), pair[1].1.display());
+        return Err(KeyError::new("file", format!("{one} and {two} are both rank {}", pair[0].0)));
+    }
+    if let Some((missing, _)) = (0u32..).zip(&found).find(|(rank, (found, ..))| rank != found) {
+        let file = pattern.replace(RANK, &missing.to_string());
+        let text =
+            format!("rank {missing} of {shown} has no file: {file} is missing, and the last rank is {last}");
+        return Err(KeyError::new("file", text)
+            .with_help("`replicate = \"spmd\"` runs the file of one rank on all ranks"));
+    }
+    Ok(found.into_iter().map(|(rank, path, _)| (rank, path)).collect())
+}

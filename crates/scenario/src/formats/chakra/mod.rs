@@ -1,0 +1,421 @@
+//! Chakra execution traces: per rank, a graph of computations, messages and collectives.
+//!
+//! A file is a stream of messages in the wire format of protocol buffers, each after its length: first the metadata of the
+//! file, then the nodes. The file may be compressed by gzip. Node ids are sparse and have any order, and a node may depend on one that comes later.
+
+mod attribute;
+mod files;
+mod groups;
+mod wire;
+
+pub(crate) use files::{is_name, rank_files, rank_of};
+pub(crate) use groups::{Groups, groups_file};
+
+use crate::collective::Kind;
+use crate::error::KeyError;
+use crate::file::LARGEST_IMPORT;
+use attribute::Attribute;
+use flate2::read::MultiGzDecoder;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use wire::{Message, Mistake};
+
+/// The first bytes of a gzip file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The trace of one rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// Nodes by rising id.
+    pub(crate) nodes: Vec<Node>,
+    /// Process groups that the trace defines itself, by their names.
+    pub(crate) groups: Groups,
+    /// Attributes that have no effect, with their numbers of nodes.
+    pub(crate) unused: BTreeMap<String, u64>,
+    /// Findings that deserve a warning.
+    pub(crate) notes: Notes,
+}
+
+/// Numbers of findings in a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Notes {
+    /// Dependencies on nodes that do not exist, and the first of them: (node, missing node).
+    pub(crate) dangling: u64,
+    pub(crate) first_dangling: Option<(u64, u64)>,
+    /// Fields of nodes that the schema does not have.
+    pub(crate) unknown_fields: u64,
+    /// Collectives that leave out dimensions of the system.
+    pub(crate) partial: u64,
+    /// Messages and collectives that are marked as CPU operations.
+    pub(crate) on_cpu: u64,
+    /// Nodes of the type `INVALID_NODE`.
+    pub(crate) invalid: u64,
+    /// Schema of the file, if it is not one of [`SCHEMAS`]; empty if the file has none.
+    pub(crate) schema: Option<String>,
+    /// Process groups that could not be read.
+    pub(crate) bad_groups: u64,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub(crate) id: u64,
+    pub(crate) name: String,
+    pub(crate) work: Work,
+    /// Recorded duration, us.
+    pub(crate) micros: u64,
+    /// Nodes on which this one depends.
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+/// A node for which another one waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dependency {
+    /// Index of the node.
+    pub(crate) on: u32,
+    /// True if data flows; false for an order that the program sets.
+    pub(crate) data: bool,
+}
+
+/// What a node does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Nothing: metadata, or an invalid node.
+    Nothing,
+    /// Bytes move from or to a remote memory.
+    Memory {
+        /// Number of bytes.
+        bytes: u64,
+    },
+    /// Computation.
+    Compute {
+        /// True on the CPU, false on the GPU.
+        cpu: bool,
+        /// Operations, for the roofline.
+        operations: u64,
+        /// Bytes that the computation reads and writes, for the roofline.
+        bytes: u64,
+    },
+    /// A message to a rank.
+    Send(Peer),
+    /// A message from a rank.
+    Receive(Peer),
+    /// A collective.
+    Collective {
+        /// The collective; `None` for a barrier.
+        kind: Option<Kind>,
+        /// Bytes as the trace counts them.
+        bytes: u64,
+        /// Name of the group; empty for all ranks.
+        group: String,
+    },
+}
+
+/// The other end of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub(crate) rank: u32,
+    pub(crate) tag: u32,
+    pub(crate) bytes: u64,
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name: String = self.name.chars().filter(|c| !c.is_control()).take(60).collect();
+        write!(f, "node {} `{name}`", self.id)
+    }
+}
+
+/// True if a file that starts with these bytes looks like a trace: compressed, or a first message that holds a version.
+pub(crate) fn is_trace(start: &[u8]) -> bool {
+    if start.starts_with(&GZIP) {
+        return true;
+    }
+    let mut stream = Message::new(start, 0);
+    let Ok(length) = stream.varint() else { return false };
+    let mut first = Message::new(&start[stream.at() as usize..], 0);
+    let Ok(Some(field)) = first.field() else { return false };
+    let is_version = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b))
+    };
+    field.number == 1 && first.at() <= length && field.text("").is_ok_and(|text| is_version(&text))
+}
+
+/// Reads the trace of one rank; errors have their byte in the unpacked file.
+pub(crate) fn read_file(path: &Path, rank: u32) -> Result<(Program, u64), KeyError> {
+    let file = path.display().to_string();
+    let unreadable = |e: io::Error| KeyError::new("file", format!("{file} cannot be read: {e}"));
+    let bytes = unpacked(File::open(path).map_err(unreadable)?, LARGEST_IMPORT).map_err(unreadable)?;
+    let program = read(&bytes)
+        .map_err(|(at, text)| KeyError::new("file", format!("{file}: byte {at}: rank {rank}: {text}")))?;
+    Ok((program, xxhash_rust::xxh3::xxh3_64(&bytes)))
+}
+
+/// The content of a file, unpacked if it is compressed; at most `largest` bytes.
+fn unpacked(mut source: impl Read, largest: u64) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    source.by_ref().take(2).read_to_end(&mut start)?;
+    let mut bytes = Vec::new();
+    let whole = io::Cursor::new(&start).chain(source);
+    match start == GZIP {
+        true => MultiGzDecoder::new(whole).take(largest + 1).read_to_end(&mut bytes)?,
+        false => whole.take(largest + 1).read_to_end(&mut bytes)?,
+    };
+    match bytes.len() as u64 > largest {
+        true => Err(io::Error::other(format!(
+            "it has more than {largest} bytes, the most that ropewalk reads of a trace"
+        ))),
+        false => Ok(bytes),
+    }
+}
+
+/// A node whose dependencies are still ids.
+struct Raw {
+    node: Node,
+    control: Vec<u64>,
+    data: Vec<u64>,
+    at: u64,
+}
+
+/// Reads an unpacked trace.
+fn read(bytes: &[u8]) -> Result<Program, Mistake> {
+    let mut stream = Message::new(bytes, 0);
+    if stream.is_empty() {
+        return Err((0, "the file is empty; expected a Chakra trace".into()));
+    }
+    let mut program = Program::default();
+    let mut nodes = Vec::new();
+    let start = stream.at();
+    let first = stream.counted("a message")?;
+    if is_node(first)? {
+        program.notes.schema = Some(String::new());
+        nodes.push(node(first, start, &mut program)?);
+    } else {
+        metadata(first, &mut program)?;
+    }
+    while !stream.is_empty() {
+        let at = stream.at();
+        nodes.push(node(stream.counted("a message")?, at, &mut program)?);
+    }
+    nodes.sort_by_key(|raw| raw.node.id);
+    if let Some(pair) = nodes.windows(2).find(|pair| pair[0].node.id == pair[1].node.id) {
+        let (one, two) = (&pair[0], &pair[1]);
+        return Err((two.at, format!("{} has the id of {} at byte {}", two.node, one.node, one.at)));
+    }
+    resolve(nodes, &mut program);
+    Ok(program)
+}
+
+/// True if the first message of a file is a node: it has fields that metadata lack.
+fn is_node(mut message: Message<'_>) -> Result<bool, Mistake> {
+    while let Some(field) = message.field()? {
+        if field.number > 2 || field.number == 1 && field.varint("").is_ok() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Schemas whose fields have the numbers that this file uses.
+const SCHEMAS: [&str; 2] = ["0.0.4", "1.0.0"];
+
+fn metadata(mut message: Message<'_>, program: &mut Program) -> Result<(), Mistake> {
+    let mut version = String::new();
+    while let Some(field) = message.field()? {
+        match field.number {
+            1 => version = field.text("a version")?,
+            // Attributes of the whole file describe how it was made.
+            _ => drop(Attribute::read(field.message("an attribute")?, field.at)?),
+        }
+    }
+    if !SCHEMAS.contains(&version.as_str()) {
+        program.notes.schema = Some(version);
+    }
+    Ok(())
+}
+
+/// Replaces ids of dependencies by indices.
+fn resolve(nodes: Vec<Raw>, program: &mut Program) {
+    let ids: Vec<u64> = nodes.iter().map(|raw| raw.node.id).collect();
+    for mut raw in nodes {
+        let mut seen = BTreeSet::new();
+        let all = raw.data.iter().map(|&id| (id, true)).chain(raw.control.iter().map(|&id| (id, false)));
+        for (id, data) in all {
+            match ids.binary_search(&id) {
+                Ok(on) if seen.insert(on) => {
+                    raw.node.dependencies.push(Dependency { on: on as u32, data });
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    program.notes.dangling += 1;
+                    program.notes.first_dangling.get_or_insert((raw.node.id, id));
+                }
+            }
+        }
+        program.nodes.push(raw.node);
+    }
+}
+
+/// Names of the types of nodes.
+const TYPES: [&str; 8] = [
+    "INVALID_NODE",
+    "METADATA_NODE",
+    "MEM_LOAD_NODE",
+    "MEM_STORE_NODE",
+    "COMP_NODE",
+    "COMM_SEND_NODE",
+    "COMM_RECV_NODE",
+    "COMM_COLL_NODE",
+];
+
+/// Attributes that the reader knows.
+#[derive(Default)]
+struct Known {
+    cpu: bool,
+    collective: Option<Attribute>,
+    bytes: Option<u64>,
+    from: Option<u32>,
+    to: Option<u32>,
+    tag: u32,
+    group: String,
+    partial: bool,
+    operations: u64,
+    tensor: u64,
+}
+
+fn node(mut message: Message<'_>, at: u64, program: &mut Program) -> Result<Raw, Mistake> {
+    let mut raw = Raw {
+        node: Node { id: 0, name: String::new(), work: Work::Nothing, micros: 0, dependencies: Vec::new() },
+        control: Vec::new(),
+        data: Vec::new(),
+        at,
+    };
+    let (mut kind, mut attributes, mut inputs) = (0, Vec::new(), String::new());
+    while let Some(field) = message.field()? {
+        match field.number {
+            1 => raw.node.id = field.varint("the id of a node")?,
+            2 => raw.node.name = field.text("the name of a node")?,
+            3 => kind = field.varint("the type of a node")?,
+            4 => field.numbers("the id of a node", &mut raw.control)?,
+            5 => field.numbers("the id of a node", &mut raw.data)?,
+            // The start that the trace recorded: here, the simulation decides when a node starts.
+            6 => drop(field.varint("a start")?),
+            7 => raw.node.micros = field.varint("a duration")?,
+            8 => inputs = values(field.message("inputs")?)?,
+            9 => drop(field.message("outputs")?),
+            10 => attributes.push(Attribute::read(field.message("an attribute")?, field.at)?),
+            _ => program.notes.unknown_fields += 1,
+        }
+    }
+    let done = known(attributes, kind, program)
+        .and_then(|known| work(kind, known, program).map_err(|text| (at, text)));
+    raw.node.work = done.map_err(|(at, text)| (at, format!("{}: {text}", raw.node)))?;
+    if kind == 1 && inputs.contains("pg_name") {
+        match groups::of_metadata(&inputs) {
+            Some(groups) => program.groups.extend(groups),
+            None => program.notes.bad_groups += 1,
+        }
+    }
+    Ok(raw)
+}
+
+/// The values of inputs, as text.
+fn values(mut message: Message<'_>) -> Result<String, Mistake> {
+    let mut values = String::new();
+    while let Some(field) = message.field()? {
+        if field.number == 1 {
+            values = field.text("values")?;
+        }
+    }
+    Ok(values)
+}
+
+fn known(attributes: Vec<Attribute>, kind: u64, program: &mut Program) -> Result<Known, Mistake> {
+    let mut known = Known::default();
+    let (is_message, is_collective) = (kind == 5 || kind == 6, kind == 7);
+    for attribute in attributes {
+        match attribute.name.as_str() {
+            "is_cpu_op" => known.cpu = attribute.bool()?,
+            "comm_type" if is_collective => known.collective = Some(attribute),
+            // Traces of custom collectives repeat the type of the node here.
+            "comm_type" if is_message => {}
+            "comm_size" => known.bytes = Some(attribute.number("a number of bytes")?),
+            "comm_src" if is_message => known.from = Some(attribute.number("a rank")?),
+            "comm_dst" if is_message => known.to = Some(attribute.number("a rank")?),
+            // A tag of -1 is one more tag: receives of any tag do not exist.
+            "comm_tag" if is_message => known.tag = attribute.number::<i64>("a tag")? as u32,
+            "pg_name" if is_collective => known.group = attribute.text()?,
+            "involved_dim" if is_collective => known.partial = attribute.has_false()?,
+            "num_ops" if kind == 4 => known.operations = attribute.number("a number of operations")?,
+            "tensor_size" => known.tensor = attribute.number("a number of bytes")?,
+            _ => *program.unused.entry(attribute.name).or_default() += 1,
+        }
+    }
+    Ok(known)
+}
+
+/// Names of the types of collectives.
+const COLLECTIVES: [(&str, Option<Kind>); 10] = [
+    ("ALL_REDUCE", Some(Kind::AllReduce)),
+    ("REDUCE", Some(Kind::Reduce)),
+    ("ALL_GATHER", Some(Kind::AllGather)),
+    ("GATHER", None),
+    ("SCATTER", None),
+    ("BROADCAST", Some(Kind::Broadcast)),
+    ("ALL_TO_ALL", Some(Kind::AllToAll)),
+    ("REDUCE_SCATTER", Some(Kind::ReduceScatter)),
+    ("REDUCE_SCATTER_BLOCK", Some(Kind::ReduceScatter)),
+    ("BARRIER", None),
+];
+
+/// The number of barriers in that list.
+const BARRIER: u64 = 9;
+
+fn work(kind: u64, known: Known, program: &mut Program) -> Result<Work, String> {
+    let Known { cpu, bytes, tag, .. } = known;
+    if cpu && kind >= 5 {
+        program.notes.on_cpu += 1;
+    }
+    let size = || bytes.ok_or_else(|| "the attribute `comm_size` is missing".to_owned());
+    let peer = |rank: Option<u32>, attribute: &str| {
+        let rank = rank.ok_or_else(|| format!("the attribute `{attribute}` is missing"))?;
+        Ok::<Peer, String>(Peer { rank, tag, bytes: size()? })
+    };
+    Ok(match kind {
+        0 => {
+            program.notes.invalid += 1;
+            Work::Nothing
+        }
+        1 => Work::Nothing,
+        2 | 3 => Work::Memory { bytes: known.tensor },
+        4 => Work::Compute { cpu, operations: known.operations, bytes: known.tensor },
+        5 => Work::Send(peer(known.to, "comm_dst")?),
+        6 => Work::Receive(peer(known.from, "comm_src")?),
+        7 => {
+            let attribute = known.collective.ok_or("the attribute `comm_type` is missing")?;
+            let number: u64 = attribute.number("a type of collective").map_err(|(_, text)| text)?;
+            let Some(&(name, kind)) = COLLECTIVES.get(number as usize) else {
+                return Err(format!(
+                    "expected a `comm_type` from 0 to {}, found {number}",
+                    COLLECTIVES.len() - 1
+                ));
+            };
+            if kind.is_none() && number != BARRIER {
+                return Err(format!("the collective {name} cannot run, as the trace does not name its root"));
+            }
+            program.notes.partial += u64::from(known.partial);
+            let bytes = if number == BARRIER { 0 } else { size()? };
+            Work::Collective { kind, bytes, group: known.group }
+        }
+        other => {
+            let last = TYPES.len() - 1;
+            return Err(format!("expected a type of node from 0 to {last} ({}), found {other}", TYPES[last]));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! Chakra execution traces.
+
+mod graph;
+mod lay;
+
+use super::draft::Draft;
+use super::training::Dimension;
+use super::{Generate, QpUse};
+use crate::error::KeyError;
+use crate::formats::chakra::{self, Groups, Notes, Program};
+use crate::values::Flops;
+use model::Rate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A Chakra execution trace: per rank, a graph of computations, messages and collectives. Computations take their recorded time,
+/// and communication runs on the fabric. Rank r of the trace is GPU r.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Chakra {
+    /// The files: one of them (`trace.0.et`), the start of their names (`trace`), a name with the rank's place (`trace.{rank}.et`), or a
+    /// folder that holds one trace. A path relative to the scenario's file. No default.
+    pub file: String,
+    /// Groups of ranks: a JSON file such as `{"1": [0, 1], "2": [2, 3]}`. Default: the groups that the trace defines itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<String>,
+    /// Ranks that run a trace of one rank. `"off"`: that rank; `"spmd"`: all GPUs, each with its own group of the same shape.
+    /// Default `"off"`.
+    #[serde(default)]
+    pub replicate: Replicate,
+    /// Dependencies that count. `"all"`: those of data and those of control; `"data"`: those of data (older versions of ASTRA-sim).
+    /// Default `"all"`.
+    #[serde(default)]
+    pub deps: Deps,
+    /// Algorithm and tuning of the collectives. An algorithm that cannot do a collective leaves it to the default one. Default:
+    /// the defaults of the workload `collective`.
+    #[serde(default)]
+    pub collectives: Dimension,
+    /// Time of GPU computations from their operations (`num_ops`) and bytes (`tensor_size`). Default: the recorded durations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roofline: Option<Roofline>,
+    /// Rate of the remote memory, which determines the time of nodes that load and store. Default: such nodes take no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_memory: Option<Rate>,
+    /// Digest of the trace, which the results record. A scenario with a digest refuses files that have changed. Default: the digest
+    /// of the files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The trace, once the files are read.
+    #[serde(skip)]
+    trace: Option<Arc<Trace>>,
+}
+
+/// Ranks that run a trace of one rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replicate {
+    /// The rank of the file.
+    #[default]
+    Off,
+    /// All GPUs: single program, multiple data.
+    Spmd,
+}
+
+/// Dependencies that count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deps {
+    /// Of data and of control.
+    #[default]
+    All,
+    /// Of data.
+    Data,
+}
+
+/// Limits of a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Roofline {
+    /// Most operations per second. No default.
+    pub flops: Flops,
+    /// Rate of the GPU's own memory. No default.
+    pub memory: Rate,
+}
+
+/// A trace that has been read.
+#[derive(Debug, PartialEq)]
+struct Trace {
+    /// Rank of the first program: above 0 only if it is the only one.
+    first: u32,
+    /// Programs of the ranks, in their order.
+    programs: Vec<Program>,
+    /// Groups of the JSON file.
+    groups: Groups,
+}
+
+impl Generate for Chakra {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+        let Some(trace) = &self.trace else {
+            return Err(KeyError::new("file", format!("{} was not read", self.file)));
+        };
+        self.warn(trace, draft.warnings);
+        let graph = graph::Graph::new(self, trace, draft)?;
+        lay::lay(self, &graph, draft)
+    }
+
+    fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
+        let path = folder.join(&self.file);
+        let spmd = self.replicate == Replicate::Spmd;
+        let files = match spmd && path.is_file() {
+            true => vec![(chakra::rank_of(&path), path)],
+            false => chakra::rank_files(&path)?,
+        };
+        if spmd && files.len() > 1 {
+            let text = format!(
+                "`replicate = \"spmd\"` takes the file of one rank; {} has {}",
+                self.file,
+                files.len()
+            );
+            return Err(KeyError::new("replicate", text));
+        }
+        let mut hash = xxhash_rust::xxh3::Xxh3::new();
+        let mut trace = Trace {
+            first: files.first().map_or(0, |file| file.0),
+            programs: Vec::new(),
+            groups: Groups::new(),
+        };
+        for (rank, path) in &files {
+            let (program, digest) = chakra::read_file(path, *rank)?;
+            hash.update(&digest.to_le_bytes());
+            trace.programs.push(program);
+        }
+        if let Some(groups) = &self.groups {
+            let (groups, digest) = chakra::groups_file(&folder.join(groups))?;
+            hash.update(&digest.to_le_bytes());
+            trace.groups = groups;
+        }
+        let digest = format!("{:016x}", hash.digest());
+        if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
+            let text =
+                format!("{} has changed: its digest is {digest}, and the scenario has {other}", self.file);
+            return Err(
+                KeyError::new("digest", text).with_help("remove `digest` to take the files as they are")
+            );
+        }
+        (self.trace, self.digest) = (Some(Arc::new(trace)), Some(digest));
+        Ok(())
+    }
+
+    /// A queue pair per pair of GPUs and group, as collective libraries keep them.
+    fn usual_qp(&self) -> QpUse {
+        QpUse::Persistent
+    }
+}
+
+impl Chakra {
+    /// Warns of all that the trace has and the simulation leaves out.
+    fn warn(&self, trace: &Trace, warnings: &mut Vec<String>) {
+        let file = &self.file;
+        let sum =
+            |of: fn(&Notes) -> u64| trace.programs.iter().map(|program| of(&program.notes)).sum::<u64>();
+        if let Some(schema) = trace.programs.iter().find_map(|program| program.notes.schema.as_ref()) {
+            let found = if schema.is_empty() {
+                "no schema version".to_owned()
+            } else {
+                format!("the schema version `{schema}`")
+            };
+            warnings.push(format!(
+                "{file} has {found}; ropewalk reads it as the versions 0.0.4 and 1.0.0, which have the same fields"
+            ));
+        }
+        let dangling = sum(|notes| notes.dangling);
+        let first = trace.programs.iter().zip(trace.first..).find_map(|(program, rank)| {
+            program
+                .notes
+                .first_dangling
+                .map(|(node, missing)| format!("node {node} of rank {rank} waits for node {missing}"))
+        });
+        if let Some(first) = first {
+            warnings.push(format!(
+                "dependencies of {file} on nodes that do not exist are dropped: {dangling}; the first: {first}"
+            ));
+        }
+        for (count, what) in [
+            (
+                sum(|notes| notes.unknown_fields),
+                "fields of nodes that the schema does not have, and that have no effect",
+            ),
+            (
+                sum(|notes| notes.partial),
+                "collectives with a false entry in `involved_dim`, which has no effect: all ranks of the group take part",
+            ),
+            (
+                sum(|notes| notes.on_cpu),
+                "messages and collectives with `is_cpu_op`, which run as those of GPUs",
+            ),
+            (sum(|notes| notes.invalid), "nodes of the type INVALID_NODE, which take no time"),
+            (
+                sum(|notes| notes.bad_groups),
+                "metadata nodes whose process groups are no JSON and are left out",
+            ),
+        ] {
+            if count > 0 {
+                warnings.push(format!("{what} ({file}): {count}"));
+            }
+        }
+        let mut unused: BTreeMap<&str, u64> = BTreeMap::new();
+        for (name, count) in trace.programs.iter().flat_map(|program| &program.unused) {
+            *unused.entry(name).or_default() += count;
+        }
+        if !unused.is_empty() {
+            const MOST: usize = 12;
+            let mut names: Vec<String> =
+                unused.iter().take(MOST).map(|(name, n)| format!("`{name}` ({n})")).collect();
+            if unused.len() > MOST {
+                names.push(format!("and {} more", unused.len() - MOST));
+            }
+            warnings.push(format!(
+                "attributes of {file} that have no effect, with their numbers of nodes: {}",
+                names.join(", ")
+            ));
+        }
+    }
+}
