@@ -12,7 +12,7 @@ use model::{NodeId, Plan, QpId, TaskId, Time};
 use std::collections::VecDeque;
 
 /// A run that a program drives, with its plan's messages beside those of the program.
-pub trait Live {
+pub trait Live: Send {
     /// Time of the last event handed out, or the time up to which the run has gone without any.
     fn now(&self) -> Time;
 

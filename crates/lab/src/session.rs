@@ -23,7 +23,8 @@ use crate::execute::{Run, Spent, conclude};
 use crate::failure::Failure;
 use crate::headroom::Headroom;
 use engine::live::{self, Ended, Live};
-use model::{NodeId, Time};
+use model::NodeId;
+pub use model::{Bytes, Time};
 use scenario::program::{ProgramRanks, Way};
 use scenario::{Checked, Source};
 use self_cell::self_cell;
@@ -126,15 +127,20 @@ pub struct Session {
     since: Stopwatch,
 }
 
+/// A function that returns true to end a run early.
+type Asked = Box<dyn FnMut() -> bool + std::marker::Send>;
+
 /// Watches the run of a session.
 struct Watch {
     stop: Arc<AtomicBool>,
+    /// Asked every few dozen windows.
+    ask: Option<Asked>,
     headroom: Headroom,
 }
 
 impl engine::Observer for Watch {
     fn on_progress(&mut self, _: engine::Progress) -> bool {
-        !self.stop.load(Ordering::Relaxed)
+        !self.stop.load(Ordering::Relaxed) && !self.ask.as_mut().is_some_and(|ask| ask())
     }
 
     fn room(&mut self) -> u64 {
@@ -168,7 +174,7 @@ impl Session {
         };
         let qps = checked.plan.qps.len();
         let stop = Arc::new(AtomicBool::new(false));
-        let watching = Watch { stop, headroom: Headroom::new(&checked.plan) };
+        let watching = Watch { stop, ask: None, headroom: Headroom::new(&checked.plan) };
         let running = Running::new(checked, |checked| {
             let Checked { plan, schemes, nics, .. } = checked;
             Some(sim::live(plan, schemes, nics, engine::Kind::Window))
@@ -206,6 +212,11 @@ impl Session {
     /// A flag that ends the run early when it is raised.
     pub fn stop_flag(&self) -> Arc<AtomicBool> {
         self.watch.stop.clone()
+    }
+
+    /// Calls `ask` every few dozen windows, and ends the run early when `ask` returns true.
+    pub fn stop_if(&mut self, ask: impl FnMut() -> bool + std::marker::Send + 'static) {
+        self.watch.ask = Some(Box::new(ask));
     }
 
     /// Sends a message from one rank to another now. `id` comes back in its events.
