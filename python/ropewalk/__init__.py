@@ -38,6 +38,7 @@ from ropewalk._errors import (
 )
 from ropewalk._progress import Line, Progress
 from ropewalk._results import Comparison, Report, Result, StrPath
+from ropewalk._session import Event, Session
 from ropewalk._sweep import Executor, Future, Sweep, run_point, sweep
 from ropewalk._sweep import _read as _read_sweep
 from ropewalk._table import Table
@@ -47,6 +48,7 @@ __version__ = _native.__version__
 __all__ = [
     "Comparison",
     "Error",
+    "Event",
     "Executor",
     "Future",
     "NotRecorded",
@@ -56,6 +58,7 @@ __all__ = [
     "ResultsError",
     "ScenarioError",
     "ScenarioWarning",
+    "Session",
     "SimulationError",
     "Sweep",
     "SweepError",

@@ -66,16 +66,19 @@ def schemes(which: Any) -> list[str]:
 
 def count(name: str, value: Any) -> Any:
     """A number of threads or jobs, or None. It is checked here, because Rust's message would not name the argument."""
-    if value is None:
-        return None
-    wanted = f"{name} is a whole number from 1, not {value!r}"
+    return None if value is None else whole(name, value, 1, 32)
+
+
+def whole(name: str, value: Any, least: int = 0, bits: int = 64) -> int:
+    """A whole number of at most `bits` bits."""
+    wanted = f"{name} is a whole number from {least}, not {value!r}"
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(wanted) from None
     if isinstance(value, bool):
         raise TypeError(wanted)
-    if not 1 <= number < 2**32:
+    if not least <= number < 2**bits:
         raise ValueError(wanted)
     return number
 

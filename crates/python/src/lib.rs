@@ -8,11 +8,13 @@
 //! | `errors` | failures as Python's exceptions |
 //! | `table` | tables by the Arrow PyCapsule interface |
 //! | `results` | runs and their results, comparisons, reports |
+//! | `session` | runs that a program drives |
 //! | `work` | sweeps |
 
 mod asked;
 mod errors;
 mod results;
+mod session;
 mod table;
 mod watch;
 mod work;
@@ -26,6 +28,8 @@ mod module {
 
     #[pymodule_export]
     use super::results::{Experiment, Results, check, compare, page, read, reproduce, run};
+    #[pymodule_export]
+    use super::session::{Session, picoseconds, size};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

@@ -37,7 +37,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    fn of(run: Run, command: Vec<String>) -> Self {
+    pub(crate) fn of(run: Run, command: Vec<String>) -> Self {
         let results = run.results(command);
         let faults = run.faults();
         let tapped = (!run.checked.scenario.record.taps.is_empty()).then(|| Box::new(run));

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Time between two checks for Ctrl-C. Our choice: too short to notice.
-const CHECK_EVERY: Duration = Duration::from_millis(50);
+pub(crate) const CHECK_EVERY: Duration = Duration::from_millis(50);
 
 /// Reports the end of a thread's work when dropped, even after a panic.
 struct Ended<'a>(&'a Mutex<bool>, &'a Condvar);
