@@ -1,4 +1,4 @@
-"""The Python blocks of docs/python.md and the notebooks work, and print the output that they show.
+"""The Python blocks of docs/python.md and docs/programs.md and the notebooks work, and print the output that they show.
 
 A block that begins with ```python no-run reason="..." is read but not run; one with needs="..." is run where these packages are.
 Notebooks need nbclient and ipykernel, and are skipped without.
@@ -26,10 +26,8 @@ def blocks(page):
         yield text.count("\n", 0, found.start()) + 2, found[1], found[2]
 
 
-def test_the_page_on_python_works(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    page = ROOT / "docs" / "python.md"
+def run_blocks(page):
+    """Runs the blocks of a page. Returns their names, and a text for each block that needs a missing package."""
     names = {}
     left_out = []
     for line, said, code in blocks(page):
@@ -42,18 +40,35 @@ def test_the_page_on_python_works(tmp_path, monkeypatch):
             left_out.append(f"line {line} needs {', '.join(missing)}")
             continue
         exec(compiled, names)
+    return names, left_out
+
+
+def test_the_page_on_python_works(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    names, left_out = run_blocks(ROOT / "docs" / "python.md")
     assert "slowest" in names and (tmp_path / "compare.html").is_file() and (tmp_path / "results" / "grid").is_dir()
     if left_out:
         pytest.skip(f"parts of docs/python.md were not run: {'; '.join(left_out)}")
 
 
-def test_every_name_on_the_page_exists():
-    page = (ROOT / "docs" / "python.md").read_text()
-    nodes = [node for _, _, code in blocks(ROOT / "docs" / "python.md") for node in ast.walk(ast.parse(code))]
+def test_the_page_on_programs_works(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names, left_out = run_blocks(ROOT / "docs" / "programs.md")
+    assert names["result"].digest == rw.read(tmp_path / "results" / "answer").digest
+    if left_out:
+        pytest.skip(f"parts of docs/programs.md were not run: {'; '.join(left_out)}")
+    assert len(rw.read(tmp_path / "results" / "requests").flows) == 8
+
+
+@pytest.mark.parametrize(("page", "least"), [("python.md", 9), ("programs.md", 3)])
+def test_every_name_on_the_page_exists(page, least):
+    page = ROOT / "docs" / page
+    nodes = [node for _, _, code in blocks(page) for node in ast.walk(ast.parse(code))]
     attributes = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
     named = {node.attr for node in attributes if node.value.id == "rw"}
-    named |= set(re.findall(r"`rw\.(\w+)", page))
-    assert len(named) > 8 and [name for name in named if name not in rw.__all__] == []
+    named |= set(re.findall(r"`rw\.(\w+)", page.read_text()))
+    assert len(named) >= least and [name for name in named if name not in rw.__all__] == []
 
 
 def outputs(cell):
