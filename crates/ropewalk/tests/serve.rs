@@ -81,7 +81,8 @@ fn a_served_ring_has_the_digest_of_the_all_reduce_in_the_scenario() {
     assert_eq!(finished["faults"], json!([]));
 
     let run = Command::new(env!("CARGO_BIN_EXE_ropewalk"))
-        .args(["run", &native, "--json"])
+        .args(["run", &native, "--json", "-o"])
+        .arg(dir.path().join("results"))
         .output()
         .expect("ropewalk runs");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
