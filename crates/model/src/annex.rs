@@ -1,5 +1,9 @@
 //! The annex: extra fields of a packet, in runs whose parts need them.
 
+mod sack;
+
+pub use sack::{Sack, SackStamp};
+
 use crate::telemetry::{TracedLink, Trail};
 use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
 use std::fmt::Debug;
@@ -13,6 +17,15 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
 
     /// True if switches write telemetry on data packets, and replies carry it back.
     const TELEMETRY: bool = false;
+
+    /// True if replies carry a [`Sack`], and data packets may ask for an ACK.
+    const SACKS: bool = false;
+
+    /// True if an engine's lists have the place of the annex ([`Annex::Held`]).
+    const LARGE: bool = Self::TELEMETRY || Self::SACKS;
+
+    /// True if congestion controls get a [`crate::Feedback`] of every reply.
+    const FEEDBACK: bool = Self::TELEMETRY || Self::SACKS;
 
     /// Form of the annex on an engine's lists of packets: the annex itself, or for a large annex its place. An engine sorts
     /// and moves packets with this form, and copies a large annex once, when the packet leaves.
@@ -79,12 +92,32 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
         Trail::default()
     }
 
-    /// Time when the packet was sent, by its sender's clock; only in runs with telemetry. A reply carries the time of the
-    /// packet that it answers.
+    /// Time when the packet was sent, by its sender's clock; only in runs with telemetry or SACKs. A reply carries the time
+    /// of the packet that it answers.
     #[inline(always)]
     fn sent(&self) -> Option<Time> {
         None
     }
+
+    /// True if a data packet asks for an ACK; only in runs with SACKs.
+    #[inline(always)]
+    fn asks(&self) -> bool {
+        false
+    }
+
+    /// Sets [`Annex::asks`].
+    #[inline(always)]
+    fn set_asks(&mut self, _asks: bool) {}
+
+    /// A reply's report; only in runs with SACKs.
+    #[inline(always)]
+    fn sack(&self) -> Sack {
+        Sack::default()
+    }
+
+    /// Sets [`Annex::sack`].
+    #[inline(always)]
+    fn set_sack(&mut self, _sack: &Sack) {}
 }
 
 /// Bits of a packet's tag.
@@ -227,6 +260,7 @@ const MARKED: u32 = 1 << 26;
 const CROWDED: u32 = 1 << 27;
 const MISSING: u32 = 1 << 28;
 const ARRIVED: u32 = 1 << 29;
+const CUT: u32 = 1 << 30;
 const RESENT: u32 = 1 << 31;
 const PSN: u32 = COPY - 1;
 const PSN_BITS: u32 = 24;
@@ -273,6 +307,12 @@ impl Stamp {
     #[inline]
     pub const fn marked(&self) -> bool {
         self.what & MARKED != 0
+    }
+
+    /// For a reply to a packet that a switch has cut: whether the receiver's own switch has. Only in runs with SACKs.
+    #[inline]
+    pub const fn cut(&self) -> Option<bool> {
+        if self.what & CUT != 0 { Some(self.count != 0) } else { None }
     }
 
     /// For a reply: [`Answer::crowded`].
@@ -340,7 +380,7 @@ impl Annex for Stamp {
 
     #[inline]
     fn tag(&self) -> u64 {
-        match self.what & (NOTICE | MISSING | ARRIVED) {
+        match self.what & (NOTICE | MISSING | ARRIVED | CUT) {
             0 => (self.what & PSN) as u64 | (self.count as u64) << PSN_BITS,
             _ => 0,
         }
@@ -349,7 +389,7 @@ impl Annex for Stamp {
     #[inline]
     fn set_tag(&mut self, tag: u64) {
         debug_assert!(tag >> TAG_BITS == 0, "a tag of more than {TAG_BITS} bits");
-        if self.what & (NOTICE | MISSING | ARRIVED) == 0 {
+        if self.what & (NOTICE | MISSING | ARRIVED | CUT) == 0 {
             self.what = self.what & !PSN | tag as u32 & PSN;
             self.count = (tag >> PSN_BITS) as u16;
         }

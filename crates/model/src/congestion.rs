@@ -1,12 +1,13 @@
 //! Congestion control: rate and window of one queue pair.
 
 use crate::telemetry::Trail;
+use crate::transport::Delivery;
 use crate::{Pace, Time};
 
 /// Limits on what a queue pair may send now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Most packets that may be unacknowledged.
+    /// Most packets that may be unacknowledged, or most bytes in flight for a sender that counts bytes.
     pub window: u64,
     /// Spacing of packets.
     pub pace: Pace,
@@ -14,13 +15,15 @@ pub struct Allowance {
     pub not_before: Time,
 }
 
-/// A reply's information for a congestion control, in runs with telemetry.
+/// A reply's information for a congestion control, in runs with telemetry or SACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback {
     /// Packets that the reply acknowledges for the first time.
     pub acked: u64,
     /// True if the reply carries a mark.
     pub echo: bool,
+    /// True for a NACK.
+    pub nack: bool,
     /// Number of the oldest unacknowledged packet.
     pub una: u64,
     /// Number of the first packet that has never been sent.
@@ -29,6 +32,8 @@ pub struct Feedback {
     pub round_trip: Time,
     /// Records of switches on this data packet.
     pub trail: Trail,
+    /// Effect on bytes; all 0 if the sender does not count bytes.
+    pub delivery: Delivery,
 }
 
 /// A congestion control: a pure state machine, one per sending queue pair. It keeps its own timers. Every call passes the
@@ -51,9 +56,19 @@ pub trait Congestion {
         self.on_ack(now, packets, echo);
     }
 
-    /// Handles a reply in runs with telemetry, instead of [`Congestion::on_ack`].
+    /// Handles a reply in runs with telemetry or SACKs, instead of [`Congestion::on_ack`] and
+    /// [`Congestion::on_nacked`].
     fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
-        self.on_ack(now, feedback.acked, feedback.echo);
+        match feedback.nack {
+            true => self.on_nacked(now, feedback.acked, feedback.echo),
+            false => self.on_ack(now, feedback.acked, feedback.echo),
+        }
+    }
+
+    /// Handles the start of a data packet, in runs with [`crate::Annex::SACKS`]: its frame, and the bytes that wait behind it.
+    /// Returns the running sum that the packet carries to the receiver's [`crate::Granter`].
+    fn on_send(&mut self, _now: Time, _frame: u32, _backlog: u64) -> u64 {
+        0
     }
 
     /// Handles a CNP, or a reply that the queue pair's steering counts as a CNP ([`crate::Steering::on_reply`]).

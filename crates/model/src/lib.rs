@@ -47,7 +47,7 @@ pub mod transport;
 pub mod units;
 pub mod wire;
 
-pub use annex::{Annex, Parcel, Stamp, TelemetryStamp};
+pub use annex::{Annex, Parcel, SackStamp, Stamp, TelemetryStamp};
 pub use congestion::{Allowance, Congestion, Feedback};
 pub use fabric::{Fabric, FabricBuilder, FabricError, Routing};
 pub use failure::Failures;

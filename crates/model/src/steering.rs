@@ -1,7 +1,7 @@
 //! Load balancing at the sender: the choice of paths for the packets of a queue pair.
 
 use crate::Time;
-use crate::annex::{Annex, Notice, Stamp, TelemetryStamp};
+use crate::annex::{Annex, Notice, SackStamp, Stamp, TelemetryStamp};
 
 /// The part of a scheme in the sending NIC: it chooses the path of each packet of one queue pair. A pure state machine.
 ///
@@ -51,6 +51,9 @@ pub trait Steering {
 
     /// Handles the expiry of the retransmission timer.
     fn on_timeout(&mut self, _now: Time) {}
+
+    /// Handles a packet that the sender takes for lost, in runs with [`Annex::SACKS`].
+    fn on_lost(&mut self, _now: Time, _seq: u64) {}
 
     /// True if the steering has a packet of its own, which goes ahead of the sender's packets.
     fn has_aside(&self) -> bool {
@@ -113,59 +116,77 @@ impl Steering for () {
     }
 }
 
-/// A steering that writes a [`Stamp`], in a run with telemetry.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WithTelemetry<S>(pub S);
+/// Defines a steering that writes a [`Stamp`] into a larger annex.
+macro_rules! within {
+    ($(#[$doc:meta])* $with:ident, $annex:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct $with<S>(pub S);
 
-impl<S: Steering<Annex = Stamp>> Steering for WithTelemetry<S> {
-    type Annex = TelemetryStamp;
+        impl<S: Steering<Annex = Stamp>> Steering for $with<S> {
+            type Annex = $annex;
 
-    #[inline]
-    fn on_send(&mut self, now: Time, sent: Sent) -> TelemetryStamp {
-        TelemetryStamp::new(self.0.on_send(now, sent), now)
-    }
+            #[inline]
+            fn on_send(&mut self, now: Time, sent: Sent) -> $annex {
+                $annex::new(self.0.on_send(now, sent), now)
+            }
 
-    #[inline]
-    fn holds(&self) -> bool {
-        self.0.holds()
-    }
+            #[inline]
+            fn holds(&self) -> bool {
+                self.0.holds()
+            }
 
-    #[inline]
-    fn is_passive(&self) -> bool {
-        self.0.is_passive()
-    }
+            #[inline]
+            fn is_passive(&self) -> bool {
+                self.0.is_passive()
+            }
 
-    #[inline]
-    fn deadline(&self) -> Time {
-        self.0.deadline()
-    }
+            #[inline]
+            fn deadline(&self) -> Time {
+                self.0.deadline()
+            }
 
-    fn on_deadline(&mut self, now: Time) {
-        self.0.on_deadline(now);
-    }
+            fn on_deadline(&mut self, now: Time) {
+                self.0.on_deadline(now);
+            }
 
-    fn on_signal(&mut self, now: Time, tag: u64) {
-        self.0.on_signal(now, tag);
-    }
+            fn on_signal(&mut self, now: Time, tag: u64) {
+                self.0.on_signal(now, tag);
+            }
 
-    fn on_reply(&mut self, now: Time, una: u64, annex: &TelemetryStamp, room: Room<'_>) -> u32 {
-        self.0.on_reply(now, una, &annex.stamp, room)
-    }
+            fn on_reply(&mut self, now: Time, una: u64, annex: &$annex, room: Room<'_>) -> u32 {
+                self.0.on_reply(now, una, &annex.stamp, room)
+            }
 
-    fn on_timeout(&mut self, now: Time) {
-        self.0.on_timeout(now);
-    }
+            fn on_timeout(&mut self, now: Time) {
+                self.0.on_timeout(now);
+            }
 
-    fn has_aside(&self) -> bool {
-        self.0.has_aside()
-    }
+            fn on_lost(&mut self, now: Time, seq: u64) {
+                self.0.on_lost(now, seq);
+            }
 
-    fn aside(&mut self, now: Time) -> Option<Aside<TelemetryStamp>> {
-        let Aside { kind, annex } = self.0.aside(now)?;
-        Some(Aside { kind, annex: TelemetryStamp::new(annex, now) })
-    }
+            fn has_aside(&self) -> bool {
+                self.0.has_aside()
+            }
 
-    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
-        self.0.counters(sink);
-    }
+            fn aside(&mut self, now: Time) -> Option<Aside<$annex>> {
+                let Aside { kind, annex } = self.0.aside(now)?;
+                Some(Aside { kind, annex: $annex::new(annex, now) })
+            }
+
+            fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+                self.0.counters(sink);
+            }
+        }
+    };
 }
+
+within!(
+    /// A steering that writes a [`Stamp`], in a run with telemetry.
+    WithTelemetry, TelemetryStamp
+);
+within!(
+    /// A steering that writes a [`Stamp`], in a run with SACKs.
+    WithSacks, SackStamp
+);

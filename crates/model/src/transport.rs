@@ -3,7 +3,7 @@
 //! A sender and a receiver are pure state machines. They count the packets of the queue pair from 0; this number, `seq`,
 //! never wraps. On the wire it becomes a 24-bit [`Psn`], which each end unwraps.
 
-use crate::annex::{Notice, Selective};
+use crate::annex::{Notice, Sack, Selective};
 use crate::{Psn, Time};
 
 /// A receiver's reply.
@@ -50,10 +50,35 @@ pub struct Progress {
     pub nack: bool,
 }
 
+/// Effect of a reply on the bytes of a sender that counts bytes. Bytes are those of frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// Bytes that the reply reports as arrived for the first time.
+    pub arrived: u64,
+    /// Bytes in flight after the reply.
+    pub flight: u64,
+    /// Bytes of the packet that a switch has cut, if the sender will send it again; else 0.
+    pub cut: u64,
+    /// True if the receiver's own switch has cut it.
+    pub last_hop: bool,
+    /// Bytes of packets that the sender now takes for lost.
+    pub lost: u64,
+}
+
 /// The sending end of a queue pair.
+///
+/// A window counts packets from the oldest unacknowledged one, or for senders that count bytes ([`Sender::on_sack`]) the
+/// bytes in flight.
 pub trait Sender {
     /// Adds `packets` packets that the application posts.
     fn post(&mut self, packets: u64);
+
+    /// Adds the packets of a message, in runs with [`crate::Annex::SACKS`]: frames of `full` bytes, and one of `last`. The
+    /// default ignores these lengths.
+    #[inline(always)]
+    fn post_message(&mut self, packets: u64, _full: u32, _last: u32) {
+        self.post(packets);
+    }
 
     /// The packet to send now, if there is one within `window` packets of the oldest unacknowledged packet: its number, and
     /// whether it was sent before. The caller must send it.
@@ -93,6 +118,32 @@ pub trait Sender {
         self.on_reply(now, reply)
     }
 
+    /// Handles a reply in runs with [`crate::Annex::SACKS`]. The default ignores the SACK.
+    fn on_sack(
+        &mut self,
+        now: Time,
+        reply: Reply,
+        selective: Selective,
+        _sack: &Sack,
+    ) -> (Progress, Delivery) {
+        (self.on_selective(now, reply, selective), Delivery::default())
+    }
+
+    /// True if the last packet that [`Sender::next`] has returned asks for an ACK.
+    fn asks(&self) -> bool {
+        false
+    }
+
+    /// Bytes that wait to be sent for the first time or again; 0 for senders that do not count bytes.
+    fn backlog(&self) -> u64 {
+        0
+    }
+
+    /// The next packet that the sender has taken for lost since the last call.
+    fn take_lost(&mut self) -> Option<u64> {
+        None
+    }
+
     /// Number of the oldest unacknowledged packet.
     fn una(&self) -> u64;
 
@@ -119,6 +170,21 @@ pub struct Plain {
     pub out_of_order: bool,
 }
 
+/// A data packet that has arrived whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Its PSN.
+    pub psn: Psn,
+    /// Length of the frame, bytes.
+    pub frame: u32,
+    /// True if a switch marked it.
+    pub marked: bool,
+    /// True for the last packet of its message.
+    pub last: bool,
+    /// True if it asks for an ACK.
+    pub asks: bool,
+}
+
 /// The receiving end of a queue pair.
 pub trait Receiver {
     /// A shortcut of [`Receiver::on_data`] for frequent packets: it handles an unmarked packet that is accepted and
@@ -130,6 +196,16 @@ pub trait Receiver {
 
     /// Handles a data packet: its PSN, whether a switch marked it, and whether it is the last of its message.
     fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception;
+
+    /// Handles a data packet in runs with [`crate::Annex::SACKS`]. The default is [`Receiver::on_data`].
+    fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
+        self.on_data(now, packet.psn, packet.marked, packet.last)
+    }
+
+    /// The reply's report after the last data packet, in runs with [`crate::Annex::SACKS`].
+    fn sack(&self) -> Sack {
+        Sack::default()
+    }
 
     /// Number of the next packet in order (ePSN, unwrapped).
     fn expected(&self) -> u64;

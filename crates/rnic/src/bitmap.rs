@@ -63,6 +63,15 @@ impl Bitmap {
         }
     }
 
+    /// The packets `expected + ahead` to `expected + ahead + 63` that are in the set, from the lowest bit on, where `ahead` is
+    /// at least 1.
+    pub(crate) fn word(&self, expected: u64, ahead: u32) -> u64 {
+        match &self.far {
+            Some(ring) => ring.word(expected, ahead),
+            None => self.near.checked_shr(ahead - 1).unwrap_or(0),
+        }
+    }
+
     /// [`Bitmap::advance`], unless there is a ring.
     #[inline]
     pub(crate) fn advance_near(&mut self, expected: u64) -> Option<u64> {
@@ -119,6 +128,20 @@ impl Ring {
         }
         let (word, bit) = self.place(expected.wrapping_add(u64::from(ahead)));
         self.words[word] & bit != 0
+    }
+
+    fn word(&self, expected: u64, ahead: u32) -> u64 {
+        let (bits, from) = (self.bits(), u64::from(ahead));
+        if from >= bits {
+            return 0;
+        }
+        let at = expected.wrapping_add(from) & (bits - 1);
+        let (word, shift) = ((at / 64) as usize, at % 64);
+        let next = self.words[(word + 1) % self.words.len()];
+        let all = self.words[word] >> shift | if shift > 0 { next << (64 - shift) } else { 0 };
+        // The ring begins again after `bits` packets.
+        let room = bits - from;
+        if room < 64 { all & ((1 << room) - 1) } else { all }
     }
 
     /// Removes the run of packets that starts at `seq`; returns the first missing packet.
@@ -242,6 +265,8 @@ mod tests {
                 prop_assert_eq!(held(&map), set.len());
                 let near = arrivals * 31;
                 prop_assert_eq!(map.contains(expected, near), set.contains(&(expected + u64::from(near))));
+                let word = (0..64).filter(|i| set.contains(&(expected + u64::from(near) + i)));
+                prop_assert_eq!(map.word(expected, near), word.fold(0, |word, i| word | 1 << i));
             }
         }
     }

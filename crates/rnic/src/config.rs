@@ -123,6 +123,12 @@ impl NicConfig {
             let text = format!("must be \"flag\" with `congestion.{name}`, which reads marks on ACKs");
             return Err(Invalid::new("cnp", text));
         }
+        if matches!(facts.evidence, Evidence::Telemetry { .. }) && self.transport.facts().sacks {
+            let (control, mode) = (self.congestion.name(), self.transport.name());
+            let text =
+                format!("cannot be `{control}`: packets of `transport.{mode}` have no space for telemetry");
+            return Err(Invalid::new("congestion", text));
+        }
         if let Some(window) = &self.window {
             window.validate()?;
         }
@@ -224,6 +230,13 @@ mod tests {
         let error = read("[transport.selective]").unwrap_err();
         assert!(TransportConfig::NAMES.iter().all(|name| error.contains(name)), "{error}");
         assert!(read("cnp-interval = 4").is_err());
+    }
+
+    #[test]
+    fn telemetry_has_no_space_beside_maps_of_arrived_packets() {
+        let config = read("cnp = \"none\"\n[transport.uec]\n[congestion.hpcc]").unwrap();
+        let error = config.validate().unwrap_err().to_string();
+        assert!(error.contains("`transport.uec` have no space for telemetry"), "{error}");
     }
 
     #[test]

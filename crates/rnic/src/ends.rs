@@ -2,9 +2,9 @@
 
 use crate::limits::PSN_LIMIT;
 use crate::sender::{self, Sender};
-use crate::{in_flight, in_order, receiver, scoreboard, selective};
-use model::annex::{Notice, NoticeRules, Selective};
-use model::transport::{Plain, Progress, Reception, Reply};
+use crate::{in_flight, in_order, receiver, sack, scoreboard, selective};
+use model::annex::{Notice, NoticeRules, Sack, Selective};
+use model::transport::{Arrived, Delivery, Plain, Progress, Reception, Reply};
 use model::{Psn, Time};
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ pub(crate) enum Sending {
     Counting(Arc<sender::Rules>),
     Scoreboard(Arc<scoreboard::Rules>),
     InFlight(Arc<in_flight::Rules>),
+    Sack(Arc<sack::sender::Rules>),
 }
 
 /// Kind of receiver, with the settings that all receivers of a NIC share.
@@ -22,6 +23,7 @@ pub(crate) enum Receiving {
     Keeping(Arc<receiver::Rules>),
     InOrder(Arc<in_order::Rules>),
     Selective(Arc<selective::Rules>),
+    Sack(Arc<sack::receiver::Rules>),
 }
 
 impl Sending {
@@ -31,6 +33,7 @@ impl Sending {
             Self::Counting(rules) => rules.limit,
             Self::Scoreboard(rules) => rules.limit,
             Self::InFlight(_) => PSN_LIMIT,
+            Self::Sack(rules) => rules.reach,
         }
     }
 
@@ -42,6 +45,7 @@ impl Sending {
                 AnySender::Scoreboard(Box::new(scoreboard::Sender::new(rules.clone())))
             }
             Self::InFlight(rules) => AnySender::InFlight(Box::new(in_flight::Sender::new(rules.clone()))),
+            Self::Sack(rules) => AnySender::Sack(Box::new(sack::sender::Sender::new(rules.clone()))),
         }
     }
 }
@@ -59,6 +63,7 @@ impl Receiving {
                 }
                 AnyReceiver::Selective(Box::new(selective::Receiver::new(rules)))
             }
+            Self::Sack(rules) => AnyReceiver::Sack(Box::new(sack::receiver::Receiver::new(rules.clone()))),
         }
     }
 }
@@ -71,6 +76,8 @@ pub enum AnySender {
     Scoreboard(Box<scoreboard::Sender>),
     /// Bounds the packets in flight; the sender of `mp-rdma`.
     InFlight(Box<in_flight::Sender>),
+    /// Knows the fate of every packet, and counts bytes; the sender of `uec`.
+    Sack(Box<sack::sender::Sender>),
     /// A sender from outside this crate.
     Custom(Box<dyn model::Sender + Send>),
 }
@@ -92,6 +99,10 @@ macro_rules! of_sender {
                 rare();
                 $call
             }
+            AnySender::Sack($sender) => {
+                rare();
+                $call
+            }
             AnySender::Custom($sender) => {
                 rare();
                 $call
@@ -104,6 +115,11 @@ impl model::Sender for AnySender {
     #[inline]
     fn post(&mut self, packets: u64) {
         of_sender!(self, sender => sender.post(packets))
+    }
+
+    #[inline]
+    fn post_message(&mut self, packets: u64, full: u32, last: u32) {
+        of_sender!(self, sender => sender.post_message(packets, full, last))
     }
 
     #[inline]
@@ -130,7 +146,7 @@ impl model::Sender for AnySender {
         match self {
             AnySender::Counting(sender) => sender.row(),
             AnySender::Custom(sender) => sender.row(),
-            AnySender::Scoreboard(_) | AnySender::InFlight(_) => 0,
+            AnySender::Scoreboard(_) | AnySender::InFlight(_) | AnySender::Sack(_) => 0,
         }
     }
 
@@ -144,13 +160,39 @@ impl model::Sender for AnySender {
         match self {
             AnySender::Counting(sender) => sender.on_free_ack(now, psn, burst),
             AnySender::Custom(sender) => sender.on_free_ack(now, psn, burst),
-            AnySender::Scoreboard(_) | AnySender::InFlight(_) => false,
+            AnySender::Scoreboard(_) | AnySender::InFlight(_) | AnySender::Sack(_) => false,
         }
     }
 
     #[inline]
     fn on_selective(&mut self, now: Time, reply: Reply, selective: Selective) -> Progress {
         of_sender!(self, sender => sender.on_selective(now, reply, selective))
+    }
+
+    #[inline]
+    fn on_sack(
+        &mut self,
+        now: Time,
+        reply: Reply,
+        selective: Selective,
+        sack: &Sack,
+    ) -> (Progress, Delivery) {
+        of_sender!(self, sender => sender.on_sack(now, reply, selective, sack))
+    }
+
+    #[inline]
+    fn asks(&self) -> bool {
+        of_sender!(self, sender => sender.asks())
+    }
+
+    #[inline]
+    fn backlog(&self) -> u64 {
+        of_sender!(self, sender => sender.backlog())
+    }
+
+    #[inline]
+    fn take_lost(&mut self) -> Option<u64> {
+        of_sender!(self, sender => sender.take_lost())
     }
 
     #[inline]
@@ -181,6 +223,8 @@ pub enum AnyReceiver {
     InOrder(in_order::Receiver),
     /// Names single packets in replies.
     Selective(Box<selective::Receiver>),
+    /// Reports the packets that have arrived in a map.
+    Sack(Box<sack::receiver::Receiver>),
     /// A receiver from outside this crate.
     Custom(Box<dyn model::Receiver + Send>),
 }
@@ -195,6 +239,10 @@ macro_rules! of_receiver {
                 $call
             }
             AnyReceiver::Selective($receiver) => {
+                rare();
+                $call
+            }
+            AnyReceiver::Sack($receiver) => {
                 rare();
                 $call
             }
@@ -213,13 +261,23 @@ impl model::Receiver for AnyReceiver {
             AnyReceiver::Keeping(receiver) => receiver.on_plain(psn),
             AnyReceiver::InOrder(receiver) => receiver.on_plain(psn),
             AnyReceiver::Custom(receiver) => receiver.on_plain(psn),
-            AnyReceiver::Selective(_) => None,
+            AnyReceiver::Selective(_) | AnyReceiver::Sack(_) => None,
         }
     }
 
     #[inline]
     fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
         of_receiver!(self, receiver => receiver.on_data(now, psn, marked, last))
+    }
+
+    #[inline]
+    fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
+        of_receiver!(self, receiver => receiver.on_arrived(now, packet))
+    }
+
+    #[inline]
+    fn sack(&self) -> Sack {
+        of_receiver!(self, receiver => receiver.sack())
     }
 
     #[inline]

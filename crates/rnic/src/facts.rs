@@ -41,6 +41,8 @@ pub struct TransportFacts {
     pub names_packets: bool,
     /// Whether receivers act on notices ([`model::annex::Notice`]).
     pub heeds_notices: bool,
+    /// Whether replies carry a [`model::annex::Sack`], and windows count bytes in flight. Packets then have an annex of 56 B.
+    pub sacks: bool,
 }
 
 /// Allowed values of the setting `nic.on-nack` under a recovery mode.
@@ -96,6 +98,17 @@ pub struct ControlFacts {
     pub has_rate: bool,
     /// Whether it needs the [`Path`] of its queue pair.
     pub needs_path: bool,
+    /// Unit of its window.
+    pub window: Unit,
+}
+
+/// Unit of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Packets from the oldest unacknowledged one on; also of controls without a window.
+    Packets,
+    /// Bytes of frames in flight.
+    Bytes,
 }
 
 /// Evidence of congestion that a control uses.

@@ -12,6 +12,7 @@
 //! | [`sender`], [`receiver`] | the sender and the receiver of most modes |
 //! | [`in_order`], [`in_flight`] | the receiver of go-back-N, and the sender of MP-RDMA |
 //! | [`scoreboard`], [`selective`] | the sender and the receiver of modes that name single packets |
+//! | [`sack`] | the sender and the receiver of modes with maps of arrived packets |
 //! | [`congestion`] | rate and window, one file per control |
 //! | [`reaction`] | the effect of a NACK or a timeout on the rate, for every control |
 //! | [`timeout`] | the retransmission timer and its presets |
@@ -45,6 +46,7 @@ pub mod in_order;
 pub mod notification;
 pub mod reaction;
 pub mod receiver;
+pub mod sack;
 pub mod scoreboard;
 pub mod selective;
 pub mod sender;
@@ -56,7 +58,7 @@ mod tests;
 
 pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender};
-pub use facts::{Control, ControlFacts, Evidence, OnNack, TransportFacts};
+pub use facts::{Control, ControlFacts, Evidence, OnNack, TransportFacts, Unit};
 pub use limits::Invalid;
 pub use nic::Nic;
 pub use nics::Nics;
@@ -85,6 +87,9 @@ family::transports! {
     /// Adaptive-routing mode: the receiver places out-of-order packets within a bounded window and never NACKs; the timer
     /// alone finds lost packets (NICs that accept packets in any order).
     adaptive_routing: AdaptiveRouting = "adaptive-routing",
+    /// Ultra Ethernet's unordered delivery: ACKs with maps of arrived packets, and a NACK for every packet that a switch has
+    /// cut.
+    uec: Uec = "uec",
 }
 
 family::congestions! {
@@ -98,6 +103,8 @@ family::congestions! {
     swift: Swift = "swift",
     /// MP-RDMA: every ACK opens the window a little or, if it carries a mark, closes it a little.
     mp_rdma: MpRdma = "mp-rdma",
+    /// NSCC of Ultra Ethernet: a window of bytes in flight, moved by marks and queueing delay.
+    nscc: Nscc = "nscc",
     /// No control: line rate at all times.
     none: Unlimited = "none",
 }

@@ -7,7 +7,7 @@ use crate::notification::MarkRules;
 use crate::path::Path;
 use crate::receiver::Answers;
 use crate::window::Window;
-use crate::{Evidence, NicConfig, Reacting};
+use crate::{Evidence, NicConfig, Reacting, Unit};
 use model::Rate;
 use model::annex::NoticeRules;
 use model::draw::below;
@@ -73,6 +73,11 @@ impl Nic {
         self.config.transport.facts().names_packets
     }
 
+    /// True if replies carry SACKs ([`model::annex::Sack`]).
+    pub fn sacks(&self) -> bool {
+        self.config.transport.facts().sacks
+    }
+
     /// True if receivers act on notices ([`model::annex::Notice`]).
     pub fn hears_notices(&self) -> bool {
         self.config.transport.facts().heeds_notices
@@ -90,17 +95,24 @@ impl Nic {
 
     /// True if the parts of a queue pair depend on its path, see [`Nic::congestion_over`].
     pub fn wants_path(&self) -> bool {
-        self.config.congestion.facts().needs_path || self.config.window.is_some()
+        let facts = self.config.congestion.facts();
+        facts.needs_path || self.config.window.is_some() || facts.window != self.unit()
     }
 
     /// [`Nic::congestion`] for a queue pair with a known path, within the limit of `window`.
     pub fn congestion_over(&self, line_rate: Rate, path: &Path) -> Reacting {
         let NicConfig { congestion, on_nack, on_timeout, window, window_scales_with_rate, .. } = &self.config;
-        let reacting = Reacting::new(congestion.control(line_rate, Some(path)), *on_nack, *on_timeout);
+        let reacting = Reacting::new(congestion.control(line_rate, Some(path)), *on_nack, *on_timeout)
+            .counting(congestion.facts().window, self.unit(), path.mtu);
         match window {
             Some(window) => reacting.within(window.cap(line_rate, path, *window_scales_with_rate)),
             None => reacting,
         }
+    }
+
+    /// Unit in which the senders count their windows.
+    fn unit(&self) -> Unit {
+        if self.sacks() { Unit::Bytes } else { Unit::Packets }
     }
 
     /// Congestion control of one queue pair of a NIC of `line_rate`, with its reactions.

@@ -47,6 +47,11 @@ impl Nics {
         self.kinds.iter().any(Nic::is_selective)
     }
 
+    /// True if replies of some queue pairs carry SACKs, see [`Nic::sacks`].
+    pub fn have_sacks(&self) -> bool {
+        self.kinds.iter().any(Nic::sacks)
+    }
+
     /// True if a congestion control reads the telemetry that switches write on packets, see [`Nic::telemetry`].
     pub fn read_telemetry(&self) -> bool {
         self.kinds.iter().any(|nic| nic.telemetry().is_some())

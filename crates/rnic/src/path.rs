@@ -17,6 +17,8 @@ pub struct Path {
     pub hops: u8,
     /// Payload of a full packet, bytes.
     pub payload: u32,
+    /// Frame of a full packet, bytes.
+    pub mtu: u32,
     /// Size of a full packet on the wire, including preamble and gap, bytes.
     pub frame: u32,
     /// Rates of all links, as telemetry numbers them ([`model::Plan::rates`]).
@@ -34,6 +36,6 @@ impl Path {
         let rtt = Time::from_us(10);
         let bdp = (line_rate.bps() / 1_000_000 * 10 / 8 / 1500) as u32 + 1;
         let rates = Arc::from([line_rate]);
-        Path { base_rtt: rtt, longest_rtt: rtt, bdp, hops: 5, payload: 1438, frame: 1520, rates }
+        Path { base_rtt: rtt, longest_rtt: rtt, bdp, hops: 5, payload: 1438, mtu: 1500, frame: 1520, rates }
     }
 }

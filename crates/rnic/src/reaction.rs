@@ -2,6 +2,7 @@
 //! from the congestion controls, because all of them use it.
 
 use crate::AnyCongestion;
+use crate::Unit;
 use crate::limits::Invalid;
 use crate::window::Cap;
 use model::{Allowance, Congestion, Feedback, Pace, Time};
@@ -74,6 +75,29 @@ struct Inner {
     on_nack: Reaction,
     on_timeout: Reaction,
     cap: Option<Cap>,
+    factor: Factor,
+}
+
+/// Conversion of the control's window to the sender's unit, with the bytes of a full frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Factor {
+    One,
+    ToBytes(u32),
+    ToPackets(u32),
+}
+
+impl Factor {
+    /// A window in the sender's unit. A window of less than a packet stays one packet.
+    fn convert(self, window: u64) -> u64 {
+        match self {
+            Factor::ToBytes(frame) if window != u64::MAX => window.saturating_mul(frame.into()),
+            Factor::ToPackets(frame) if window != u64::MAX => match window {
+                0 => 0,
+                _ => (window / u64::from(frame.max(1))).max(1),
+            },
+            _ => window,
+        }
+    }
 }
 
 impl Inner {
@@ -93,8 +117,25 @@ impl Inner {
 impl Reacting {
     /// Adds reactions to a control.
     pub fn new(control: AnyCongestion, on_nack: Reaction, on_timeout: Reaction) -> Self {
-        let inner = Box::new(Inner { control, stalled_until: Time::ZERO, on_nack, on_timeout, cap: None });
+        let inner = Box::new(Inner {
+            control,
+            stalled_until: Time::ZERO,
+            on_nack,
+            on_timeout,
+            cap: None,
+            factor: Factor::One,
+        });
         Reacting { pace: Pace::UNPACED, steady_until: Time::ZERO, inner }
+    }
+
+    /// Converts windows from the control's unit to the sender's; a full frame has `frame` bytes.
+    pub(crate) fn counting(mut self, control: Unit, sender: Unit, frame: u32) -> Self {
+        self.inner.factor = match (control, sender) {
+            (Unit::Packets, Unit::Bytes) => Factor::ToBytes(frame),
+            (Unit::Bytes, Unit::Packets) => Factor::ToPackets(frame),
+            _ => Factor::One,
+        };
+        self
     }
 
     /// Limits the outstanding packets to `cap`.
@@ -112,6 +153,7 @@ impl Reacting {
     fn ask(&mut self, now: Time) -> (u64, Time) {
         let mut allowance = self.inner.control.allowance(now);
         allowance.not_before = allowance.not_before.max(self.inner.stalled_until);
+        allowance.window = self.inner.factor.convert(allowance.window);
         self.pace = allowance.pace;
         let stalled = allowance.not_before > now;
         if let Some(cap) = &self.inner.cap {
@@ -164,6 +206,10 @@ impl Congestion for Reacting {
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
         self.acknowledge(now, feedback.echo, |inner| inner.control.on_feedback(now, feedback));
+    }
+
+    fn on_send(&mut self, now: Time, frame: u32, backlog: u64) -> u64 {
+        self.inner.control.on_send(now, frame, backlog)
     }
 
     fn on_grant(&mut self, now: Time, total: u64) {

@@ -166,7 +166,7 @@ impl Checked {
         let assignment = parts::schemes(&scenario, &plan);
         let nics = parts::nics(&scenario, &plan, &assignment);
         plan.wire.signal = assignment.signal();
-        let room = match nics.read_telemetry() {
+        let room = match nics.read_telemetry() || nics.have_sacks() {
             true => PacketRoom::TRACED,
             false if assignment.writes() || nics.are_selective() || plan.fabric.groups() > 0 => {
                 PacketRoom::STAMPED

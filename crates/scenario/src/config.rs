@@ -141,7 +141,7 @@ pub struct LinksConfig {
     pub lose: Vec<LossConfig>,
 }
 
-/// Sizes of frames; set either `frame` or `payload`.
+/// Sizes of frames; set either `frame` or `payload`. The defaults are those of RoCEv2.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct WireConfig {
@@ -153,6 +153,18 @@ pub struct WireConfig {
     /// Largest payload of a data frame, instead of `frame`. Default: `frame` less the headers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Bytes>,
+    /// Headers and trailers of a data frame. Default 62 B, or 48 B with `compat = "ns3"`. Ultra Ethernet: 110 B over IPv4;
+    /// its simulator: 64 B.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<Bytes>,
+    /// Frame of an ACK, a NACK or a grant. Default 66 B, or 60 B with `compat = "ns3"`. Ultra Ethernet: 82 B; its simulator:
+    /// 64 B.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack: Option<Bytes>,
+    /// Preamble and gap around a frame, which take link time, but no buffer. Default 20 B (IEEE 802.3), or 0 B with
+    /// `compat = "ns3"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Bytes>,
 }
 
 /// Conditions that end a run early.
@@ -173,16 +185,17 @@ pub struct StopConfig {
 impl WireConfig {
     /// Sizes of all kinds of frames.
     pub(crate) fn wire(&self, compat: Option<Compat>) -> Result<Wire, KeyError> {
-        let (header, default) = match compat {
-            Some(Compat::Ns3) => (Wire::ns3(1).header, Wire::ns3(1000).max_frame()),
-            None => (Wire::roce(1500).header, 1500),
+        let usual = match compat {
+            Some(Compat::Ns3) => Wire::ns3(1000),
+            None => Wire::roce(1500),
         };
+        let header = size("header", self.header, usual.header, 0..=1000)?;
         let (frame, path) = match (self.frame, self.payload) {
             (Some(_), Some(_)) => {
                 return Err(KeyError::new("wire.payload", "set either `frame` or `payload`, not both"));
             }
             (None, Some(payload)) => (payload.get().saturating_add(u64::from(header)), "wire.payload"),
-            (frame, None) => (frame.map_or(u64::from(default), Bytes::get), "wire.frame"),
+            (frame, None) => (frame.map_or(u64::from(usual.max_frame()), Bytes::get), "wire.frame"),
         };
         // The smallest frame of Ethernet has 64 B.
         let least = u64::from(header + 2);
@@ -190,10 +203,29 @@ impl WireConfig {
             let text = format!("expected a frame of {least} B to {} B, found {frame} B", Packet::MAX_FRAME);
             return Err(KeyError::new(path, text).with_help(format!("headers take {header} B of a frame")));
         }
-        let frame = frame as u32;
-        Ok(match compat {
-            Some(Compat::Ns3) => Wire::ns3(frame - header),
-            None => Wire::roce(frame),
+        Ok(Wire {
+            header,
+            payload: frame as u32 - header,
+            ack: size("ack", self.ack, usual.ack, 40..=1000)?,
+            gap: size("gap", self.gap, usual.gap, 0..=1000)?,
+            ..usual
         })
+    }
+}
+
+/// A size in this range, or the usual one.
+fn size(
+    key: &str,
+    set: Option<Bytes>,
+    usual: u32,
+    range: std::ops::RangeInclusive<u64>,
+) -> Result<u32, KeyError> {
+    match set {
+        None => Ok(usual),
+        Some(bytes) if range.contains(&bytes.get()) => Ok(bytes.get() as u32),
+        Some(bytes) => {
+            let text = format!("expected {} B to {} B, found {bytes}", range.start(), range.end());
+            Err(KeyError::new(&format!("wire.{key}"), text))
+        }
     }
 }

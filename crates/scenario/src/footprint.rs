@@ -51,7 +51,7 @@ impl PacketRoom {
     /// 60 to 75 kB for long messages.
     pub(crate) const STAMPED: PacketRoom =
         PacketRoom { fixed: 6_000, packet: 220, most: 80_000, waiting: 50 };
-    /// Packets that carry telemetry, too. Measured: 4.3 kB per host for messages of 10 kB, 360 to 490 B per packet, and
+    /// Packets that carry telemetry or maps of arrived packets, too. Measured: 4.3 kB per host for messages of 10 kB, 360 to 490 B per packet, and
     /// 78 to 106 kB for long messages (Swift).
     pub(crate) const TRACED: PacketRoom =
         PacketRoom { fixed: 2_000, packet: 450, most: 110_000, waiting: 140 };

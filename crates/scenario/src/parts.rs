@@ -38,8 +38,10 @@ pub(crate) fn paths_of(plan: &Plan) -> (Vec<Path>, Vec<u32>) {
         let (base_rtt, bdp) = (ideals.base_rtt(qp.from, qp.to), bdp(&mut ideals, qp.from, qp.to));
         let hops = ideals.switches(qp.from, qp.to).map_or(u8::MAX, |n| n.min(u8::MAX.into()) as u8);
         *kinds.entry((base_rtt, bdp, hops)).or_insert_with(|| {
-            let (payload, frame) = (plan.wire.payload, plan.wire.max_frame() + plan.wire.gap);
-            paths.push(Path { base_rtt, longest_rtt, bdp, hops, payload, frame, rates: Arc::clone(&rates) });
+            let (payload, mtu) = (plan.wire.payload, plan.wire.max_frame());
+            let frame = mtu + plan.wire.gap;
+            let rates = Arc::clone(&rates);
+            paths.push(Path { base_rtt, longest_rtt, bdp, hops, payload, mtu, frame, rates });
             paths.len() as u32 - 1
         })
     };

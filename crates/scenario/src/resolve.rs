@@ -17,7 +17,8 @@ pub(crate) struct ExplicitKeys {
 /// Fills in defaults that depend on other keys, so that the resolved scenario is complete.
 pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result<(), KeyError> {
     let wire = scenario.wire.wire(scenario.compat)?;
-    scenario.wire = WireConfig { frame: Some(Bytes(u64::from(wire.header + wire.payload))), payload: None };
+    let frame = Some(Bytes(u64::from(wire.header + wire.payload)));
+    scenario.wire = WireConfig { frame, payload: None, ..scenario.wire.clone() };
     let nic = &mut scenario.nic;
     nic.congestion.resolve();
     if !explicit.cnp {

@@ -20,6 +20,9 @@
 //! | [`flowlet_nic`] | the sender draws a source port after each pause of a flow |
 //! | [`flowcell`] | the sender takes the next path after every 64 KB |
 //! | [`reps`] | the sender reuses source ports whose ACKs came without a mark |
+//! | [`oblivious`] | the sender takes one entropy after the other |
+//! | [`entropy_bitmap`] | the sender passes over entropies that have caused congestion |
+//! | [`entropy_mixed`] | the sender reuses good entropies first, and else passes over bad ones |
 //! | [`dlbf`] | the sender leaves a congested path, and hides the move from the receiver |
 //! | [`mp_rdma`] | an ACK decides where the sender's next packet goes; the sender gives up paths that reorder |
 //! | [`flowcut`] | a flow moves only when none of its packets is in flight, and is held back to make that so |
@@ -361,6 +364,12 @@ schemes! {
         flowcell: Flowcell,
         /// REPS: the sender reuses source ports whose ACKs came without a mark.
         reps: Reps,
+        /// Oblivious spraying (Ultra Ethernet): the sender takes one entropy after the other, in random rounds.
+        oblivious: Oblivious,
+        /// Bitmap (Ultra Ethernet): the sender passes over entropies that have caused marks or cut packets.
+        entropy_bitmap: EntropyBitmap,
+        /// Mixed (Ultra Ethernet's simulator): the sender reuses good entropies first, and else passes over bad ones.
+        entropy_mixed: EntropyMixed,
         /// DLBF: a flow leaves its path when the path is congested, and the sender hides the move.
         dlbf: Dlbf,
         /// MP-RDMA (NSDI'18): ACKs clock packets onto the paths that they answer; it brings its own recovery mode and

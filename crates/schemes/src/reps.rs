@@ -162,7 +162,7 @@ impl model::Steering for Reps {
 
     fn on_reply(&mut self, now: Time, _una: u64, annex: &Stamp, _room: Room<'_>) -> u32 {
         self.thaw(now);
-        if annex.marked() || self.frozen_until.is_some() {
+        if annex.marked() || annex.cut().is_some() || self.frozen_until.is_some() {
             return 0;
         }
         let entry = model::Annex::entropy(annex);

@@ -1,15 +1,15 @@
 //! The engine, joined with real parts: the one crate in which the generic engine is compiled with the schemes and NICs of
 //! a scenario.
 //!
-//! What packets carry beside their labels decides which of three engines runs: most runs carry nothing, and such packets
+//! What packets carry beside their labels decides which of four engines runs: most runs carry nothing, and such packets
 //! take a third of the room of those with telemetry.
 
 #![forbid(unsafe_code)]
 
 use engine::live::Live;
 use engine::{Kind, Observer, Outcome};
-use model::annex::{Stamp, TelemetryStamp};
-use model::steering::WithTelemetry;
+use model::annex::{SackStamp, Stamp, TelemetryStamp};
+use model::steering::{WithSacks, WithTelemetry};
 use model::{Annex, Parts, Plan, QpId, QpSite, Site, Steering};
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
 use schemes::{AnyScheme, AnySteering, Assignment};
@@ -29,6 +29,7 @@ pub fn run(
         Carried::Telemetry => {
             engine::run(plan, &RealParts::<TelemetryStamp>::new(schemes, nics), kind, observer)
         }
+        Carried::Sacks => engine::run(plan, &RealParts::<SackStamp>::new(schemes, nics), kind, observer),
     }
 }
 
@@ -38,6 +39,7 @@ pub fn live<'p>(plan: &'p Plan, schemes: &'p Assignment, nics: &'p Nics, kind: K
         Carried::Nothing => engine::live(plan, &RealParts::<()>::new(schemes, nics), kind),
         Carried::Stamp => engine::live(plan, &RealParts::<Stamp>::new(schemes, nics), kind),
         Carried::Telemetry => engine::live(plan, &RealParts::<TelemetryStamp>::new(schemes, nics), kind),
+        Carried::Sacks => engine::live(plan, &RealParts::<SackStamp>::new(schemes, nics), kind),
     }
 }
 
@@ -50,16 +52,19 @@ enum Carried {
     Stamp,
     /// A stamp and what switches write about their links: [`TelemetryStamp`].
     Telemetry,
+    /// A stamp and maps of arrived packets: [`SackStamp`].
+    Sacks,
 }
 
 /// The least that the parts of a run can do with.
 fn carried(plan: &Plan, schemes: &Assignment, nics: &Nics) -> Carried {
     // On a fabric of groups, switches note on a packet over which groups it goes.
     let stamped = schemes.writes() || nics.are_selective() || plan.fabric.groups() > 0;
-    match (nics.read_telemetry(), stamped) {
-        (true, _) => Carried::Telemetry,
-        (false, true) => Carried::Stamp,
-        (false, false) => Carried::Nothing,
+    match (nics.have_sacks(), nics.read_telemetry(), stamped) {
+        (true, ..) => Carried::Sacks,
+        (false, true, _) => Carried::Telemetry,
+        (false, false, true) => Carried::Stamp,
+        (false, false, false) => Carried::Nothing,
     }
 }
 
@@ -130,6 +135,14 @@ impl Steered for Stamp {
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> AnySteering {
         schemes.steer(site)
+    }
+}
+
+impl Steered for SackStamp {
+    type Steering = WithSacks<AnySteering>;
+
+    fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering {
+        WithSacks(schemes.steer(site))
     }
 }
 

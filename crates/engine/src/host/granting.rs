@@ -59,7 +59,8 @@ impl<P: Parts> Host<P> {
         {
             let (selective, crowded) = (incoming.receiver.selective(), incoming.receiver.crowded());
             let answer = Answer { marked: echo, selective, crowded };
-            let annex = annex.answer(Time(now + self.clock), answer);
+            let mut annex = annex.answer(Time(now + self.clock), answer);
+            annex.set_sack(&incoming.receiver.sack());
             let to = incoming.from;
             let label = self.label(setup, QpId(self.first_incoming + index), to, reply).with_echo(echo);
             self.made.push(Parcel { label, annex });

@@ -8,7 +8,7 @@ use crate::posted::{AnyMessage, PostedMessage};
 use crate::setup::Setup;
 use model::plan::Trigger;
 use model::transport::Sender;
-use model::{MessageId, Parts, QpId, Time};
+use model::{Annex, MessageId, Parts, QpId, Time};
 
 /// A data packet as it goes onto the wire.
 pub(super) struct Framed {
@@ -150,7 +150,14 @@ impl<P: Parts> Host<P> {
             }
             outbound.record.start = Time(now);
             self.liveness.last_progress = now;
-            out.sender.post(setup.plan.wire.packets(message.bytes()));
+            let (wire, bytes) = (&setup.plan.wire, message.bytes());
+            let packets = wire.packets(bytes);
+            if P::Annex::SACKS {
+                let last = wire.data_frame(wire.payload_of(bytes, packets - 1));
+                out.sender.post_message(packets, self.full_frame, last);
+            } else {
+                out.sender.post(packets);
+            }
             queue.posted += 1;
         }
         self.enqueue(slot, now);

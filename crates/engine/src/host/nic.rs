@@ -241,6 +241,7 @@ impl<P: Parts> Host<P> {
                         out.sender.on_timeout(Time(now));
                         out.congestion.on_timeout(Time(now));
                         out.steering.on_timeout(Time(now + self.clock));
+                        out.tell_losses(now + self.clock);
                         self.control.timeout += 1;
                         if out.peer.watched() {
                             self.note_timeout(setup, now, slot);

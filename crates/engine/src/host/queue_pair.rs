@@ -87,6 +87,16 @@ impl<P: Parts> Outgoing<P> {
         self.fresh_sent = at;
     }
 
+    /// Reports the packets that the sender takes for lost to the steering, at `now` by the host's clock.
+    #[inline]
+    pub(super) fn tell_losses(&mut self, now: u64) {
+        if P::Annex::SACKS {
+            while let Some(seq) = self.sender.take_lost() {
+                self.steering.on_lost(Time(now), seq);
+            }
+        }
+    }
+
     /// Time at which its timer must fire. The host's clock is ahead by `clock`.
     #[inline]
     pub(super) fn deadline(&self, clock: u64) -> u64 {

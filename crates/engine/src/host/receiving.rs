@@ -3,7 +3,7 @@
 use super::nic::{Abroad, Host, Replies};
 use super::queue_pair::Incoming;
 use crate::setup::Setup;
-use model::transport::{Fate, Plain, Receiver, Reply};
+use model::transport::{Arrived, Fate, Plain, Receiver, Reply};
 use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Plan, QpId, Time};
 
 impl<P: Parts> Host<P> {
@@ -75,6 +75,16 @@ impl<P: Parts> Host<P> {
         let expected = if noted { incoming.receiver.expected() } else { 0 };
         let got = match notice {
             None if CUT => incoming.receiver.on_cut(Time(now), pkt.psn(), pkt.marked(), pkt.echo()),
+            None if P::Annex::SACKS => incoming.receiver.on_arrived(
+                Time(now),
+                Arrived {
+                    psn: pkt.psn(),
+                    frame: pkt.frame(),
+                    marked: pkt.marked(),
+                    last: pkt.last(),
+                    asks: pkt.annex.asks(),
+                },
+            ),
             None => incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last()),
             Some(notice) => incoming.receiver.on_notice(Time(now), notice, pkt.marked()),
         };
@@ -128,6 +138,9 @@ impl<P: Parts> Host<P> {
             annex = incoming.answer(Time(now + self.clock), pkt);
         }
         let reply = got.reply.map(|reply| {
+            if P::Annex::SACKS {
+                annex.set_sack(&self.incoming[(qp.0 - self.first_incoming) as usize].receiver.sack());
+            }
             let label = self.label(setup, qp, from, reply).with_echo(got.echo);
             Parcel { label, annex }
         });

@@ -12,7 +12,7 @@ use crate::setup::{NO_TRACK, Setup};
 use model::annex::Selective;
 use model::congestion::{Congestion, Feedback};
 use model::steering::{AsideKind, Sent};
-use model::transport::{Reply, Sender};
+use model::transport::{Delivery, Reply, Sender};
 use model::{Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
 
 impl<P: Parts> Host<P> {
@@ -116,7 +116,11 @@ impl<P: Parts> Host<P> {
             let next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
             let left = out.current_end.saturating_sub(seq + 1);
             let sent = Sent { seq, again, left, frame: packet.frame() };
-            let annex = out.steering.on_send(Time(now + self.clock), sent);
+            let mut annex = out.steering.on_send(Time(now + self.clock), sent);
+            if P::Annex::SACKS {
+                annex.set_asks(out.sender.asks());
+                annex.set_amount(out.congestion.on_send(Time(now), packet.frame(), out.sender.backlog()));
+            }
             out.next_at = next_at;
             out.arm(now, slot, self.clock, &mut self.timers);
             if out.can_send(allowed.window) {
@@ -136,7 +140,7 @@ impl<P: Parts> Host<P> {
     /// a while and all are full frames that are sent for the first time. [`Host::end_row`] must follow.
     #[inline(always)]
     pub(crate) fn row(&mut self, start: u64) -> Option<Row> {
-        if P::Annex::TELEMETRY || !self.ready.is_alone() {
+        if P::Annex::FEEDBACK || !self.ready.is_alone() {
             return None;
         }
         let slot = self.ready.first().slot;
@@ -241,7 +245,7 @@ impl<P: Parts> Host<P> {
         now: u64,
         pkt: &Parcel<P::Annex>,
     ) -> Option<bool> {
-        if P::Annex::TELEMETRY || pkt.kind() != Kind::Ack || pkt.echo() {
+        if P::Annex::FEEDBACK || pkt.kind() != Kind::Ack || pkt.echo() {
             return None; // the headers of cut data reach their receiver, which has no sender of theirs
         }
         let slot = setup.sender_slot[pkt.qp().index()];
@@ -298,20 +302,25 @@ impl<P: Parts> Host<P> {
             }
             Kind::Data | Kind::Trimmed | Kind::Control => return,
         };
-        let progress = match P::Annex::CARRIES {
-            true => out.sender.on_selective(Time(now), reply, pkt.annex.selective()),
-            false => out.sender.on_reply(Time(now), reply),
+        let (progress, delivery) = match P::Annex::CARRIES {
+            true if P::Annex::SACKS => {
+                out.sender.on_sack(Time(now), reply, pkt.annex.selective(), &pkt.annex.sack())
+            }
+            true => (out.sender.on_selective(Time(now), reply, pkt.annex.selective()), Delivery::default()),
+            false => (out.sender.on_reply(Time(now), reply), Delivery::default()),
         };
         let una = out.sender.una();
-        if P::Annex::TELEMETRY {
+        if P::Annex::FEEDBACK {
             let sent = pkt.annex.sent().map_or(now + self.clock, Time::ps);
             let feedback = Feedback {
                 acked: progress.acked,
                 echo: pkt.echo(),
+                nack: matches!(reply, Reply::Nack(_)),
                 una,
                 high: out.sender.high(),
                 round_trip: Time((now + self.clock).saturating_sub(sent)),
                 trail: pkt.annex.trail(),
+                delivery,
             };
             out.congestion.on_feedback(Time(now), &feedback);
         } else if matches!(reply, Reply::Nack(_)) {
@@ -330,6 +339,7 @@ impl<P: Parts> Host<P> {
             let mut room = || out.sender.room(out.congestion.allowance(Time(now)).window);
             let cnps = out.steering.on_reply(Time(now + self.clock), una, &pkt.annex, &mut room);
             (0..cnps).for_each(|_| out.congestion.on_cnp(Time(now)));
+            out.tell_losses(now + self.clock);
         }
         let whole = progress.acked > 0 && una >= out.acked_end;
         // Progress after a long (backed-off) timeout brings the next timeout forward.

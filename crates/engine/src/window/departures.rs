@@ -101,7 +101,7 @@ impl<A: Annex> Departures<A> {
             unmarked: if port.is(MARKS_EARLY) { u64::MAX } else { port.unmarked.into() },
             unmarked_early: if port.is(MARKS_EARLY) { port.unmarked.into() } else { u64::MAX },
             few: (unnoticed / u64::from(out.setup.largest_frame)) as usize,
-            short: !A::TELEMETRY && !special && port.waiting <= unnoticed,
+            short: !A::LARGE && !special && port.waiting <= unnoticed,
             special,
             paused: port.paused(),
             annex: PhantomData,
@@ -172,7 +172,7 @@ impl<A: Annex> Departures<A> {
         let few = self.few;
         let mut sent = self.sent;
         // A large annex goes from its place onto the lane; `bytes` have been sent before.
-        let mut lane = if A::TELEMETRY { out.open_lane(self.p) } else { Vec::new() };
+        let mut lane = if A::LARGE { out.open_lane(self.p) } else { Vec::new() };
         let mut bytes = port.bytes + spent(self.spent, self.frames).1;
         let mut is_short = true;
         loop {
@@ -237,7 +237,7 @@ impl<A: Annex> Departures<A> {
             sum = sum.wrapping_add(cost);
             let word = ((free & WHOLE_TICKS) >> 1).wrapping_add(reach) | pkt.word() & LOW;
             let label = pkt.with_word(word);
-            if A::TELEMETRY
+            if A::LARGE
                 && let Some(holder) = holder
             {
                 let leaving = super::lanes::add_copy(&mut lane, holder, label, out.unit);
@@ -256,7 +256,7 @@ impl<A: Annex> Departures<A> {
         self.free = free;
         self.spent = self.spent.wrapping_add(sum);
         self.frames += (sent - self.sent) as u64;
-        match A::TELEMETRY {
+        match A::LARGE {
             true => self.close_lane(port, lane, out),
             false => self.sent = sent,
         }

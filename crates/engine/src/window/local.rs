@@ -582,7 +582,7 @@ impl<A: Annex> Play<'_, A> {
         let all = queue.len() as usize + data.packets.len() + replies.packets.len() + cnps.packets.len();
         // A long queue cannot leave in one window.
         let most = all.min(self.out.setup.most_departures);
-        if !A::TELEMETRY && self.sent.len() < most {
+        if !A::LARGE && self.sent.len() < most {
             self.sent.resize(most.next_power_of_two(), Parcel::default());
         }
         (taken, queue)

@@ -28,7 +28,7 @@ impl<A: Annex> Play<'_, A> {
     fn classes_of_short(&self, p: usize) -> Option<[usize; 2]> {
         let port = &self.ports[p];
         let unusual = port.is(LOSSY | TAPPED | UNCHARGED) || port.delay >= line::LONGEST;
-        if A::TELEMETRY || unusual || self.is_framed(p) || !self.made.is_empty() {
+        if A::LARGE || unusual || self.is_framed(p) || !self.made.is_empty() {
             return None;
         }
         let [data, replies, cnps] =

@@ -30,6 +30,9 @@ const SCHEMES: &[&str] = &[
     "themis]\npath-map = false\npsn-bits = 24\nring = 8\nage-limit = 4\non-block = \"ack\"",
     "rps-nic]",
     "reps]\nentropies = 5\nfreeze = \"100us\"",
+    "oblivious]\nentropies = 8",
+    "entropy-bitmap]\nentropies = 16\nmark = 3",
+    "entropy-mixed]\nentropies = 4",
     "flowcut]\nratio = 1.2\nalpha = 0.5\noverlap = 1",
     "flowcut]\ndeployment = \"full\"\nratio = 1.0\ngradient = 0.5\ndrain-timeout = \"20us\"",
     "flowcut]\ndeployment = \"ingress\"\nratio = 1.2\ncredit = \"2000B\"\nack-every = 3\ntimestamp-bits = 9",
@@ -46,7 +49,7 @@ const SCHEMES: &[&str] = &[
     "long-haul]\ninterval = \"0us\"\nreaction = \"delay\"\nfirst-delay = \"700ns\"\nmost-delay = \"40us\"",
     "long-haul]\ninterval = \"5us\"\nnotification = \"prototype\"\nreaction = \"prototype\"\nmemory = \"9us\"",
 ];
-const NICS: [&str; 17] = [
+const NICS: [&str; 20] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -65,6 +68,9 @@ const NICS: [&str; 17] = [
     "[nic]\nack-per-message = true\nwindow = { bytes = \"9kB\" }\nwindow-scales-with-rate = true",
     "[nic]\nack-every = 3\ntimeout = { fixed = \"90us\" }\n[nic.transport.irn]\n\
      [nic.congestion.hpcc]\nint-hops = 7\nmax-stage = 0\nunknown-rate = \"25Gbps\"\nbase-rtt = \"longest\"",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\nreorder-window = 90\n[nic.congestion.nscc]",
+    "[nic]\ntimeout = { fixed = \"70us\" }\non-nack = \"as-cnp\"\n[nic.transport.uec]\nack-bytes = \"2kB\"\nack-least = \"700B\"",
+    "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.congestion.nscc]\nlike-htsim = true\ntarget = \"2us\"",
 ];
 /// DLBF needs this NIC.
 const SACK: &str = "[nic]\ntimeout = { fixed = \"100us\" }\n[nic.transport.sr-sack]\nreorder-window = 40";

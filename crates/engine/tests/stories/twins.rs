@@ -30,6 +30,9 @@ const SCHEMES: &[(&str, &str)] = &[
     ("conga", "flowlet-gap = \"1us\"\ndre-period = \"2us\"\nageing = \"20us\"\nfeedback-interval = \"1us\""),
     ("conweave", "theta-path-busy = \"2us\"\nresume-extra = \"1us\"\nreorder-queues = 2"),
     ("ecmp", "hash = \"hpcc\""),
+    ("oblivious", "entropies = 16"),
+    ("entropy-bitmap", ""),
+    ("entropy-mixed", "entropies = 32"),
 ];
 
 /// Pauses need a lossless fabric; on the others, sources are stopped flow by flow.
@@ -50,7 +53,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-const NICS: [&str; 17] = [
+const NICS: [&str; 19] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -67,6 +70,8 @@ const NICS: [&str; 17] = [
     "[nic.transport.mp-rdma]\nbitmap = 9\n[nic.congestion.mp-rdma]\ninitial = 12",
     "[nic.congestion.hpcc]\nadditive-increase = \"1Gbps\"",
     "[nic.congestion.swift]\nhop-scale = \"100ns\"",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\n[nic.congestion.nscc]",
+    "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]\nack-bytes = \"4kB\"",
     "[nic]\nack-per-message = true\nwindow = \"bdp\"\nwindow-scales-with-rate = true",
 ];
 
@@ -332,6 +337,9 @@ matrices! {
     under_conga_both_engines_agree: 18, false;
     under_conweave_both_engines_agree: 19, false;
     under_ecmp_with_the_hash_of_ns3_both_engines_agree: 20, false;
+    under_oblivious_spraying_both_engines_agree: 21, false;
+    under_entropies_with_penalties_both_engines_agree: 22, false;
+    under_good_entropies_first_both_engines_agree: 23, false;
 }
 
 /// Two datacentres of six hosts, 10 us apart; the links between them carry a quarter of the hosts' rates.

@@ -18,7 +18,7 @@
 //! The timers run lazily: each call first does what was due, in order of time. The number of calls has no influence on the
 //! result.
 
-use crate::facts::{Control, ControlFacts, Evidence};
+use crate::facts::{Control, ControlFacts, Evidence, Unit};
 use crate::limits::Invalid;
 use crate::path::Path;
 use model::{Allowance, Congestion, Pace, Rate, Time};
@@ -83,7 +83,13 @@ impl Control for Config {
     type State = Dcqcn;
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts { evidence: Evidence::Cnps, needs_feedback: false, has_rate: true, needs_path: false }
+        ControlFacts {
+            evidence: Evidence::Cnps,
+            needs_feedback: false,
+            has_rate: true,
+            needs_path: false,
+            window: Unit::Packets,
+        }
     }
 
     fn longest_gap(&self, bytes: u64, _: Time) -> Time {

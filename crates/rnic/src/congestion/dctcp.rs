@@ -16,7 +16,7 @@
 //! Our choices, where the simulator is silent: a CNP frame, which only a switch sends here, cuts the rate like a mark. So
 //! does a NACK or a timeout whose reaction is `as-cnp`. A mark on a NACK counts like a mark on an ACK.
 
-use crate::facts::{Control, ControlFacts, Evidence};
+use crate::facts::{Control, ControlFacts, Evidence, Unit};
 use crate::limits::Invalid;
 use crate::path::Path;
 use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
@@ -47,7 +47,13 @@ impl Control for Config {
     type State = Dctcp;
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts { evidence: Evidence::Marks, needs_feedback: true, has_rate: true, needs_path: false }
+        ControlFacts {
+            evidence: Evidence::Marks,
+            needs_feedback: true,
+            has_rate: true,
+            needs_path: false,
+            window: Unit::Packets,
+        }
     }
 
     fn longest_gap(&self, bytes: u64, _: Time) -> Time {

@@ -9,7 +9,7 @@
 //! that begins a recovery does what `nic.on-nack` sets, and a timeout does what `nic.on-timeout` sets; `as-cnp` counts as a
 //! mark. Within the window packets start at line rate.
 
-use crate::facts::{Control, ControlFacts, Evidence};
+use crate::facts::{Control, ControlFacts, Evidence, Unit};
 use crate::limits::{Invalid, outstanding};
 use crate::path::Path;
 use model::{Allowance, Congestion, Pace, Rate, Time};
@@ -45,6 +45,7 @@ impl Control for Config {
             needs_feedback: false,
             has_rate: false,
             needs_path: self.initial.is_none(),
+            window: Unit::Packets,
         }
     }
 

@@ -1,6 +1,6 @@
 //! No congestion control: line rate, no window, no reaction to any signal.
 
-use crate::facts::{Control, ControlFacts, Evidence};
+use crate::facts::{Control, ControlFacts, Evidence, Unit};
 use crate::limits::Invalid;
 use crate::path::Path;
 use model::{Allowance, Congestion, Pace, Rate, Time};
@@ -16,7 +16,13 @@ impl Control for Config {
     type State = Unlimited;
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts { evidence: Evidence::None, needs_feedback: false, has_rate: false, needs_path: false }
+        ControlFacts {
+            evidence: Evidence::None,
+            needs_feedback: false,
+            has_rate: false,
+            needs_path: false,
+            window: Unit::Packets,
+        }
     }
 
     fn validate(&self) -> Result<(), Invalid> {

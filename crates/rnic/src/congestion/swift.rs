@@ -19,7 +19,7 @@
 //! * Within the window packets start at line rate. Windows are whole packets, rounded down.
 //! * The target needs square roots, which IEEE 754 rounds in the same way on every machine.
 
-use crate::facts::{Control, ControlFacts, Evidence};
+use crate::facts::{Control, ControlFacts, Evidence, Unit};
 use crate::limits::{Invalid, outstanding};
 use crate::path::Path;
 use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
@@ -95,6 +95,7 @@ impl Control for Config {
             needs_feedback: true,
             has_rate: false,
             needs_path: true,
+            window: Unit::Packets,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Every loss and every order of arrival, for a message small enough to try them all.
 
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
-use model::annex::Selective;
-use model::transport::{Fate, Reply};
+use model::annex::{Sack, Selective};
+use model::transport::{Arrived, Fate, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,8 +15,9 @@ const PATHS: usize = 3;
 struct Story {
     sender: AnySender,
     receiver: AnyReceiver,
-    paths: [VecDeque<u64>; PATHS],
-    replies: VecDeque<(Reply, Selective)>,
+    /// Packets in flight by path, and whether each asks for an ACK.
+    paths: [VecDeque<(u64, bool)>; PATHS],
+    replies: VecDeque<(Reply, Selective, Sack)>,
     losses: u32,
     sent: u32,
     taken: [u8; PACKETS as usize],
@@ -29,12 +30,14 @@ impl Clone for Story {
             AnySender::Counting(s) => AnySender::Counting(s.clone()),
             AnySender::Scoreboard(s) => AnySender::Scoreboard(s.clone()),
             AnySender::InFlight(s) => AnySender::InFlight(s.clone()),
+            AnySender::Sack(s) => AnySender::Sack(s.clone()),
             AnySender::Custom(_) => unreachable!("the list has no custom part"),
         };
         let receiver = match &self.receiver {
             AnyReceiver::Keeping(r) => AnyReceiver::Keeping(r.clone()),
             AnyReceiver::InOrder(r) => AnyReceiver::InOrder(r.clone()),
             AnyReceiver::Selective(r) => AnyReceiver::Selective(r.clone()),
+            AnyReceiver::Sack(r) => AnyReceiver::Sack(r.clone()),
             AnyReceiver::Custom(_) => unreachable!("the list has no custom part"),
         };
         let (paths, replies) = (self.paths.clone(), self.replies.clone());
@@ -66,12 +69,14 @@ impl Story {
             AnySender::Counting(s) => s.hash(&mut h),
             AnySender::Scoreboard(s) => s.hash(&mut h),
             AnySender::InFlight(s) => s.hash(&mut h),
+            AnySender::Sack(s) => s.hash(&mut h),
             AnySender::Custom(_) => {}
         }
         match &self.receiver {
             AnyReceiver::Keeping(r) => r.hash(&mut h),
             AnyReceiver::InOrder(r) => r.hash(&mut h),
             AnyReceiver::Selective(r) => r.hash(&mut h),
+            AnyReceiver::Sack(r) => r.hash(&mut h),
             AnyReceiver::Custom(_) => {}
         }
         (&self.paths, &self.replies, self.sent.min(8), self.taken, self.now).hash(&mut h);
@@ -86,19 +91,22 @@ impl Story {
             self.sent += 1;
             assert!(self.sent < 500, "the sender never stops");
             if !lost {
-                self.paths[seq as usize % PATHS].push_back(seq);
+                self.paths[seq as usize % PATHS].push_back((seq, self.sender.asks()));
             }
         }
     }
 
     /// The next packet of a path arrives.
     fn deliver(&mut self, path: usize) {
-        let Some(seq) = self.paths[path].pop_front() else { return };
-        let answer = self.receiver.on_data(self.now, Psn::from_seq(seq), false, seq + 1 == PACKETS);
+        let Some((seq, asks)) = self.paths[path].pop_front() else { return };
+        let packet =
+            Arrived { psn: Psn::from_seq(seq), frame: 1, marked: false, last: seq + 1 == PACKETS, asks };
+        let answer = self.receiver.on_arrived(self.now, packet);
         if answer.fate == Fate::Accepted {
             self.taken[seq as usize] += 1;
         }
-        self.replies.extend(answer.reply.map(|reply| (reply, self.receiver.selective())));
+        self.replies
+            .extend(answer.reply.map(|reply| (reply, self.receiver.selective(), self.receiver.sack())));
     }
 
     /// Runs until a choice among paths with packets to deliver, or to the end; returns those paths. Replies reach the sender
@@ -112,8 +120,8 @@ impl Story {
             }
             let open: Vec<usize> = (0..PATHS).filter(|&p| !self.paths[p].is_empty()).collect();
             let reply = if open.is_empty() || !late { self.replies.pop_front() } else { None };
-            if let Some((reply, selective)) = reply {
-                self.sender.on_selective(self.now, reply, selective);
+            if let Some((reply, selective, sack)) = reply {
+                self.sender.on_sack(self.now, reply, selective, &sack);
             } else if open.is_empty() {
                 self.now = self.sender.deadline();
                 assert_ne!(self.now, Time::NEVER, "the sender is stuck without a timer");

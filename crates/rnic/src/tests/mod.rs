@@ -10,14 +10,20 @@ mod recovery;
 mod shortcuts;
 
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
-use model::annex::Selective;
-use model::transport::{Fate, Reply};
+use model::annex::{Sack, Selective};
+use model::transport::{Arrived, Fate, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
 use std::collections::BTreeMap;
 
 /// Default settings with this recovery mode.
 pub(crate) fn nic(transport: TransportConfig) -> NicConfig {
     NicConfig { transport, ..NicConfig::default() }
+}
+
+/// The table of a recovery mode whose receivers acknowledge every packet, if `ack-every` is 1.
+pub(crate) fn acking(name: &str) -> String {
+    let own = if name == "uec" { "ack-bytes = \"1B\"\n" } else { "" };
+    format!("[transport.{name}]\n{own}")
 }
 
 /// One-way delay without faults.
@@ -35,8 +41,9 @@ enum Fault {
 
 #[derive(Clone, Copy)]
 enum Event {
-    Data(u64),
-    Reply(Reply, Selective),
+    /// A packet, and whether it asks for an ACK.
+    Data(u64, bool),
+    Reply(Reply, Selective, Sack),
 }
 
 /// A sender and a receiver with a virtual clock. A fault is set for a transmission or a reply by its ordinal.
@@ -156,10 +163,10 @@ impl Pair {
         if arrival == at {
             let event = self.events.pop_first();
             match event.map(|(_, event)| event) {
-                Some(Event::Data(seq)) => self.on_data(seq),
-                Some(Event::Reply(reply, selective)) => {
+                Some(Event::Data(seq, asks)) => self.on_data(seq, asks),
+                Some(Event::Reply(reply, selective, sack)) => {
                     let una = self.sender.una();
-                    let progress = self.sender.on_selective(at, reply, selective);
+                    let (progress, _) = self.sender.on_sack(at, reply, selective, &sack);
                     assert_eq!(self.sender.una(), una + progress.acked);
                 }
                 None => {}
@@ -187,12 +194,13 @@ impl Pair {
             Some(Fault::Copy(_)) => self.copied += 1,
             _ => {}
         }
-        self.travel(Event::Data(seq), fault);
+        self.travel(Event::Data(seq, self.sender.asks()), fault);
     }
 
-    fn on_data(&mut self, seq: u64) {
+    fn on_data(&mut self, seq: u64, asks: bool) {
         let last = (seq + 1).is_multiple_of(self.message) || seq + 1 == self.packets;
-        let answer = self.receiver.on_data(self.now, Psn::from_seq(seq), false, last);
+        let packet = Arrived { psn: Psn::from_seq(seq), frame: 1, marked: false, last, asks };
+        let answer = self.receiver.on_arrived(self.now, packet);
         match answer.fate {
             Fate::Accepted => {
                 self.accepted += 1;
@@ -206,7 +214,7 @@ impl Pair {
             self.nacks += u64::from(matches!(reply, Reply::Nack(_)));
             let fault = self.reply_faults.get(&self.replies).copied();
             self.replies += 1;
-            self.travel(Event::Reply(reply, self.receiver.selective()), fault);
+            self.travel(Event::Reply(reply, self.receiver.selective(), self.receiver.sack()), fault);
         }
     }
 

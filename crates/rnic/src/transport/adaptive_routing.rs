@@ -51,6 +51,7 @@ impl Recovery for Config {
             on_nack: OnNack::Unused,
             names_packets: false,
             heeds_notices: false,
+            sacks: false,
         }
     }
 

@@ -40,6 +40,7 @@ impl Recovery for Config {
             on_nack: OnNack::Default(Reaction::AsCnp),
             names_packets: false,
             heeds_notices: false,
+            sacks: false,
         }
     }
 

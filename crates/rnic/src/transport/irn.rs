@@ -52,6 +52,7 @@ impl Recovery for Config {
             on_nack: OnNack::Default(Reaction::None),
             names_packets: true,
             heeds_notices: false,
+            sacks: false,
         }
     }
 

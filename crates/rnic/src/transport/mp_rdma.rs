@@ -49,6 +49,7 @@ impl Recovery for Config {
             on_nack: OnNack::Default(Reaction::AsCnp),
             names_packets: true,
             heeds_notices: false,
+            sacks: false,
         }
     }
 

@@ -50,6 +50,7 @@ impl Recovery for Config {
             on_nack: OnNack::Default(Reaction::AsCnp),
             names_packets: true,
             heeds_notices: true,
+            sacks: false,
         }
     }
 

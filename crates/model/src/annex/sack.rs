@@ -1,0 +1,213 @@
+//! The annex of runs whose replies acknowledge single packets by a map (SACK).
+
+use super::{Annex, Answer, CUT, Notice, Selective, Stamp};
+use crate::{Psn, RouteState, Time};
+
+/// A receiver's report on its packets, beside the ePSN of the reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sack {
+    /// First packet of the map.
+    pub base: Psn,
+    /// The map: bit i is 1 if packet `base` + i has arrived; 0 leaves its fate open.
+    pub bits: u64,
+    /// Packet that the reply answers.
+    pub cause: Psn,
+    /// Bytes of all frames that have arrived, each packet once; wraps at 2^32.
+    pub arrived: u32,
+    /// Number of packets beyond ePSN that have arrived.
+    pub ahead: u16,
+    /// True if a switch has cut the packet that the reply answers.
+    pub cut: bool,
+    /// True if the receiver's own switch has cut it.
+    pub last_hop: bool,
+}
+
+/// The annex of runs with [`Sack`]s: 56 bytes.
+///
+/// A data packet carries a running sum for its receiver's granter, and whether it asks for an ACK. A reply carries the
+/// receiver's report and the time when the packet was sent that it answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackStamp {
+    /// The annex of runs without SACKs.
+    pub stamp: Stamp,
+    sent: Time,
+    amount: u64,
+    bits: u64,
+    /// Flags (8 bits) above the first packet of the map.
+    base: u32,
+    cause: u32,
+    arrived: u32,
+    ahead: u16,
+}
+
+const ASKS: u32 = 1 << 24;
+const WAS_CUT: u32 = 1 << 25;
+const LAST_HOP: u32 = 1 << 26;
+
+impl SackStamp {
+    /// The annex of a data packet that starts at `sent` by its sender's clock.
+    #[inline]
+    pub fn new(stamp: Stamp, sent: Time) -> Self {
+        SackStamp { stamp, sent, ..SackStamp::default() }
+    }
+}
+
+impl Annex for SackStamp {
+    const CARRIES: bool = true;
+    const SACKS: bool = true;
+
+    type Held = u32;
+
+    #[inline(always)]
+    fn hold(&self, place: impl FnOnce() -> u32) -> u32 {
+        place()
+    }
+
+    #[inline(always)]
+    fn held<'s>(held: &'s u32, find: impl FnOnce(u32) -> &'s Self) -> &'s Self {
+        find(*held)
+    }
+
+    #[inline]
+    fn entropy(&self) -> u16 {
+        self.stamp.entropy()
+    }
+
+    #[inline]
+    fn answer(&self, at: Time, answer: Answer) -> SackStamp {
+        SackStamp { stamp: self.stamp.answer(at, answer), sent: self.sent, ..SackStamp::default() }
+    }
+
+    #[inline]
+    fn selective(&self) -> Selective {
+        self.stamp.selective()
+    }
+
+    #[inline]
+    fn notice(&self) -> Option<Notice> {
+        self.stamp.notice()
+    }
+
+    #[inline]
+    fn is_copy(&self) -> bool {
+        self.stamp.is_copy()
+    }
+
+    #[inline]
+    fn tag(&self) -> u64 {
+        self.stamp.tag()
+    }
+
+    #[inline]
+    fn set_tag(&mut self, tag: u64) {
+        self.stamp.set_tag(tag);
+    }
+
+    #[inline]
+    fn amount(&self) -> u64 {
+        self.amount
+    }
+
+    #[inline]
+    fn set_amount(&mut self, amount: u64) {
+        self.amount = amount;
+    }
+
+    fn overruled(&self) -> SackStamp {
+        SackStamp { stamp: self.stamp.overruled(), bits: 0, ..*self }
+    }
+
+    #[inline]
+    fn route_state(&self) -> RouteState {
+        self.stamp.route_state()
+    }
+
+    #[inline]
+    fn set_route_state(&mut self, way: RouteState) {
+        self.stamp.set_route_state(way);
+    }
+
+    #[inline]
+    fn sent(&self) -> Option<Time> {
+        Some(self.sent)
+    }
+
+    #[inline]
+    fn asks(&self) -> bool {
+        self.base & ASKS != 0
+    }
+
+    #[inline]
+    fn set_asks(&mut self, asks: bool) {
+        self.base = self.base & !ASKS | if asks { ASKS } else { 0 };
+    }
+
+    #[inline]
+    fn sack(&self) -> Sack {
+        Sack {
+            base: Psn::new(self.base),
+            bits: self.bits,
+            cause: Psn::new(self.cause),
+            arrived: self.arrived,
+            ahead: self.ahead,
+            cut: self.base & WAS_CUT != 0,
+            last_hop: self.base & LAST_HOP != 0,
+        }
+    }
+
+    #[inline]
+    fn set_sack(&mut self, sack: &Sack) {
+        let flags = if sack.cut { WAS_CUT } else { 0 } | if sack.last_hop { LAST_HOP } else { 0 };
+        self.base = flags | sack.base.value();
+        (self.bits, self.cause, self.arrived) = (sack.bits, sack.cause.value(), sack.arrived);
+        self.ahead = sack.ahead;
+        if sack.cut {
+            self.stamp.what |= CUT;
+            self.stamp.count = u16::from(sack.last_hop);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_carries_the_report_and_the_time_of_sending() {
+        let mut data = SackStamp::new(Stamp::new(7, Time::from_us(100)), Time::from_us(100));
+        data.set_asks(true);
+        data.set_amount(u64::MAX);
+        assert!(data.asks() && data.amount() == u64::MAX && data.sack() == Sack::default());
+        let mut reply = data.answer(Time::from_us(103), Answer { marked: true, ..Answer::default() });
+        assert!(!reply.asks() && reply.amount() == 0);
+        let sack = Sack {
+            base: Psn::new(0xFF_FFFF),
+            bits: 1 << 63 | 5,
+            cause: Psn::new(0),
+            arrived: u32::MAX,
+            ahead: u16::MAX,
+            cut: false,
+            last_hop: false,
+        };
+        reply.set_sack(&sack);
+        assert_eq!((reply.sack(), reply.sent(), reply.entropy()), (sack, Some(Time::from_us(100)), 7));
+        assert_eq!((reply.stamp.marked(), reply.stamp.cut(), reply.stamp.delay()), (true, None, 3_000_000));
+    }
+
+    #[test]
+    fn a_steering_learns_where_its_packet_was_cut() {
+        let sent = SackStamp::new(Stamp::new(7, Time::ZERO), Time::ZERO);
+        for last_hop in [false, true] {
+            let mut reply = sent.answer(Time::ZERO, Answer::default());
+            let sack = Sack { cut: true, last_hop, ..Sack::default() };
+            reply.set_sack(&sack);
+            assert_eq!((reply.sack(), reply.stamp.cut()), (sack, Some(last_hop)));
+        }
+        assert_eq!(sent.answer(Time::ZERO, Answer::default()).stamp.cut(), None);
+    }
+
+    #[test]
+    fn it_takes_fifty_six_bytes() {
+        assert_eq!(size_of::<SackStamp>(), 56);
+    }
+}

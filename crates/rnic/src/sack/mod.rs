@@ -1,0 +1,4 @@
+//! The two ends of the recovery modes whose replies carry a map of arrived packets ([`model::annex::Sack`]).
+
+pub mod receiver;
+pub mod sender;

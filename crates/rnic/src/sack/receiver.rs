@@ -1,0 +1,158 @@
+//! A receiver that reports the packets that have arrived in a map, and counts their bytes.
+
+use crate::bitmap::{Bitmap, Insert};
+use crate::notification::{MarkRules, Marks};
+use model::annex::Sack;
+use model::transport::{Arrived, Fate, Reception, Reply};
+use model::{Psn, Time};
+use std::sync::Arc;
+
+/// Settings that all receivers of a NIC share.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
+pub struct Rules {
+    pub(crate) marks: MarkRules,
+    /// Number of packets from ePSN on that can be noted; packets beyond are discarded.
+    pub(crate) window: u32,
+    /// Bytes after which an ACK is due.
+    pub(crate) ack_bytes: u32,
+    /// Least number of bytes that a packet counts towards the next ACK.
+    pub(crate) least: u32,
+}
+
+/// The receiver of a queue pair.
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
+pub struct Receiver {
+    expected: u64,
+    ahead: Bitmap,
+    held: u32,
+    /// Bytes of all packets, each counted once.
+    bytes: u32,
+    /// Bytes towards the next ACK.
+    pending: u32,
+    /// True before the first packet.
+    fresh: bool,
+    /// True if a packet has asked for an ACK while packets before it were missing.
+    owed: bool,
+    sack: Sack,
+    marks: Marks,
+    rules: Arc<Rules>,
+}
+
+/// Bits of the map.
+const MAP: u64 = 64;
+
+impl Receiver {
+    pub(crate) fn new(rules: Arc<Rules>) -> Self {
+        Receiver {
+            expected: 0,
+            ahead: Bitmap::default(),
+            held: 0,
+            bytes: 0,
+            pending: 0,
+            fresh: true,
+            owed: false,
+            sack: Sack::default(),
+            marks: Marks::default(),
+            rules,
+        }
+    }
+
+    /// Notes a packet.
+    fn insert(&mut self, ahead: i32) -> Fate {
+        match ahead {
+            ..0 => Fate::Duplicate,
+            0 => {
+                let next = self.expected.wrapping_add(1);
+                self.expected = self.ahead.advance(self.expected);
+                self.held -= (self.expected - next) as u32;
+                Fate::Accepted
+            }
+            _ if ahead as u32 >= self.rules.window => Fate::Discarded,
+            _ => match self.ahead.insert(self.expected, ahead as u32) {
+                Insert::New => {
+                    self.held += 1;
+                    Fate::Accepted
+                }
+                Insert::Present => Fate::Duplicate,
+            },
+        }
+    }
+
+    /// Fills the report of a reply to this packet.
+    fn report(&mut self, psn: Psn, cut: bool, last_hop: bool) {
+        let ahead = psn.distance_from(Psn::from_seq(self.expected));
+        // The map ends with this packet, unless it would begin before the first packet that ePSN leaves open.
+        let start = (i64::from(ahead) - (MAP as i64 - 1)).max(1) as u64;
+        let bits = if self.held == 0 { 0 } else { self.ahead.word(self.expected, start as u32) };
+        self.sack = Sack {
+            base: Psn::from_seq(self.expected + start),
+            bits,
+            cause: psn,
+            arrived: self.bytes,
+            ahead: u16::try_from(self.held).unwrap_or(u16::MAX),
+            cut,
+            last_hop,
+        };
+    }
+
+    fn ack(&mut self) -> Reply {
+        self.pending = 0;
+        Reply::Ack(Psn::from_seq(self.expected.wrapping_sub(1)))
+    }
+}
+
+impl model::Receiver for Receiver {
+    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+        self.on_arrived(now, Arrived { psn, frame: 1, marked, last, asks: last })
+    }
+
+    fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
+        let Arrived { psn, frame, marked, asks, .. } = packet;
+        let ahead = psn.distance_from(Psn::from_seq(self.expected));
+        let fate = self.insert(ahead);
+        if fate == Fate::Accepted {
+            self.bytes = self.bytes.wrapping_add(frame);
+            self.pending = self.pending.saturating_add(frame.max(self.rules.least));
+        }
+        let settled = self.owed && self.held == 0;
+        self.owed = (self.owed || asks) && self.held > 0;
+        let due = marked
+            || asks
+            || settled
+            || self.fresh
+            || self.pending >= self.rules.ack_bytes
+            || fate == Fate::Duplicate;
+        self.fresh = false;
+        let reply = (due && fate != Fate::Discarded).then(|| {
+            self.report(psn, false, false);
+            self.ack()
+        });
+        self.marks.reception(&self.rules.marks, now, marked, fate, ahead > 0, reply)
+    }
+
+    /// The headers of a packet ask for it at once, unless it has arrived before.
+    fn on_cut(&mut self, now: Time, psn: Psn, marked: bool, last_hop: bool) -> Reception {
+        let ahead = psn.distance_from(Psn::from_seq(self.expected));
+        let known = ahead < 0 || ahead > 0 && self.ahead.contains(self.expected, ahead as u32);
+        self.report(psn, !known, !known && last_hop);
+        let reply = match known {
+            true => self.ack(),
+            false => Reply::Nack(Psn::from_seq(self.expected)),
+        };
+        self.marks.reception(&self.rules.marks, now, marked, Fate::Discarded, false, Some(reply))
+    }
+
+    fn expected(&self) -> u64 {
+        self.expected
+    }
+
+    fn sack(&self) -> Sack {
+        self.sack
+    }
+
+    fn held(&self) -> u64 {
+        self.held.into()
+    }
+}

@@ -1,0 +1,86 @@
+//! Ultra Ethernet's reliable unordered delivery (RUD; Ultra Ethernet Specification 1.0.3, section 3.5), as far as loss recovery
+//! goes.
+//!
+//! The receiver keeps packets in any order. Its ACKs carry ePSN, a map of 64 packets, and the bytes that have arrived. An
+//! ACK goes out after some bytes, for a marked packet, for a duplicate, and where the sender asks for one. The headers of a
+//! packet that a switch has cut are answered by a NACK at once, so the sender repeats just this packet. Packets that are
+//! lost without headers wait for the timer, which runs for each packet by itself.
+//!
+//! * A sender asks for an ACK with the last packet that it has, with every repeated packet, and when its window is nearly
+//!   full (NSCC.AckRequest).
+//! * Windows count bytes of frames in flight. A control with a window in packets has it multiplied by a full frame.
+//! * Messages complete in order of their PSNs, as everywhere in ropewalk; Ultra Ethernet delivers them in any order.
+//! * Frames have the sizes of `[wire]`; set those of Ultra Ethernet there. Acknowledgements of acknowledgements, PDC set-up and
+//!   the ordered mode are left out.
+//! * ropewalk's NACK names ePSN, and its annex the cut packet.
+
+use crate::ends::{Receiving, Sending};
+use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::limits::{Invalid, outstanding};
+use crate::reaction::Reaction;
+use crate::receiver::Answers;
+use crate::sack::{receiver, sender};
+use crate::timeout::Timing;
+use model::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// `[nic.transport.uec]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "TransportUec")]
+pub struct Config {
+    /// Number of packets from ePSN on that the receiver can note, and the sender may have sent. Default 4096 (our choice; the
+    /// field MPR has no default for open connections, and the consortium's simulator has 16384).
+    pub reorder_window: u32,
+    /// Bytes after which the receiver sends an ACK. Default 16 KiB (ACK_Gen_Trigger, and the consortium's simulator).
+    pub ack_bytes: Bytes,
+    /// Least number of bytes that a packet counts towards the next ACK. Default 1 KiB (ACK_Gen_Min_Pkt_Add).
+    pub ack_least: Bytes,
+    /// A packet asks for an ACK if the window is smaller than this. Default 16 KiB (the consortium's simulator).
+    pub ask_below: Bytes,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let kib = |n: u64| Bytes(n << 10);
+        Config { reorder_window: 4096, ack_bytes: kib(16), ack_least: kib(1), ask_below: kib(16) }
+    }
+}
+
+impl Recovery for Config {
+    fn facts(&self) -> TransportFacts {
+        TransportFacts {
+            keeps_out_of_order: true,
+            on_nack: OnNack::Default(Reaction::None),
+            names_packets: false,
+            heeds_notices: false,
+            sacks: true,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        outstanding("reorder-window", self.reorder_window)?;
+        for (key, bytes) in [("ack-bytes", self.ack_bytes), ("ack-least", self.ack_least)] {
+            if bytes.get() > u64::from(u32::MAX / 2) {
+                return Err(Invalid::new(key, "must be at most 2 GiB"));
+            }
+        }
+        Ok(())
+    }
+
+    fn sending(&self, timing: Timing) -> Sending {
+        let (reach, ask_below) = (self.reorder_window, self.ask_below.get());
+        Sending::Sack(Arc::new(sender::Rules { timing, reach, ask_below }))
+    }
+
+    fn receiving(&self, answers: Answers) -> Receiving {
+        Receiving::Sack(Arc::new(receiver::Rules {
+            marks: answers.marks,
+            window: self.reorder_window,
+            ack_bytes: self.ack_bytes.get() as u32,
+            least: self.ack_least.get() as u32,
+        }))
+    }
+}
