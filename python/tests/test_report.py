@@ -84,6 +84,8 @@ def results(tmp_path_factory):
     (place / "reproduce.json").write_text(said)
     (place / "grid.toml").write_text(SWEEP)
     ropewalk("sweep", place / "grid.toml", "--quiet", "-o", place / "grid", "--report")
+    step = ["--set", "workload.0.training.scale=0.03"]
+    ropewalk("run", "gpt-13b", "--quiet", *step, "-o", place / "step", "--report")
     return place
 
 
@@ -123,7 +125,7 @@ class Opened:
         return self.page.eval_on_selector(selector, "e => e.data.map(t => ({name: t.name, x: [...t.x], y: [...t.y]}))")
 
 
-KINDS = [("run/report.html", "run"), ("compare.html", "compare"), ("reproduce.html", "reproduce"), ("grid/report.html", "sweep")]
+KINDS = [("run/report.html", "run"), ("step/report.html", "run"), ("compare.html", "compare"), ("reproduce.html", "reproduce"), ("grid/report.html", "sweep")]
 
 
 @pytest.mark.parametrize(("file", "kind"), KINDS)
@@ -164,6 +166,25 @@ def test_the_page_of_a_run_shows_its_tables(browser, results):
         report.page.locator("#flows select").first.select_option("fct_us")
         curve = report.chart("#flows .chart")[0]
         assert close(max(curve["x"]), max(flows["fct_us"]))
+
+
+def test_the_arrow_keys_go_through_what_the_gpus_did(browser, results):
+    steps = columns(results / "step" / "steps.parquet")
+    with Opened(browser, results / "step" / "report.html") as report:
+        report.page.locator("#steps summary").click()
+        rows = report.page.locator("#steps tbody tr")
+        rows.first.wait_for()
+        assert rows.count() == report.page.evaluate(
+            "JSON.parse(document.getElementById('payload').textContent).parts[0].steps.jobs[0].rows.length")
+        last = max(steps["last_us"])
+        first = rows.nth(0).locator("td, th").all_inner_texts()
+        assert "ends last" in first[0]
+        report.page.focus("#gpus")
+        report.page.keyboard.press("ArrowRight")
+        report.page.keyboard.press("ArrowDown")
+        said = report.page.locator("#gpu").inner_text()
+        assert said.startswith("GPU ") and "waits for tp" in said, said
+        assert math.isclose(float(rows.nth(0).locator("td").last.get_attribute("data-value")), last, rel_tol=1e-5)
 
 
 def test_every_queue_pair_of_the_menu_shows_its_rates(browser, results):

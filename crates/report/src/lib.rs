@@ -8,7 +8,7 @@
 //! | `page.html`, `style.css` | the frame, and the style for screens, phones and paper |
 //! | `common.js` | elements, numbers, colours, tables, charts |
 //! | `headline.js`, `paper.js`, `sweep.js` | the answer; a paper's figures with our data; the points of a sweep |
-//! | `flows.js`, `time.js`, `arrivals.js`, `fabric.js`, `counters.js`, `config.js`, `glossary.js` | one section each |
+//! | `steps.js`, `flows.js`, `time.js`, `arrivals.js`, `fabric.js`, `counters.js`, `config.js`, `glossary.js` | one section each |
 //! | `main.js` | puts the sections on the page |
 
 mod frame;
@@ -26,11 +26,12 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The scripts of the page, in the order in which they run.
-const SCRIPTS: [&str; 12] = [
+const SCRIPTS: [&str; 13] = [
     include_str!("page/common.js"),
     include_str!("page/headline.js"),
     include_str!("page/paper.js"),
     include_str!("page/sweep.js"),
+    include_str!("page/steps.js"),
     include_str!("page/flows.js"),
     include_str!("page/time.js"),
     include_str!("page/arrivals.js"),
@@ -247,6 +248,28 @@ mod tests {
         assert!(answer.starts_with("All 96 flows finished; the slowest took "), "{answer}");
         let config = payload["config"]["annotated"].as_str().unwrap();
         assert!(config.contains("leaves = 4") && config.contains("Default 16 (Themis paper, section 5)"));
+    }
+
+    #[test]
+    fn the_page_of_a_training_step_shows_what_its_gpus_did() {
+        let run = results("gpt-13b", &["workload.0.training.scale=0.03"]);
+        let page = of_runs(std::slice::from_ref(&run));
+        assert!(page.len() < LIMIT);
+        let job = &payload(&page)["parts"][0]["steps"]["jobs"][0];
+        assert_eq!((&job["name"], &job["ranks"], &job["block"]), (&"step".into(), &128.into(), &8.into()));
+        let ends = frame::Frame::new(run.table("steps").unwrap()).reals("end_us");
+        assert!((job["end_us"].as_f64().unwrap() / ends[0] - 1.0).abs() < 1e-5);
+        let (rows, parts) = (job["rows"].as_array().unwrap(), job["parts"].as_u64().unwrap());
+        let covered: u64 = rows.iter().filter(|row| row["ranks"][0] != row["ranks"][1]).count() as u64;
+        assert_eq!(covered, 16, "blocks of eight GPUs, beside single ones");
+        for row in rows {
+            let shares = row["shares"].as_array().unwrap();
+            let sum: f64 = shares.iter().map(|share| share[1].as_f64().unwrap()).sum();
+            assert!((sum - 1.0).abs() < 1e-4, "{row}");
+            let tracks = row["tracks"].as_object().unwrap();
+            assert!(tracks.values().all(|track| track.as_str().unwrap().chars().count() as u64 == parts));
+            assert!(tracks.contains_key("compute") && tracks.contains_key("exposed dp"));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`grouping`] | groups of runs that share a row |
 //! | [`question`], [`answer`], [`headline`] | the question, the answer, the table |
+//! | [`steps`] | what GPUs did over time |
 //! | [`flows`] | completion times and slowdown |
 //! | [`series`] | chosen queue pairs, links and switches over time |
 //! | [`arrivals`] | packets of chosen queue pairs by time and PSN |
@@ -28,6 +29,7 @@ pub(super) mod grouping;
 pub(super) mod headline;
 pub(super) mod question;
 pub(super) mod series;
+pub(super) mod steps;
 pub(super) mod sweep;
 
 use headline::Numbers;
@@ -107,6 +109,8 @@ struct Part {
     kinds: Vec<(&'static str, String, Vec<Option<f64>>)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     slowest: Option<flows::Slowest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<steps::Steps>,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<series::Series>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -235,6 +239,7 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric:
         curves: flows::curves(&group.runs, room.points),
         kinds: flows::parts(first),
         slowest: detailed.then(|| flows::slowest(first)).flatten(),
+        steps: detailed.then(|| steps::of(first, room.cells)).flatten(),
         series: detailed.then(|| series::of(first, room.cells)).flatten(),
         arrivals: detailed.then(|| arrivals::of(first, room.events)).flatten(),
         fabric: detailed.then(|| fabric::of(first, room, fabrics)).flatten(),
