@@ -52,7 +52,9 @@ impl Document {
 
     /// Reads the table into `T`; `schema` gives the schema of `T`.
     pub(crate) fn read<T: DeserializeOwned>(&self, schema: fn() -> &'static Json) -> Result<T, Error> {
-        let value = Value::Table(self.table.clone());
+        let mut table = self.table.clone();
+        crate::topology::presets::fill(&mut table);
+        let value = Value::Table(table);
         let error = arrays::has_arrays(&self.table).then(|| arrays::array_for_table(schema(), &value));
         if let Some(error) = error.flatten() {
             return Err(self.locate(error));

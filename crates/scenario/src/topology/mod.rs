@@ -2,6 +2,8 @@
 //!
 //! To add a topology, write a file with its settings and `impl Layout`, and add its line to the list below.
 
+pub mod presets;
+
 use crate::error::KeyError;
 use crate::footprint::{MemoryBudget, Size};
 use crate::server::Server;

@@ -1,5 +1,6 @@
 //! Rails: servers with a NIC per GPU, whose NICs of one number share a ToR.
 
+use super::presets::Preset;
 use super::{Ground, Layout};
 use crate::error::KeyError;
 use crate::footprint::Size;
@@ -16,6 +17,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Rails {
+    /// Cluster whose settings, and those of its `[server]`, are the defaults of all other keys. Default: none, so every other key
+    /// has its own default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
     /// Number of servers. Default 32 (a scalable unit of a DGX SuperPOD has 31 or 32).
     pub servers: usize,
     /// Wiring. `"rail-optimised"`: a ToR has the NICs of one rail, and spines join all ToRs; `"rail-only"`: spines join only
@@ -71,6 +76,7 @@ pub enum Kind {
 impl Default for Rails {
     fn default() -> Self {
         Rails {
+            preset: None,
             servers: 32,
             kind: Kind::RailOptimised,
             servers_per_segment: None,
@@ -334,5 +340,133 @@ mod tests {
         assert!(f.reaches(host("s0g3"), host("s7g3")));
         assert!(!f.reaches(host("s0g3"), host("s0g4")) && !f.reaches(host("s0g3"), host("s7g4")));
         assert_eq!(f.switches().filter(|&node| f.role(node) == "spine").count(), 16);
+    }
+
+    /// The fabric of a scenario, and its servers.
+    fn of(toml: &str) -> (Rails, Server, Fabric) {
+        let text = format!(
+            "{toml}\n[[workload]]\ncollective = {{ kind = 'all-reduce', bytes = '1kB', groups = 'server', algorithm = 'nvls' }}\n"
+        );
+        let source = crate::Source::new("cluster.toml", text);
+        let checked = crate::check(&source, &[]).unwrap_or_else(|error| panic!("{toml}\n{error}"));
+        let server = checked.scenario.server.unwrap().server().unwrap();
+        let crate::topology::Topology::Rails(rails) = checked.scenario.topology.clone() else { panic!() };
+        // A scenario with every default filled in means the same.
+        let again = crate::check(&crate::Source::new("cluster.toml", checked.to_toml()), &[]).unwrap();
+        assert_eq!(again.scenario.topology, checked.scenario.topology);
+        (rails, server, checked.plan.fabric)
+    }
+
+    /// Links of the fabric as names, from below to above, in their order.
+    fn links(fabric: &Fabric) -> Vec<(String, String)> {
+        let name = |node: NodeId| fabric.name(node).to_owned();
+        let up = fabric.links().iter().filter(|link| fabric.tier(link.to) > fabric.tier(link.from));
+        let mut links: Vec<_> = up.map(|link| (name(link.from), name(link.to))).collect();
+        links.sort();
+        links
+    }
+
+    /// The links that the rules of SimAI's templates give: GPUs to their ToRs, then ToRs to spines.
+    fn wired(
+        gpus: usize,
+        npa: usize,
+        sets: usize,
+        planes: usize,
+        rails: bool,
+        spines: usize,
+    ) -> Vec<(String, String)> {
+        let tors = if rails { gpus.div_ceil(8 * npa) * 8 } else { gpus.div_ceil(npa) };
+        let mut links = Vec::new();
+        for gpu in 0..gpus {
+            for set in 0..sets {
+                let tor = if rails { gpu / (8 * npa) * 8 + gpu % 8 } else { gpu / npa };
+                links.push((format!("s{}", gpu / 8), format!("tor{}", set * tors + tor)));
+            }
+        }
+        for tor in 0..tors * sets {
+            let half = spines / planes;
+            let first = if planes > 1 { tor / tors * half } else { 0 };
+            links.extend((first..first + half).map(|spine| (format!("tor{tor}"), format!("spine{spine}"))));
+        }
+        links.sort();
+        links
+    }
+
+    #[test]
+    fn presets_are_wired_like_the_templates_of_simai() {
+        // SimAI's examples are smaller than the presets: keys beside the preset override it.
+        for (toml, gpus, first_line, expected) in [
+            (
+                "preset = 'spectrum-x'\nservers = 16\nspines = 8",
+                128,
+                (160, 16, 320),
+                wired(128, 64, 1, 1, true, 8),
+            ),
+            (
+                "preset = 'hpn'\nservers = 8\nservers-per-segment = 8\nspines = 8\nplanes = 1",
+                64,
+                (96, 24, 320),
+                wired(64, 8, 2, 1, true, 8),
+            ),
+            (
+                "preset = 'hpn'\nservers = 8\nservers-per-segment = 8\nspines = 4",
+                64,
+                (96, 24, 256),
+                wired(64, 8, 2, 2, true, 8),
+            ),
+            (
+                "preset = 'dcn+'\nservers = 8\nservers-per-segment = 2\nspines = 4",
+                64,
+                (80, 8, 144),
+                wired(64, 16, 1, 1, false, 4),
+            ),
+            (
+                "preset = 'dcn+'\nservers = 8\nservers-per-segment = 4\nspines = 4\n[server]\nports-per-nic = 2",
+                64,
+                (80, 8, 208),
+                wired(64, 32, 2, 1, false, 4),
+            ),
+        ] {
+            let (_, _, fabric) = of(&format!("[topology.rails]\n{toml}"));
+            assert_eq!(counts(&fabric, gpus), first_line, "{toml}");
+            assert_eq!(links(&fabric), expected, "{toml}");
+        }
+    }
+
+    #[test]
+    fn a_preset_gives_rails_and_servers_and_every_key_overrides_it() {
+        let (rails, server, _) = of("[topology.rails]\npreset = 'hpn'\nservers = 16");
+        assert_eq!(
+            (rails.servers, rails.servers_per_segment, rails.planes, rails.spines),
+            (16, Some(128), 2, 60)
+        );
+        assert_eq!((rails.rate, server.ports_per_nic), (Rate::from_gbps(200), 2));
+        assert_eq!(server.nvlink.unwrap().rate, Rate::from_gbps(3600));
+        let (rails, server, _) =
+            of("[topology.rails]\npreset = 'meta-pod'\nservers = 16\n[server]\npreset = 'hgx-b200'");
+        assert_eq!((rails.servers, rails.kind), (16, Kind::PerServer));
+        assert_eq!(server.nvlink.unwrap().rate, Rate::from_gbps(7200));
+        let (_, server, fabric) = of("[topology.rails]\npreset = 'nvl72'");
+        assert_eq!((server.gpus, fabric.hosts()), (72, 576));
+        assert_eq!(fabric.switches().filter(|&node| fabric.role(node) == "tor").count(), 72);
+    }
+
+    #[test]
+    fn presets_have_their_published_numbers_of_gpus_and_switches() {
+        // A preset as TOML, its NIC ports, ToRs and spines.
+        for (preset, ports, tors, spines) in [
+            ("hpn", 30_720, 240, 120),
+            ("spectrum-x", 4096, 64, 64),
+            ("dcn+", 512, 8, 8),
+            ("meta-pod", 3072, 192, 16),
+        ] {
+            let mut table: toml::Table = format!("[topology.rails]\npreset = '{preset}'").parse().unwrap();
+            crate::topology::presets::fill(&mut table);
+            let server: ServerConfig = table["server"].clone().try_into().unwrap();
+            let rails: Rails = table["topology"]["rails"].clone().try_into().unwrap();
+            let ground = Ground { loss: Probability::ZERO, server: Some(&server.server().unwrap()) };
+            let size = rails.size(&ground).unwrap();
+            assert_eq!((size.hosts, size.racks, size.switches), (ports, tors, tors + spines), "{preset}");
+        }
     }
 }

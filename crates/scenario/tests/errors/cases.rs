@@ -18,8 +18,12 @@ pub(crate) const FILES: &[Case] = &[
     ("sed = 1\nHJ", "s.toml:1:1: unknown key `sed`; did you mean `seed`?"),
 ];
 
-/// `[topology.leaf-spine]`.
+/// `[topology.leaf-spine]`, and presets of `[topology.rails]`.
 pub(crate) const LEAF_SPINES: &[Case] = &[
+    (
+        "[topology.rails]\npreset = \"spectrumx\"\nJ",
+        "s.toml:2:10: unknown name `spectrumx`; did you mean `spectrum-x`?",
+    ),
     ("[topology.leaf-spine]\nleafs = 4\nJ", "s.toml:2:1: unknown key `leafs`; did you mean `leaves`?"),
     ("[topology.leaf-spine]\nspines = 0\nJ", "s.toml:2:10: a leaf-spine fabric needs at least 1 spine"),
     (
