@@ -45,6 +45,12 @@ FILES = {
     "spmd.0.et": bytes.fromhex(
         "070a05302e302e342708011201611807520d0a09636f6d6d5f747970654800520f0a09636f6d6d5f73697a6548808004"
     ),
+    "step.txt": "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp: 1 all_gpus: 4\n1\n"
+    "attn -1 1000 ALLREDUCE 4096 900 ALLREDUCE 4096 800 REDUCESCATTER 8192 100\n",
+    "tree.topo": "Nodes 4\nTiers 2\nTier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 500\nRadix_Down 2\nRadix_Up 2\n"
+    "Tier 1\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 500\nRadix_Down 2\n",
+    "rails.simai": "8 2 2 2 9 H100\n4 5 6 7\n6 7 400Gbps 500ns 0\n"
+    + "".join(f"{g} {4 + g // 2} 2880Gbps 25ns 0\n{g} {6 + g % 2} 400Gbps 500ns 0\n" for g in range(4)),
     "alltoall.cm": "Nodes 4\nConnections 2\n0->1 id 1 start 0 size 100000\n1->0 id 2 start 0 size 100000\n",
 }
 

@@ -86,8 +86,8 @@ pub struct ScenarioArgs {
     pub scenario: String,
     /// Scenario whose fabric, NICs and scheme the workload file runs on; its own workload is left out.
     ///
-    /// A workload file is a Chakra trace (one of its files, or their folder), a GOAL schedule, as text or binary, or a connection
-    /// matrix of htsim.
+    /// A workload file is a Chakra trace (one of its files, or their folder), a GOAL schedule, as text or binary, a workload of
+    /// SimAI or AICB, or a connection matrix of htsim. SCENARIO may be a topology file of htsim, SimAI or ns-3.
     #[arg(long, value_name = "SCENARIO")]
     pub topology: Option<String>,
     /// Change a setting: a dotted key (array entries by index or name) and a value, as TOML or a plain string. Repeatable.

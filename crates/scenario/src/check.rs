@@ -131,7 +131,13 @@ impl Checked {
     }
 
     pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Error> {
-        Self::on(source, sets, Room::now())
+        Self::on(source, sets, Room::now()).map(|checked| checked.warning(source))
+    }
+
+    /// This scenario with the warnings about its source.
+    fn warning(mut self, source: &Source) -> Self {
+        self.warnings.splice(..0, source.warnings.iter().cloned());
+        self
     }
 
     /// Checks a scenario for a program that drives its run, see [`crate::load_program`].
@@ -142,7 +148,7 @@ impl Checked {
             changes.insert(0, Change::parse("workload=[{ program = {} }]")?);
             resolved = Resolved::new(source, &changes)?;
         }
-        resolved.lay()
+        resolved.lay().map(|checked| checked.warning(source))
     }
 
     /// Checks a scenario for a run that may take the memory of `room`.

@@ -15,6 +15,8 @@ pub struct Source {
     pub name: String,
     /// Text of the scenario, TOML.
     pub text: String,
+    /// Warnings about the file from which the text was made.
+    pub warnings: Vec<String>,
 }
 
 impl Source {
@@ -22,7 +24,8 @@ impl Source {
     pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
         let file = file.into();
         let stem = Path::new(&file).file_stem().and_then(|s| s.to_str());
-        Source { name: stem.unwrap_or("scenario").to_owned(), text: text.into(), file }
+        let name = stem.unwrap_or("scenario").to_owned();
+        Source { name, text: text.into(), warnings: Vec::new(), file }
     }
 
     /// The folder of the scenario; paths in the scenario are relative to it.
@@ -31,12 +34,17 @@ impl Source {
     }
 }
 
-/// Finds a scenario by the path of a TOML file or the name of a built-in scenario.
+/// Finds a scenario by the path of a TOML file or the name of a built-in scenario. A topology file of another tool becomes a
+/// scenario without a workload.
 ///
 /// # Errors
 /// If there is neither a file nor a built-in scenario; the help names the nearest built-in one.
 pub fn find(scenario: &str) -> Result<Source, Error> {
-    find_among(scenario, builtin::ALL, "scenario")
+    let source = find_among(scenario, builtin::ALL, "scenario")?;
+    match formats::fabric(&source.file, &source.text) {
+        Some(fabric) => fabric.map(|(text, warnings)| Source { text, warnings, ..source }),
+        None => Ok(source),
+    }
 }
 
 /// Finds a file, or a built-in file in `all`; messages call it a `kind`.

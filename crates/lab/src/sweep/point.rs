@@ -164,7 +164,7 @@ pub fn run_point(
         "" => point.scenario.clone(),
         label => format!("{} at {label}", point.scenario),
     };
-    let source = Source { file, name: point.scenario.clone(), text: point.config.clone() };
+    let source = Source { name: point.scenario.clone(), ..Source::new(file, point.config.clone()) };
     let prepared = Prepared::by(|| scenario::check(&source, &[]))?;
     let kind = window_on(threads, &prepared.checked.plan);
     let run = execute(prepared, kind, progress);

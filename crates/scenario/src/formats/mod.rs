@@ -4,8 +4,11 @@ pub(crate) mod chakra;
 pub mod goal;
 pub mod htsim;
 pub(crate) mod order;
+pub(crate) mod simai;
+mod words;
 
 use crate::Error;
+use crate::import::hpcc;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -30,12 +33,21 @@ pub(crate) fn in_place_of_workload(path: &Path) -> Result<(String, String), Erro
     };
     let kind = kind.ok_or_else(|| {
         Error::new(format!("{name} is no workload that `--topology` can take"))
-            .with_help("it takes GOAL schedules, as text or binary, Chakra traces, and connection matrices of htsim; scenarios run without `--topology`")
+            .with_help("it takes GOAL schedules, as text or binary, Chakra traces, workloads of SimAI, and connection matrices of htsim; scenarios run without `--topology`")
     })?;
     let file = std::path::absolute(path).map_err(|e| Error::new(format!("{name} cannot be read: {e}")))?;
     let file = toml::Value::from(file.display().to_string());
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("workload").to_owned();
     Ok((stem, format!("workload=[{{ {kind} = {{ file = {file} }} }}]")))
+}
+
+/// The fabric of another tool's topology file as a scenario without a workload, and warnings; `None` for any other text.
+pub(crate) fn fabric(file: &str, text: &str) -> Option<Result<(String, Vec<String>), Error>> {
+    if htsim::topo::is_topology(text) {
+        return Some(htsim::topo::read(file, text).map_err(goal::alone));
+    }
+    let file = hpcc::File { name: file, text };
+    hpcc::is_topology(text).then(|| hpcc::fabric(file).map(|imported| (imported.toml, imported.warnings)))
 }
 
 /// The kind of workload to which the start of a file belongs.
@@ -46,6 +58,9 @@ pub(crate) fn kind(start: &[u8]) -> Option<&'static str> {
     }
     if chakra::is_trace(start) {
         return Some("chakra");
+    }
+    if simai::is_workload(&text) {
+        return Some("simai");
     }
     htsim::is_matrix(&text).then_some("htsim")
 }

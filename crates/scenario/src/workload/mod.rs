@@ -145,6 +145,8 @@ workloads! {
     chakra: Chakra = "chakra",
     /// A GOAL schedule.
     goal: Goal = "goal",
+    /// A workload of SimAI or AICB.
+    simai: Simai = "simai",
     /// A connection matrix of htsim.
     htsim: Htsim = "htsim",
     /// Messages that a program posts while the run goes on.

@@ -1,8 +1,10 @@
 //! Connection matrices of htsim (`.cm`): flows between numbered hosts, and triggers that start flows when others end.
 
+pub(crate) mod topo;
+
+use super::words::{Line, Word, lines};
 use crate::error::{KeyError, suggestion};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// A connection matrix. All hosts exist, and all triggers that flows name are declared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,79 +70,6 @@ pub(crate) fn is_matrix(text: &str) -> bool {
     words.next() == Some("Nodes") && words.nth(1) == Some("Connections")
 }
 
-/// A word of the file with its position.
-#[derive(Clone, Copy)]
-struct Word<'a> {
-    file: &'a str,
-    text: &'a str,
-    at: usize,
-    word: &'a str,
-}
-
-impl Word<'_> {
-    fn error(&self, message: impl Into<String>) -> KeyError {
-        let span: Range<usize> = self.at..self.at + self.word.len();
-        KeyError::elsewhere(self.file, self.text, span, message)
-    }
-
-    /// A whole number; messages call it `what`.
-    fn number(&self, what: &str) -> Result<u64, KeyError> {
-        let digits = !self.word.is_empty() && self.word.bytes().all(|b| b.is_ascii_digit());
-        self.word.parse().ok().filter(|_| digits).ok_or_else(|| {
-            let why = if digits { ", which is too large" } else { "" };
-            self.error(format!("expected {what}, found `{}`{why}", self.word))
-        })
-    }
-
-    /// The number of a flow or a trigger, which is not 0.
-    fn id(&self, what: &str) -> Result<u64, KeyError> {
-        match self.number(what)? {
-            0 => Err(self.error(format!("expected {what} above 0, found 0"))),
-            id => Ok(id),
-        }
-    }
-}
-
-/// The words of a line.
-struct Line<'a> {
-    number: usize,
-    words: Vec<Word<'a>>,
-    /// An empty word behind the last one.
-    end: Word<'a>,
-    next: usize,
-}
-
-impl<'a> Line<'a> {
-    /// The next word; the end of the line if there is none.
-    fn take(&mut self) -> Word<'a> {
-        self.next += 1;
-        self.words.get(self.next - 1).copied().unwrap_or(self.end)
-    }
-
-    fn peek(&self) -> Option<Word<'a>> {
-        self.words.get(self.next).copied()
-    }
-
-    fn finish(&self) -> Result<(), KeyError> {
-        match self.peek() {
-            Some(word) => Err(word.error(format!("expected the end of the line, found `{}`", word.word))),
-            None => Ok(()),
-        }
-    }
-}
-
-fn lines<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Line<'a>> {
-    let word = move |word: &'a str| {
-        // Every word is a slice of the text, so its position is the difference of the two addresses.
-        Word { file, text, at: word.as_ptr() as usize - text.as_ptr() as usize, word }
-    };
-    (1..).zip(text.split('\n')).filter_map(move |(number, line)| {
-        let words: Vec<Word<'a>> = line.split_whitespace().map(word).collect();
-        let end = word(&line[line.trim_end().len()..][..0]);
-        (!words.is_empty()).then_some(Line { number, words, end, next: 0 })
-    })
-}
-
 /// Keys of a header.
 const HEADER: [&str; 4] = ["Nodes", "Connections", "Triggers", "Failures"];
 
@@ -165,7 +94,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Matrix, KeyError> {
     for key in &HEADER[..2] {
         if !header.contains_key(key) {
             let at = lines.peek().map(|line| line.words[0]);
-            let end = Word { file, text, at: text.trim_end().len(), word: "" };
+            let end = Word::end(file, text);
             return Err(at
                 .unwrap_or(end)
                 .error(format!("the line `{key} N` is missing at the start of the file")));

@@ -6,6 +6,7 @@
 
 mod config;
 mod flows;
+mod servers;
 mod tokens;
 mod topology;
 
@@ -80,6 +81,28 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
         }
     }
     Ok(Imported { toml, warnings })
+}
+
+/// Makes the fabric of a scenario of a topology file. Hosts of a file with NVSwitches become servers.
+///
+/// # Errors
+/// The first mistake, with file, line and column.
+pub(crate) fn fabric(file: File<'_>) -> Result<Imported, Error> {
+    let mut warnings = Vec::new();
+    let graph = topology::read(file, &mut warnings)?;
+    let mut toml = format!("# From {}.\n\n", line(file.name));
+    match servers::read(&graph)? {
+        Some(servers) => servers.write(&mut toml),
+        None => graph.write(&mut toml),
+    }
+    Ok(Imported { toml, warnings })
+}
+
+/// True if a text looks like a topology file: its first line has three numbers, or those of one of the other dialects.
+pub(crate) fn is_topology(text: &str) -> bool {
+    let first: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
+    let number = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    matches!(first.len(), 3 | 4 | 6) && first.iter().take(5).all(number)
 }
 
 /// The error with the import option that reads the file, if the file looks like one of another kind.

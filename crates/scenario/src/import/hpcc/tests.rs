@@ -1,5 +1,6 @@
 mod mistakes;
 mod mutations;
+mod servers;
 
 use super::*;
 use crate::ideal::ideal_fct;

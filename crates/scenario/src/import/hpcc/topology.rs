@@ -12,24 +12,26 @@ use std::fmt::Write;
 /// Nodes and links.
 #[derive(Debug)]
 pub(super) struct Graph<'a> {
-    file: File<'a>,
-    nodes: u32,
+    pub(super) file: File<'a>,
+    pub(super) nodes: u32,
+    /// GPUs of a server, and the word that says so; only in the dialect of SimAI.
+    pub(super) gpus: Option<(u32, usize)>,
     /// Switches with the positions of their ids in the file.
-    switches: BTreeMap<u32, usize>,
-    nvswitches: BTreeSet<u32>,
-    links: Vec<Link>,
+    pub(super) switches: BTreeMap<u32, usize>,
+    pub(super) nvswitches: BTreeSet<u32>,
+    pub(super) links: Vec<Link>,
 }
 
 /// A link.
 #[derive(Debug)]
-struct Link {
-    from: u32,
-    to: u32,
-    rate: Rate,
-    delay: Time,
-    loss: f64,
+pub(super) struct Link {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) rate: Rate,
+    pub(super) delay: Time,
+    pub(super) loss: f64,
     /// Position of its first word in the file.
-    at: usize,
+    pub(super) at: usize,
 }
 
 /// Line of the list of switches in the text of [`Graph::write`], from 0.
@@ -64,8 +66,18 @@ pub(super) fn read<'a>(file: File<'a>, warnings: &mut Vec<String>) -> Result<Gra
     }
     let count: u32 = switches.number("the number of switches")?;
     let expected: u32 = links.number("the number of links")?;
-    let mut graph =
-        Graph { file, nodes, switches: BTreeMap::new(), nvswitches: BTreeSet::new(), links: Vec::new() };
+    let gpus = match *first {
+        [_, gpus, _, _, _, _] => Some((gpus.number("the number of GPUs of a server")?, gpus.at)),
+        _ => None,
+    };
+    let mut graph = Graph {
+        file,
+        nodes,
+        gpus,
+        switches: BTreeMap::new(),
+        nvswitches: BTreeSet::new(),
+        links: Vec::new(),
+    };
     let mut words = lines.flatten();
     for i in 0..u64::from(nv) + u64::from(count) {
         let Some(word) = words.next() else {
