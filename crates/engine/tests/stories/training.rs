@@ -171,3 +171,63 @@ fn step_of(text: &str) -> Time {
     let run = agreed_on(&checked, text);
     run.tasks.iter().map(|record| record.end).max().unwrap()
 }
+
+#[test]
+fn layers_with_times_of_their_own_make_a_step_as_long_as_their_sum() {
+    // Four layers on one GPU: 2 micro-batches, forward and backward, and no communication.
+    let text = |compute: &str| {
+        format!(
+            "[server]\ngpus = 1\n[topology.rails]\nservers = 1\nspines = 0\n[[workload]]\n[workload.training]\n\
+             model = {{ hidden = 8, layers = 4, heads = 1, ffn = 1, vocab = 1 }}\nbatch = {{ global = 2, sequence = 1 }}\n\
+             compute = {{ per-layer = [{compute}] }}\n"
+        )
+    };
+    let layer = |us: u32| format!("{{ forward = \"{us}us\", backward = \"{}us\" }}", 2 * us);
+    let times: Vec<String> = [2, 4, 6, 8].map(layer).into();
+    assert_eq!(step_us(&text(&times.join(", "))), 2 * 3 * (2 + 4 + 6 + 8));
+    assert_eq!(step_us(&text(&layer(5))), 2 * 3 * 4 * 5);
+}
+
+#[test]
+fn if_layers_cannot_be_divided_evenly_the_first_stages_have_one_more() {
+    // Five layers of 10 us on two stages: three and two. The first stage is busy all the time: 3 layers x 4 micro-batches x 30 us;
+    // the second stage adds its forward and backward pass of the last micro-batch, 2 layers x 30 us.
+    let text = pipeline(2, 4, 0, "\"gpipe\"").replace("layers = 2", "layers = 5").replace(
+        "forward = \"10us\", backward = \"20us\"",
+        "per-layer = [{ forward = \"10us\", backward = \"20us\" }]",
+    );
+    assert_eq!(step_us(&text), 3 * 4 * 30 + 2 * 30);
+    assert!(lay(&text).warnings.iter().any(|warning| warning.contains("have 3 or 2 layers")));
+}
+
+#[test]
+fn deepseek_v3_sends_tokens_to_experts_from_its_fourth_layer_on() {
+    let text = "[topology.rails]\npreset = \"spectrum-x\"\nservers = 1\n[[workload]]\n[workload.training]\n\
+        model = \"deepseek-v3\"\nparallel = { ep = 8 }\nbatch = { global = 8, sequence = 512 }\n\
+        compute = { flops = \"400TFLOPS\" }\ncollectives = { ep = { algorithm = \"direct\" } }\nscale = 0.1\n";
+    let plan = lay(text).plan;
+    let routed: Vec<_> =
+        plan.operations.iter().filter(|o| o.dimension == "ep" && o.name == "all-to-all").collect();
+    // A tenth of the model is 6 layers, the first without experts. Tokens go and come back, forward and backward.
+    assert_eq!(routed.len(), 5 * 4);
+    assert!(routed.iter().all(|o| o.bytes == 512 * 8 * 7168 * 2));
+}
+
+#[test]
+fn context_parallelism_has_an_algorithm_of_its_own() {
+    let operations = |more: &str| {
+        let text = small(&format!("parallel = {{ cp = 8 }}\n{more}"));
+        let plan = lay(&text).plan;
+        let of = |dimension: &str| {
+            let messages =
+                plan.messages.iter().filter(|m| plan.operations[m.operation as usize].dimension == dimension);
+            messages.count()
+        };
+        (of("cp"), of("dp"))
+    };
+    let (rings, gradients) = operations("");
+    let (direct, same) = operations("collectives = { cp = { algorithm = \"direct\" } }");
+    assert_ne!(rings, direct);
+    assert!(rings > 0 && direct > 0 && gradients > 0);
+    assert_eq!(gradients, same);
+}

@@ -178,7 +178,7 @@ mod tests {
         Key::new(1, Purpose::Workload, 7)
     }
 
-    const DEEPSEEK: Moe = Moe { experts: 256, top_k: 8, shared: 1 };
+    const DEEPSEEK: Moe = Moe { experts: 256, top_k: 8, shared: 1, dense_layers: 3, dense_ffn: None };
 
     #[test]
     fn every_token_goes_to_top_k_experts_whatever_the_skew() {

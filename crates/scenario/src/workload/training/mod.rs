@@ -6,7 +6,7 @@ mod pipeline;
 mod step;
 
 pub use experts::{Routing, SeedBy};
-pub use model::{Model, ModelChoice, ModelName, Moe};
+pub use model::{Mla, Model, ModelChoice, ModelName, Moe};
 pub use pipeline::Schedule;
 
 use super::Generate;
@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Training {
-    /// The model: `"gpt-13b"`, `"gpt-175b"`, `"llama-3-8b"`, `"llama-3-70b"`, `"llama-3-405b"`, `"mixtral-8x7b"`, or its sizes. No
-    /// default.
+    /// The model: `"gpt-13b"`, `"gpt-175b"`, `"llama-3-8b"`, `"llama-3-70b"`, `"llama-3-405b"`, `"mixtral-8x7b"`,
+    /// `"deepseek-v3"`, or its sizes. No default.
     pub model: ModelChoice,
     /// How the model and the batch are divided among GPUs.
     #[serde(default)]
@@ -135,13 +135,15 @@ pub enum Overlap {
 }
 
 /// Time of computations.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Compute {
     /// From the operations of the model.
     Flops(ByFlops),
     /// As times of one micro-batch on one stage.
     Times(ByTime),
+    /// As times of one micro-batch on each layer.
+    Layers(ByLayer),
 }
 
 /// Computation at a rate.
@@ -156,10 +158,19 @@ pub struct ByFlops {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ByTime {
-    /// Forward pass of a micro-batch over all layers of a stage.
+    /// Forward pass of a micro-batch over all layers of a stage, or over one layer in `per-layer`.
     pub forward: Time,
-    /// Backward pass of a micro-batch over all layers of a stage.
+    /// Backward pass of a micro-batch over all layers of a stage, or over one layer in `per-layer`.
     pub backward: Time,
+}
+
+/// Times of the passes of each layer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ByLayer {
+    /// Times of the passes of a micro-batch over each layer of the model, from the first layer to the last, such as
+    /// `[{ forward = "4ms", backward = "8ms" }, ...]`. One time counts for all layers.
+    pub per_layer: Vec<ByTime>,
 }
 
 /// Collectives by kind of parallelism.
@@ -168,6 +179,8 @@ pub struct ByTime {
 pub struct Dimensions {
     /// Tensor parallelism. Default: `"nvls"` inside a server with NVLink, else `"ring"`.
     pub tp: Dimension,
+    /// Context parallelism, whose keys and values go around as an all-gather. Default `"ring"`.
+    pub cp: Dimension,
     /// Data parallelism. Default `"ring"`.
     pub dp: Dimension,
     /// Expert parallelism. Default `"direct"`.
@@ -210,8 +223,8 @@ pub(super) struct Sizes {
     pub(super) dp: u32,
     pub(super) pp: u32,
     pub(super) ep: u32,
-    /// Layers of each part of each stage.
-    pub(super) layers: u32,
+    /// Layers of each part of each stage, in the order of the model: the first parts of all stages come first.
+    pub(super) layers: Vec<u32>,
     pub(super) micros: u32,
     /// Tokens of a micro-batch on a rank.
     pub(super) tokens: u64,
@@ -221,10 +234,22 @@ pub(super) struct Sizes {
 const VALUE: u64 = 2;
 
 impl Training {
+    /// Checks the number of times of layers.
+    fn times_of_layers(&self, layers: u32) -> Result<(), KeyError> {
+        match &self.compute {
+            Compute::Layers(ByLayer { per_layer }) if ![1, layers as usize].contains(&per_layer.len()) => {
+                let text =
+                    format!("expected 1 time or {layers}, one for each layer, found {}", per_layer.len());
+                Err(KeyError::new("compute.per-layer", text))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Checks the sizes on this many ranks.
     fn sizes(&self, ranks: usize) -> Result<Sizes, KeyError> {
         let Parallel { tp, cp, pp, dp, ep, .. } = self.parallel;
-        let model = self.model.model();
+        let mut model = self.model.model();
         for (key, size) in [("tp", tp), ("cp", cp), ("pp", pp), ("ep", ep), ("dp", dp.unwrap_or(1))] {
             if size == 0 {
                 return Err(KeyError::new(&format!("parallel.{key}"), "expected at least 1, found 0"));
@@ -254,13 +279,11 @@ impl Training {
             return Err(KeyError::new("schedule.interleaved", "expected at least 1 part, found 0"));
         }
         let slots = pp.saturating_mul(parts);
-        if model.layers == 0 || !model.layers.is_multiple_of(slots) {
-            let text = format!(
-                "{} layers cannot be divided evenly among {slots} parts of the pipeline",
-                model.layers
-            );
-            return Err(KeyError::new("parallel.pp", text));
+        if model.layers < slots {
+            let text = format!("{slots} parts of the pipeline share {} layers", model.layers);
+            return Err(KeyError::new("parallel.pp", text).with_help("every part needs a layer"));
         }
+        self.times_of_layers(model.layers)?;
         let Batch { global, micro, sequence } = self.batch;
         let replicas = u64::from(dp) * u64::from(micro);
         if micro == 0 || global == 0 || !u64::from(global).is_multiple_of(replicas) {
@@ -309,7 +332,13 @@ impl Training {
             super::draft::some_bytes(bytes, key)?;
         }
         let tokens = u64::from(micro) * sequence / u64::from(cp);
-        Ok(Sizes { model, tp, cp, dp, pp, ep, layers: scaled(model.layers / slots, 1), micros, tokens })
+        // If the layers cannot be divided evenly, the first parts have one layer more.
+        let (each, more) = (model.layers / slots, model.layers % slots);
+        let layers: Vec<u32> = (0..slots).map(|slot| scaled(each + u32::from(slot < more), 1)).collect();
+        if let Some(moe) = model.moe.as_mut().filter(|moe| moe.dense_layers > 0) {
+            moe.dense_layers = scaled(moe.dense_layers, 1);
+        }
+        Ok(Sizes { model, tp, cp, dp, pp, ep, layers, micros, tokens })
     }
 }
 
@@ -319,10 +348,18 @@ impl Generate for Training {
         if self.scale < 1.0 {
             draft.warnings.push(format!(
                 "`scale = {}` runs {} layers of each stage and {} micro-batches; step times are those of the smaller step",
-                self.scale, sizes.layers, sizes.micros
+                self.scale, sizes.layers[0], sizes.micros
             ));
         } else {
             draft.tokens = u64::from(self.batch.global) * self.batch.sequence;
+        }
+        let (least, most) = (sizes.layers.iter().min(), sizes.layers.iter().max());
+        if let (Some(least), Some(most)) = (least, most)
+            && least < most
+        {
+            draft.warnings.push(format!(
+                "the layers cannot be divided evenly: parts of the pipeline have {most} or {least} layers, so stages wait for each other"
+            ));
         }
         step::lay(self, &sizes, draft)
     }

@@ -6,7 +6,9 @@
 
 use super::experts::{exchange, over_servers};
 use super::pipeline::Pass;
-use super::{ByFlops, ByTime, Compute, Dimension, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE};
+use super::{
+    ByFlops, ByLayer, ByTime, Compute, Dimension, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
+};
 use crate::collective::{Algorithm, Communicator, Kind, Nic, Ports, lay as lay_collective, transfer};
 use crate::error::KeyError;
 use crate::workload::collective::Schedules;
@@ -40,6 +42,8 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
         dropped: 0,
         micro: 0,
         step: 0,
+        first: 0,
+        of_stage: 1,
     };
     layer.reserve()?;
     for step in 0..training.steps {
@@ -111,6 +115,18 @@ impl Sizes {
         stage * self.per_stage()..(stage + 1) * self.per_stage()
     }
 
+    /// The layers of a part of a stage, counted in the model.
+    fn layers_of(&self, stage: u32, part: u32) -> Range<u32> {
+        let slot = (part * self.pp + stage) as usize;
+        let first = self.layers[..slot].iter().sum();
+        first..first + self.layers[slot]
+    }
+
+    /// The layers of a stage in the order of the backward pass, counted in the model.
+    fn backwards(&self, stage: u32, parts: u32) -> Vec<u32> {
+        (0..parts).rev().flat_map(|part| self.layers_of(stage, part).rev()).collect()
+    }
+
     /// The ranks of a rank's group, in ascending order.
     fn group(&self, rank: u32, dim: Dim) -> Vec<u32> {
         let place = self.place(rank);
@@ -164,6 +180,10 @@ struct Layer<'l, 'd> {
     dropped: u64,
     micro: u32,
     step: u32,
+    /// The first layer of the part that passes now, counted in the model.
+    first: u32,
+    /// Layers of its stage.
+    of_stage: u32,
 }
 
 /// An activation or gradient on its way.
@@ -176,10 +196,11 @@ struct Arrival {
 impl Layer<'_, '_> {
     /// Refuses a step that does not fit into memory.
     fn reserve(&mut self) -> Result<(), KeyError> {
-        let Sizes { dp, cp, layers, micros, .. } = *self.sizes;
+        let Sizes { dp, cp, micros, .. } = *self.sizes;
+        let layers = self.sizes.layers.iter().max().copied().unwrap_or(1);
         let world = self.draft.ranks.count() as u64;
         let passes = u64::from(layers * self.training.schedule.parts()) * u64::from(micros) * 2;
-        let bytes = u64::from(layers) * self.dense() * self.training.gradient.get();
+        let bytes = u64::from(layers) * self.dense(0) * self.training.gradient.get();
         let buckets = bytes.div_ceil(self.training.bucket.get()) * 2;
         let sends = u64::from(micros) * 2 + buckets * 2 * u64::from((dp * cp).saturating_sub(1)).max(1);
         let steps = u64::from(self.training.steps);
@@ -187,9 +208,9 @@ impl Layer<'_, '_> {
         self.draft.reserve_tasks(world * passes * 6 * steps, "model")
     }
 
-    /// Parameters of a layer on a rank, without experts.
-    fn dense(&self) -> u64 {
-        self.sizes.model.layer_of_rank(self.sizes.tp.into())
+    /// Parameters of a layer of the model on a rank, without experts.
+    fn dense(&self, layer: u32) -> u64 {
+        self.sizes.model.layer_of_rank(self.sizes.tp.into(), layer)
     }
 
     /// One training step.
@@ -233,10 +254,14 @@ impl Layer<'_, '_> {
 
     /// One pass of a micro-batch on all ranks of a stage.
     fn pass(&mut self, stage: u32, pass: Pass) -> Result<(), KeyError> {
-        let Sizes { pp, layers, tokens, tp, .. } = *self.sizes;
+        let Sizes { pp, tokens, tp, .. } = *self.sizes;
         let parts = self.training.schedule.parts();
         let ranks = self.sizes.stage(stage);
         self.micro = pass.micro;
+        let range = self.sizes.layers_of(stage, pass.part);
+        let layers = range.len() as u32;
+        self.first = range.start;
+        self.of_stage = (0..parts).map(|part| self.sizes.layers_of(stage, part).len() as u32).sum();
         if self.input(stage, pass).is_some() {
             self.receive(&ranks, pass);
         }
@@ -251,11 +276,12 @@ impl Layer<'_, '_> {
             self.head(pass.forward);
         }
         let sharded = self.training.optimizer == Optimizer::Zero3 && self.sizes.dp * self.sizes.cp > 1;
+        let nth = |i: u32| if pass.forward { i } else { layers - 1 - i };
         if sharded {
-            self.gather(&ranks, 0)?;
+            self.gather(&ranks, nth(0), 0)?;
         }
         for i in 0..layers {
-            let layer = if pass.forward { i } else { layers - 1 - i };
+            let layer = nth(i);
             if sharded {
                 // A layer waits for its parameters; those of the next layer come while it computes.
                 self.compute(&ranks, pass, layer);
@@ -264,7 +290,7 @@ impl Layer<'_, '_> {
                     self.last[rank as usize].extend(gathered);
                 }
                 if i + 1 < layers {
-                    self.gather(&ranks, layer)?;
+                    self.gather(&ranks, nth(i + 1), layer)?;
                 }
             }
             let blocks = if pass.forward { [true, false] } else { [false, true] };
@@ -273,7 +299,7 @@ impl Layer<'_, '_> {
             }
             if sharded && !pass.forward {
                 self.compute(&ranks, pass, layer);
-                let bytes = self.dense() * self.training.gradient.get();
+                let bytes = self.dense(self.first + layer) * self.training.gradient.get();
                 self.in_background(&ranks, Kind::ReduceScatter, bytes, layer)?;
             }
             if !pass.forward && pass.micro + 1 == self.sizes.micros {
@@ -299,9 +325,9 @@ impl Layer<'_, '_> {
         Ok(())
     }
 
-    /// Gathers the parameters of a layer.
-    fn gather(&mut self, ranks: &Range<u32>, layer: u32) -> Result<(), KeyError> {
-        self.in_background(ranks, Kind::AllGather, self.dense() * VALUE, layer)
+    /// Gathers the parameters of the layer `next` of the part, while `layer` computes.
+    fn gather(&mut self, ranks: &Range<u32>, next: u32, layer: u32) -> Result<(), KeyError> {
+        self.in_background(ranks, Kind::AllGather, self.dense(self.first + next) * VALUE, layer)
     }
 
     /// A collective of data parallelism that starts after what the ranks have done so far, and after the collective before it; the
@@ -382,17 +408,19 @@ impl Layer<'_, '_> {
         }
         if attention && cp > 1 {
             // Keys and values go around the ring; backwards, their gradients go with them.
-            let each = 2 * VALUE * tokens * model.kv_width() / u64::from(tp);
+            let each = VALUE * tokens * model.kv_width() / u64::from(tp);
             let bytes = u64::from(cp) * each * if pass.forward { 1 } else { 2 };
             self.collect_after(ranks, pass, Dim::Cp, Kind::AllGather, bytes, layer)?;
         }
         // A token goes to `top-k` experts; its way back is the same, the other way round.
-        let routed = !attention && ep > 1 && model.moe.is_some();
+        let routed = !attention && ep > 1 && model.moe_of(self.first + layer).is_some();
         if routed {
             self.compute(ranks, pass, layer);
             self.route(ranks, layer, false)?;
         }
-        self.pending = Time(self.pending.ps().saturating_add(self.time(pass.forward, attention).ps()));
+        self.pending = Time(
+            self.pending.ps().saturating_add(self.time(pass.forward, attention, self.first + layer).ps()),
+        );
         if routed {
             self.compute(ranks, pass, layer);
             self.route(ranks, layer, true)?;
@@ -404,20 +432,22 @@ impl Layer<'_, '_> {
         }
     }
 
-    /// Time of a block of one layer.
-    fn time(&self, forward: bool, attention: bool) -> Time {
-        let Sizes { ref model, tp, layers, tokens, .. } = *self.sizes;
-        match self.training.compute {
+    /// Time of a block of one layer, which is counted in the model.
+    fn time(&self, forward: bool, attention: bool, layer: u32) -> Time {
+        let Sizes { ref model, tp, tokens, .. } = *self.sizes;
+        let of = |times: &ByTime| if forward { times.forward } else { times.backward };
+        match &self.training.compute {
             Compute::Flops(ByFlops { flops }) => {
                 let operations = match attention {
                     true => model.attention_flops(tokens, self.training.batch.sequence),
-                    false => model.ffn_flops(tokens),
+                    false => model.ffn_flops(tokens, layer),
                 };
                 flops.time(operations * if forward { 1 } else { 2 } / u128::from(tp))
             }
-            Compute::Times(ByTime { forward: f, backward: b }) => {
-                let all = if forward { f } else { b };
-                Time(all.ps() / (2 * u64::from(layers) * u64::from(self.training.schedule.parts())))
+            Compute::Times(times) => Time(of(times).ps() / (2 * u64::from(self.of_stage))),
+            Compute::Layers(ByLayer { per_layer }) => {
+                let times = per_layer.get(layer as usize).or(per_layer.first());
+                Time(times.map_or(0, |times| of(times).ps()) / 2)
             }
         }
     }
@@ -596,7 +626,8 @@ impl Layer<'_, '_> {
         let Dimension { algorithm, tuning } = match dim {
             Dim::Tp => &self.training.collectives.tp,
             Dim::Ep => &self.training.collectives.ep,
-            Dim::Dp | Dim::ExpertDp | Dim::Cp | Dim::Pp | Dim::Embedding => &self.training.collectives.dp,
+            Dim::Cp => &self.training.collectives.cp,
+            Dim::Dp | Dim::ExpertDp | Dim::Pp | Dim::Embedding => &self.training.collectives.dp,
         };
         let within = |error: KeyError| error.within(dim.name()).within("collectives");
         let call = tuning.call(self.draft, kind, bytes, group).map_err(|e| within(e.within("tuning")))?;
@@ -630,16 +661,21 @@ impl Layer<'_, '_> {
 
     /// Exchanges gradients and parameters; the ranks' next step waits for it.
     fn exchange(&mut self) -> Result<(), KeyError> {
-        let Sizes { ref model, tp, cp, dp, pp, ep, layers, .. } = *self.sizes;
+        let Sizes { ref model, tp, cp, dp, pp, ep, .. } = *self.sizes;
         let parts = self.training.schedule.parts();
-        let experts = model.experts() / (u64::from(ep) * u64::from(tp));
         if pp > 1 && model.head() == 0 {
             let bytes = self.training.gradient.get() * model.embedding() / u64::from(tp);
             let ranks = 0..self.sizes.per_stage();
             for group in self.sizes.groups(ranks, Dim::Embedding) {
                 let causes = group.iter().map(|&rank| self.last[rank as usize].clone()).collect::<Vec<_>>();
-                let left =
-                    self.collective(&group, Dim::Embedding, Kind::AllReduce, bytes, layers, &causes)?;
+                let left = self.collective(
+                    &group,
+                    Dim::Embedding,
+                    Kind::AllReduce,
+                    bytes,
+                    self.sizes.layers[0],
+                    &causes,
+                )?;
                 for (&rank, event) in group.iter().zip(left) {
                     self.last[rank as usize] = vec![event];
                 }
@@ -647,7 +683,11 @@ impl Layer<'_, '_> {
         }
         for stage in 0..pp {
             let ranks = self.sizes.stage(stage);
-            let mut each = vec![self.dense(); (layers * parts) as usize];
+            let layers = self.sizes.backwards(stage, parts);
+            let dense: Vec<u64> = layers.iter().map(|&layer| self.dense(layer)).collect();
+            let share = u64::from(ep) * u64::from(tp);
+            let experts: Vec<u64> = layers.iter().map(|&layer| model.experts(layer) / share).collect();
+            let mut each = dense.clone();
             // The embedding's gradients come last, the head's first.
             if let Some(last) = each.last_mut().filter(|_| stage == 0) {
                 *last += model.embedding() / u64::from(tp);
@@ -657,13 +697,13 @@ impl Layer<'_, '_> {
             }
             if self.training.optimizer == Optimizer::Zero3 {
                 // Gradients of layers have been reduced; those of embedding and head are left.
-                each = vec![each.iter().sum::<u64>() - u64::from(layers * parts) * self.dense()];
+                each = vec![each.iter().sum::<u64>() - dense.iter().sum::<u64>()];
             }
             if dp * cp > 1 && each.iter().any(|&parameters| parameters > 0) {
                 self.buckets(&ranks, Dim::Dp, &each)?;
             }
-            if experts > 0 && dp / ep * cp > 1 {
-                self.buckets(&ranks, Dim::ExpertDp, &vec![experts; (layers * parts) as usize])?;
+            if experts.iter().any(|&parameters| parameters > 0) && dp / ep * cp > 1 {
+                self.buckets(&ranks, Dim::ExpertDp, &experts)?;
             }
         }
         for (rank, event) in std::mem::take(&mut self.exchanged) {
