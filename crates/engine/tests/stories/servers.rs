@@ -1,6 +1,7 @@
 //! Claim: a host may have several ports. They share nothing but triggers, which cross from port to port in no time.
 
 use crate::lab::{agreed_on, lay};
+use engine::outcome::Ending;
 use model::plan::Trigger;
 use model::{MessageId, Plan, Site, Time};
 use scenario::{Source, check};
@@ -103,6 +104,40 @@ fn a_port_that_dies_leaves_the_other_port_working() {
     let (dead, alive) = (message(&checked.plan, "ap0", "bp0"), message(&checked.plan, "ap1", "bp1"));
     assert_eq!(after.messages[dead].acked, Time::NEVER);
     assert_eq!(after.messages[alive].acked, before.messages[alive].acked);
+}
+
+#[test]
+fn if_a_tor_of_a_pair_dies_its_messages_wait_for_its_repair_and_those_of_the_other_tor_do_not() {
+    // Channel 0 uses the first ports, which are attached to tor0; channel 1 uses the second ports, at tor3.
+    let ring = |failure: &str| {
+        format!(
+            "[server]\ngpus = 2\nports-per-nic = 2\n[topology.rails]\nservers = 2\nspines = 0\n\
+             [nic]\ntimeout = {{ fixed = \"200us\" }}\n[stop]\nno-progress = \"20ms\"\n{failure}[[workload]]\n\
+             collective = {{ kind = \"all-reduce\", bytes = \"1438kB\", algorithm = \"ring\", tuning = {{ ports = \"round-robin\" }} }}\n"
+        )
+    };
+    let dead = "[[failure]]\nswitch = \"tor3\"\nat = \"5us\"\n";
+    let run = |text: &str| {
+        let checked = lay(text);
+        let outcome = agreed_on(&checked, text);
+        let port =
+            |m: &model::plan::Message| checked.plan.fabric.host_name(checked.plan.qps[m.qp.index()].from);
+        let of_port = |end: &str| {
+            let ends =
+                checked.plan.messages.iter().zip(&outcome.messages).filter(|(m, _)| port(m).ends_with(end));
+            ends.map(|(_, record)| record.received).max().unwrap()
+        };
+        (of_port("p0"), of_port("p1"), outcome.ending)
+    };
+    let (first, second, ending) = run(&ring(""));
+    assert_eq!(ending, Ending::Finished);
+    assert!(first < Time::from_ms(1) && second < Time::from_ms(1));
+    let (same, late, ending) = run(&ring(&format!("{dead}until = \"3ms\"\n")));
+    assert_eq!((same, &ending), (first, &Ending::Finished));
+    assert!(late > Time::from_ms(3), "{late}");
+    let (same, never, ending) = run(&ring(dead));
+    assert_eq!((same, never), (first, Time::NEVER));
+    assert!(matches!(ending, Ending::Stalled(_)), "{ending:?}");
 }
 
 #[test]
