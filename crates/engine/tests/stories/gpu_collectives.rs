@@ -182,3 +182,54 @@ fn a_double_binary_tree_takes_the_time_of_its_ports() {
         assert!(last.abs_diff(expected) < 4 * frame, "{n} servers: {last} ps, {expected} ps");
     }
 }
+
+/// Time of an all-reduce among the GPUs of one server, whose NVLink has this delay and 400 Gb/s.
+fn over_nvlink(gpus: u64, bytes: u64, delay_us: u64, algorithm: &str) -> Time {
+    let (plan, outcome) = run(&format!(
+        "[server]\ngpus = {gpus}\nnvlink = {{ rate = \"400Gbps\", delay = \"{delay_us}us\" }}\n\
+         [topology.rails]\nservers = 1\nspines = 0\n[[workload]]\n\
+         collective = {{ kind = \"all-reduce\", bytes = \"{bytes}B\", algorithm = \"{algorithm}\", tuning = {{ channels = 1 }} }}\n"
+    ));
+    time(&plan, &outcome)
+}
+
+#[test]
+fn between_gpus_of_a_server_a_step_takes_a_latency_and_its_bytes() {
+    // 2 (n - 1) steps of 1 us and an n-th of 8 MiB at 50 B/ns.
+    for (gpus, ps) in [(2, 169_772_160), (4, 257_658_240), (8, 307_601_280), (16, 344_572_800)] {
+        assert_eq!(over_nvlink(gpus, 8 << 20, 1, "ring"), Time(ps), "{gpus} GPUs");
+    }
+    // 1 GiB among 8 GPUs with 5 us per step: 14 steps around the ring, 6 steps by halving and doubling.
+    assert_eq!(over_nvlink(8, 1 << 30, 5, "ring"), Time(37_650_963_840));
+    assert_eq!(over_nvlink(8, 1 << 30, 5, "halving-doubling"), Time(37_610_963_840));
+}
+
+#[test]
+fn an_all_reduce_of_1_gb_by_the_nvswitch_takes_2_5_ms() {
+    let text = "[server]\nnvlink = { delay = \"0us\" }\n[topology.rails]\nservers = 1\nspines = 0\n[[workload]]\n\
+        collective = { kind = \"all-reduce\", bytes = \"1GB\", algorithm = \"nvls\" }\n";
+    let (plan, outcome) = run(text);
+    // (1 + 1/8) GB at 450 GB/s. On the bus: 1 GB / 2.5 ms x 2 x 7/8 = 700 GB/s.
+    assert_eq!(time(&plan, &outcome), Time::from_us(2500));
+    let (factor, divisor) = plan.operations[0].bus;
+    assert_eq!(factor * 8, divisor * 2 * 7);
+}
+
+#[test]
+fn striped_messages_load_both_planes_alike() {
+    let text = rails(4, "all-reduce", 8_000_011, "algorithm = \"ring\", tuning = { ports = \"stripe\" }")
+        .replace("[server]", "[server]\nports-per-nic = 2")
+        .replace("spines = 4", "spines = 2\nplanes = 2\nservers-per-segment = 2");
+    let plan = lay(&text).plan;
+    let mut planes = [(0u64, 0u64); 2];
+    for message in &plan.messages {
+        let qp = &plan.qps[message.qp.index()];
+        let [from, to] = [qp.from, qp.to].map(|end| plan.fabric.host_name(end));
+        let plane = usize::from(from.ends_with("p1"));
+        assert_eq!(from.ends_with("p1"), to.ends_with("p1"), "{from} to {to}");
+        planes[plane] = (planes[plane].0 + message.bytes, planes[plane].1 + 1);
+    }
+    let [(first, count), (second, same)] = planes;
+    // The parts of a message differ by at most a byte.
+    assert!(count == same && count > 0 && first - second <= count, "{planes:?}");
+}
