@@ -4,6 +4,7 @@ use crate::builtin;
 use crate::error::{Error, suggestion};
 use crate::file::{self, LARGEST_SCENARIO, ReadError};
 use crate::formats;
+use crate::import;
 use std::path::Path;
 
 /// The text of a scenario with its names.
@@ -41,7 +42,7 @@ impl Source {
 /// If there is neither a file nor a built-in scenario; the help names the nearest built-in one.
 pub fn find(scenario: &str) -> Result<Source, Error> {
     let source = find_among(scenario, builtin::ALL, "scenario")?;
-    match formats::fabric(&source.file, &source.text) {
+    match import::fabric(&source.file, &source.text) {
         Some(fabric) => fabric.map(|(text, warnings)| Source { text, warnings, ..source }),
         None => Ok(source),
     }

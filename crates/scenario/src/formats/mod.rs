@@ -8,7 +8,6 @@ pub(crate) mod simai;
 mod words;
 
 use crate::Error;
-use crate::import::hpcc;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -39,15 +38,6 @@ pub(crate) fn in_place_of_workload(path: &Path) -> Result<(String, String), Erro
     let file = toml::Value::from(file.display().to_string());
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("workload").to_owned();
     Ok((stem, format!("workload=[{{ {kind} = {{ file = {file} }} }}]")))
-}
-
-/// The fabric of another tool's topology file as a scenario without a workload, and warnings; `None` for any other text.
-pub(crate) fn fabric(file: &str, text: &str) -> Option<Result<(String, Vec<String>), Error>> {
-    if htsim::topo::is_topology(text) {
-        return Some(htsim::topo::read(file, text).map_err(goal::alone));
-    }
-    let file = hpcc::File { name: file, text };
-    hpcc::is_topology(text).then(|| hpcc::fabric(file).map(|imported| (imported.toml, imported.warnings)))
 }
 
 /// The kind of workload to which the start of a file belongs.

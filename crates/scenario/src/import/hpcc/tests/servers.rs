@@ -1,7 +1,7 @@
 //! Servers of SimAI's topology files.
 
 use super::*;
-use crate::formats;
+use crate::import;
 
 /// Two servers of two GPUs, each with an NVSwitch, two ToRs (one per rail) and two spines.
 const RAILS: &str = "10 2 2 4 12 H100\n4 5 6 7 8 9\n\
@@ -10,7 +10,7 @@ const RAILS: &str = "10 2 2 4 12 H100\n4 5 6 7 8 9\n\
     6 8 400Gbps 0.0005ms 0\n6 9 400Gbps 0.0005ms 0\n7 8 400Gbps 0.0005ms 0\n7 9 400Gbps 0.0005ms 0\n";
 
 fn fabric(text: &str) -> Result<(String, Vec<String>), Error> {
-    formats::fabric("topo", text).expect("a topology")
+    import::fabric("topo", text).expect("a topology")
 }
 
 fn laid(text: &str) -> crate::Checked {
@@ -65,6 +65,6 @@ fn uneven_servers_are_refused_with_line_and_column() {
 fn files_without_servers_make_a_fabric_of_hosts() {
     let (toml, _) = fabric(PLAIN).unwrap();
     assert!(toml.contains("[topology.links]") && !toml.contains("[server]"));
-    assert!(formats::fabric("s.toml", "[topology.leaf-spine]\nleaves = 2\n").is_none());
-    assert!(formats::fabric("s.toml", "2 3\n").is_none());
+    assert!(import::fabric("s.toml", "[topology.leaf-spine]\nleaves = 2\n").is_none());
+    assert!(import::fabric("s.toml", "2 3\n").is_none());
 }
