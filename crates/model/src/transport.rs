@@ -139,6 +139,10 @@ pub trait Sender {
         0
     }
 
+    /// Notes that a window of 0 holds packets back, in runs with [`crate::Annex::SACKS`]. Where no packet is in flight whose
+    /// timer could fire, the sender may start a timer, so that a lost grant does not hold it forever.
+    fn on_held(&mut self, _now: Time) {}
+
     /// The next packet that the sender has taken for lost since the last call.
     fn take_lost(&mut self) -> Option<u64> {
         None

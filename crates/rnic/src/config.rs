@@ -129,6 +129,12 @@ impl NicConfig {
                 format!("cannot be `{control}`: packets of `transport.{mode}` have no space for telemetry");
             return Err(Invalid::new("congestion", text));
         }
+        if facts.grants.is_some() && !self.transport.facts().sacks {
+            let (control, mode) = (self.congestion.name(), self.transport.name());
+            let text =
+                format!("cannot be `{control}`: packets of `transport.{mode}` carry no demand for credit");
+            return Err(Invalid::new("congestion", text));
+        }
         if let Some(window) = &self.window {
             window.validate()?;
         }
@@ -233,10 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn telemetry_has_no_space_beside_maps_of_arrived_packets() {
+    fn some_controls_and_recovery_modes_exclude_each_other() {
         let config = read("cnp = \"none\"\n[transport.uec]\n[congestion.hpcc]").unwrap();
         let error = config.validate().unwrap_err().to_string();
         assert!(error.contains("`transport.uec` have no space for telemetry"), "{error}");
+        let error = read("cnp = \"flag\"\n[congestion.rccc]").unwrap().validate().unwrap_err().to_string();
+        assert!(error.contains("`transport.nic-sr` carry no demand for credit"), "{error}");
     }
 
     #[test]

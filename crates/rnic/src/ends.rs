@@ -190,6 +190,10 @@ impl model::Sender for AnySender {
         of_sender!(self, sender => sender.backlog())
     }
 
+    fn on_held(&mut self, now: Time) {
+        of_sender!(self, sender => sender.on_held(now))
+    }
+
     #[inline]
     fn take_lost(&mut self) -> Option<u64> {
         of_sender!(self, sender => sender.take_lost())

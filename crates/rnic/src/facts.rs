@@ -100,6 +100,8 @@ pub struct ControlFacts {
     pub needs_path: bool,
     /// Unit of its window.
     pub window: Unit,
+    /// Credit that its receivers must grant: bytes of a grant, and share of the link's rate. `None` if it needs none.
+    pub grants: Option<(u64, f64)>,
 }
 
 /// Unit of a window.

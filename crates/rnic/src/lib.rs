@@ -14,6 +14,7 @@
 //! | [`scoreboard`], [`selective`] | the sender and the receiver of modes that name single packets |
 //! | [`sack`] | the sender and the receiver of modes with maps of arrived packets |
 //! | [`congestion`] | rate and window, one file per control |
+//! | [`pacer`] | the credit of a receiving host |
 //! | [`reaction`] | the effect of a NACK or a timeout on the rate, for every control |
 //! | [`timeout`] | the retransmission timer and its presets |
 //! | [`window`] | a limit on outstanding packets, for every control |
@@ -44,6 +45,7 @@ pub mod config;
 pub mod in_flight;
 pub mod in_order;
 pub mod notification;
+pub mod pacer;
 pub mod reaction;
 pub mod receiver;
 pub mod sack;
@@ -105,6 +107,8 @@ family::congestions! {
     mp_rdma: MpRdma = "mp-rdma",
     /// NSCC of Ultra Ethernet: a window of bytes in flight, moved by marks and queueing delay.
     nscc: Nscc = "nscc",
+    /// RCCC of Ultra Ethernet: the receiver grants credit to its senders in turn.
+    rccc: Rccc = "rccc",
     /// No control: line rate at all times.
     none: Unlimited = "none",
 }

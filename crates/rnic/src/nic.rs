@@ -78,6 +78,11 @@ impl Nic {
         self.config.transport.facts().sacks
     }
 
+    /// Credit that receivers grant, see [`crate::ControlFacts::grants`].
+    pub fn grants(&self) -> Option<(u64, f64)> {
+        self.config.congestion.facts().grants
+    }
+
     /// True if receivers act on notices ([`model::annex::Notice`]).
     pub fn hears_notices(&self) -> bool {
         self.config.transport.facts().heeds_notices

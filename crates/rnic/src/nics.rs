@@ -1,9 +1,10 @@
 //! Assignment of NICs and paths to queue pairs.
 
+use crate::pacer::{AnyGranter, Pacer};
 use crate::{AnyReceiver, AnySender, Nic, Path, Reacting};
 use model::annex::NoticeRules;
 use model::draw::{Key, Purpose};
-use model::{Plan, QpId};
+use model::{HostId, Plan, QpId};
 use std::sync::Arc;
 
 /// NICs of a run; builds the ends of every queue pair.
@@ -76,6 +77,23 @@ impl Nics {
     /// Path of a queue pair, if [`Nics::over`] has given one.
     pub(crate) fn path(&self, qp: QpId) -> Option<&Path> {
         self.paths.get(*self.path_of.get(qp.index())? as usize)
+    }
+
+    /// The granter of a host: one if a queue pair to the host needs credit.
+    pub fn granter(&self, plan: &Plan, host: HostId) -> AnyGranter {
+        let start = plan.qps.partition_point(|qp| qp.to < host);
+        let to_host = plan.qps[start..].iter().take_while(|qp| qp.to == host);
+        let needed = (start..).zip(to_host).find_map(|(qp, _)| {
+            let qp = QpId(qp as u32);
+            Some((self.of(qp).grants()?, self.path(qp)))
+        });
+        AnyGranter::new(needed.map(|((quantum, share), path)| {
+            let rate = plan.fabric.uplink(host).rate;
+            let path = Path::or_guess(path, rate);
+            // Our choice: as far ahead as the first window of the defaults, 1.5 bandwidth-delay products.
+            let ahead = (1.5 * rate.bps() as f64 / 8e12 * path.longest_rtt.ps() as f64) as u64;
+            Pacer::new(rate, share, quantum, ahead)
+        }))
     }
 
     /// Congestion control of a queue pair, with its reactions.

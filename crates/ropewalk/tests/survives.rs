@@ -32,7 +32,7 @@ fn survive_with(mode: &str, bytes: u64, keys: &str) {
     // A packet crosses four links; repeated losses of one packet reduce the number.
     let lost = run.data.dropped_link as f64 / run.data.sent as f64;
     assert!((0.035..0.042).contains(&lost), "{mode}: {lost}");
-    let replies = run.control.dropped as f64 / (run.control.ack + run.control.nack) as f64;
+    let replies = run.control.dropped as f64 / (run.control.created - run.control.cnp) as f64;
     assert!((0.035..0.042).contains(&replies), "{mode}: replies are lost, too: {replies}");
 }
 
@@ -83,6 +83,16 @@ fn ultra_ethernet_as_a_whole_survives() {
         "uec with nscc",
         BYTES,
         "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.nscc]",
+    );
+}
+
+/// Ultra Ethernet with the receiver's credit.
+#[test]
+fn ultra_ethernet_with_credit_survives() {
+    survive_with(
+        "uec with rccc",
+        BYTES,
+        "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.rccc]",
     );
 }
 

@@ -40,6 +40,10 @@ pub struct SwitchConfig {
     pub classes: Classes,
 }
 
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
 fn is_off<T>(feature: &Switched<T>) -> bool {
     feature.get().is_none()
 }
@@ -123,6 +127,9 @@ pub struct EcnConfig {
     /// Moment of the marking decision: when a packet leaves the queue (`"dequeue"`) or joins it (`"enqueue"`). Default
     /// `"dequeue"` (HPCC family of ns-3 simulators).
     pub mark: Mark,
+    /// Whether ports to hosts mark, too. Default true; Ultra Ethernet turns these marks off where receivers grant credit.
+    #[serde(skip_serializing_if = "is_true")]
+    pub to_hosts: bool,
     /// Thresholds for ports of certain rates, used without scaling instead of `kmin`, `kmax` and `pmax`. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub at_rate: Vec<RateEcn>,
@@ -135,6 +142,7 @@ impl Default for EcnConfig {
             kmax: Bytes(400_000),
             pmax: Chance::new(0.2),
             mark: Mark::Dequeue,
+            to_hosts: true,
             at_rate: Vec::new(),
         }
     }
@@ -245,8 +253,10 @@ impl<'a> EffectiveSwitch<'a> {
         let mut kept = 0u64;
         for (link, port) in fabric.ports(node).iter().zip(&mut *ports) {
             port.marking = match ecn.get() {
-                Some(ecn) => Some(ecn.marking(link.rate, &ecn_path)?),
-                None => None,
+                Some(ecn) if ecn.to_hosts || !fabric.is_host(link.to) => {
+                    Some(ecn.marking(link.rate, &ecn_path)?)
+                }
+                _ => None,
             };
             if let Some(pfc) = pfc.get() {
                 let least = headroom(link, wire);

@@ -10,7 +10,8 @@ use engine::live::Live;
 use engine::{Kind, Observer, Outcome};
 use model::annex::{SackStamp, Stamp, TelemetryStamp};
 use model::steering::{WithSacks, WithTelemetry};
-use model::{Annex, Parts, Plan, QpId, QpSite, Site, Steering};
+use model::{Annex, Granter, HostId, Parts, Plan, QpId, QpSite, Site, Steering};
+use rnic::pacer::AnyGranter;
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
 use schemes::{AnyScheme, AnySteering, Assignment};
 use std::marker::PhantomData;
@@ -90,7 +91,7 @@ impl<A: Steered> Parts for RealParts<'_, A> {
     type Congestion = Reacting;
     type Annex = A;
     type Steering = A::Steering;
-    type Granter = ();
+    type Granter = A::Granter;
 
     fn scheme(&self, site: Site<'_>) -> AnyScheme {
         self.schemes.build(site)
@@ -112,7 +113,9 @@ impl<A: Steered> Parts for RealParts<'_, A> {
         A::steering(self.schemes, site)
     }
 
-    fn granter(&self, _: &Plan, _: model::HostId) {}
+    fn granter(&self, plan: &Plan, host: HostId) -> A::Granter {
+        A::granter(self.nics, plan, host)
+    }
 }
 
 /// An annex, and the kind of steering that writes it.
@@ -120,36 +123,57 @@ pub trait Steered: Annex {
     /// What steers a queue pair's packets.
     type Steering: Steering<Annex = Self> + Send;
 
+    /// Credit that hosts grant; only packets with SACKs have space for it.
+    type Granter: Granter + Send;
+
     /// The steering of one queue pair.
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering;
+
+    /// The granter of one host.
+    fn granter(nics: &Nics, plan: &Plan, host: HostId) -> Self::Granter;
 }
 
 impl Steered for () {
     type Steering = ();
 
+    type Granter = ();
+
     fn steering(_: &Assignment, _: QpSite<'_>) {}
+
+    fn granter(_: &Nics, _: &Plan, _: HostId) {}
 }
 
 impl Steered for Stamp {
     type Steering = AnySteering;
+    type Granter = ();
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> AnySteering {
         schemes.steer(site)
     }
+
+    fn granter(_: &Nics, _: &Plan, _: HostId) {}
 }
 
 impl Steered for SackStamp {
     type Steering = WithSacks<AnySteering>;
+    type Granter = AnyGranter;
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering {
         WithSacks(schemes.steer(site))
+    }
+
+    fn granter(nics: &Nics, plan: &Plan, host: HostId) -> AnyGranter {
+        nics.granter(plan, host)
     }
 }
 
 impl Steered for TelemetryStamp {
     type Steering = WithTelemetry<AnySteering>;
+    type Granter = ();
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering {
         WithTelemetry(schemes.steer(site))
     }
+
+    fn granter(_: &Nics, _: &Plan, _: HostId) {}
 }

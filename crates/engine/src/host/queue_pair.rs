@@ -97,6 +97,15 @@ impl<P: Parts> Outgoing<P> {
         }
     }
 
+    /// Tells the sender that a window of 0 holds it back.
+    #[inline]
+    pub(super) fn note_held(&mut self, now: u64, slot: u32, clock: u64, window: u64, timers: &mut Timers) {
+        if P::Annex::SACKS && window == 0 {
+            self.sender.on_held(Time(now));
+            self.arm(now, slot, clock, timers);
+        }
+    }
+
     /// Time at which its timer must fire. The host's clock is ahead by `clock`.
     #[inline]
     pub(super) fn deadline(&self, clock: u64) -> u64 {

@@ -90,6 +90,7 @@ impl<P: Parts> Host<P> {
                 }
             }
             let Some((seq, again)) = out.sender.next(Time(now), allowed.window) else {
+                out.note_held(now, slot, self.clock, allowed.window, &mut self.timers);
                 out.peer.set_queued(false);
                 self.ready.remove_first();
                 continue;
@@ -368,6 +369,8 @@ impl<P: Parts> Host<P> {
         if out.can_send(allowed.window) {
             out.peer.set_queued(true);
             self.ready.insert(out.next_at.max(now), slot, now);
+        } else {
+            out.note_held(now, slot, self.clock, allowed.window, &mut self.timers);
         }
     }
 }

@@ -53,7 +53,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-const NICS: [&str; 19] = [
+const NICS: [&str; 20] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -72,6 +72,7 @@ const NICS: [&str; 19] = [
     "[nic.congestion.swift]\nhop-scale = \"100ns\"",
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\n[nic.congestion.nscc]",
     "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]\nack-bytes = \"4kB\"",
+    "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nnscc = {}",
     "[nic]\nack-per-message = true\nwindow = \"bdp\"\nwindow-scales-with-rate = true",
 ];
 

@@ -53,6 +53,7 @@ impl Control for Config {
             has_rate: true,
             needs_path: false,
             window: Unit::Packets,
+            grants: None,
         }
     }
 

@@ -167,6 +167,7 @@ impl Control for Config {
             has_rate: true,
             needs_path: true,
             window: Unit::Packets,
+            grants: None,
         }
     }
 

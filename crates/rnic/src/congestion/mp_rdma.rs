@@ -46,6 +46,7 @@ impl Control for Config {
             has_rate: false,
             needs_path: self.initial.is_none(),
             window: Unit::Packets,
+            grants: None,
         }
     }
 

@@ -22,6 +22,7 @@ impl Control for Config {
             has_rate: false,
             needs_path: false,
             window: Unit::Packets,
+            grants: None,
         }
     }
 

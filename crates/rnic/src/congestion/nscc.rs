@@ -90,6 +90,7 @@ impl Control for Config {
             has_rate: false,
             needs_path: true,
             window: Unit::Bytes,
+            grants: None,
         }
     }
 

@@ -96,6 +96,7 @@ impl Control for Config {
             has_rate: false,
             needs_path: true,
             window: Unit::Packets,
+            grants: None,
         }
     }
 

@@ -73,6 +73,8 @@ pub struct Sender {
     /// Packets in the order in which they were sent last, with outdated entries: (time, packet).
     order: VecDeque<(Time, u64)>,
     fired: u8,
+    /// Time since which a window of 0 has held packets back while none is in flight; [`Time::NEVER`] if it has not.
+    held: Time,
     asks: bool,
     /// Packets taken for lost that nobody has asked for.
     lost: VecDeque<u64>,
@@ -93,6 +95,7 @@ impl Sender {
             arrived: 0,
             order: VecDeque::new(),
             fired: 0,
+            held: Time::NEVER,
             asks: false,
             lost: VecDeque::new(),
             rules,
@@ -199,6 +202,7 @@ impl model::Sender for Sender {
             }
         };
         self.flight += i64::from(frame);
+        self.held = Time::NEVER;
         self.order.push_back((now, seq));
         let left = window.saturating_sub(self.flight.max(0) as u64);
         let full = self.posted.front().map_or(frame, |message| message.full);
@@ -280,13 +284,26 @@ impl model::Sender for Sender {
         self.next
     }
 
-    /// The timer runs for the packet that was sent first among those in flight.
+    /// The timer runs for the packet that was sent first among those in flight, or while a window of 0 holds packets back.
     fn deadline(&self) -> Time {
-        self.order.front().map_or(Time::NEVER, |(at, _)| self.rules.timing.deadline(*at, self.fired))
+        match self.order.front() {
+            Some((at, _)) => self.rules.timing.deadline(*at, self.fired),
+            None if self.held != Time::NEVER => self.rules.timing.deadline(self.held, self.fired),
+            None => Time::NEVER,
+        }
+    }
+
+    fn on_held(&mut self, now: Time) {
+        if self.order.is_empty() && self.held == Time::NEVER && self.unsent + self.again > 0 {
+            self.held = now;
+        }
     }
 
     fn on_timeout(&mut self, now: Time) {
         let fired = self.fired;
+        if self.order.is_empty() && self.held != Time::NEVER {
+            (self.held, self.fired) = (now, fired.saturating_add(1));
+        }
         while let Some(&(at, seq)) = self.order.front()
             && self.rules.timing.deadline(at, fired) <= now
         {

@@ -159,9 +159,10 @@ fn every_control_declares_its_evidence_and_its_needs() {
         ("swift", Evidence::RoundTrips, Some(Cnp::None), Some(0), true),
         ("mp-rdma", Evidence::Marks, Some(Cnp::Flag), None, true),
         ("nscc", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
+        ("rccc", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
         ("none", Evidence::None, None, None, false),
     ];
-    let in_replies = ["dctcp", "hpcc", "swift", "mp-rdma", "nscc"];
+    let in_replies = ["dctcp", "hpcc", "swift", "mp-rdma", "nscc", "rccc"];
     let got: Vec<_> = CongestionConfig::all()
         .map(|config| {
             let (name, nic) = (config.name(), controlled(config));
@@ -184,6 +185,7 @@ fn a_control_puts_no_more_time_between_packets_than_its_least_rate_allows() {
         ("swift]\nmin-window = 0.01".to_string(), 1000), // a packet per hundred round trips
         ("mp-rdma]".to_string(), 0),
         ("nscc]".to_string(), 0),
+        ("rccc]".to_string(), 0),
         ("none]".to_string(), 0),
     ] {
         let config: NicConfig = toml::from_str(&format!("[congestion.{table}")).unwrap();

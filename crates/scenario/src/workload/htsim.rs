@@ -217,6 +217,7 @@ impl Htsim {
     fn lay(&self, matrix: &Matrix, starts: &[Cause], draft: &mut Draft<'_>) -> Result<usize, KeyError> {
         let mut messages = Vec::with_capacity(matrix.flows.len());
         let mut connections: BTreeMap<Option<u64>, u32> = BTreeMap::new();
+        let mut begun: BTreeMap<(u32, u64), u64> = BTreeMap::new();
         for flow in &matrix.flows {
             if flow.size > 1 << 50 {
                 let text = format!(
@@ -230,6 +231,10 @@ impl Htsim {
                 Start::At(ps) => ps,
                 Start::On(_) => 0,
             };
+            // A host begins its flows in the order of the file, as htsim does: a picosecond lies between two.
+            let before = begun.entry((flow.from, start)).or_insert(0_u64);
+            let start = start.saturating_add(if matches!(flow.start, Start::At(_)) { *before } else { 0 });
+            *before += 1;
             let message = draft.send_at(0, HostId(flow.from), HostId(flow.to), flow.size, Time(start));
             if flow.message {
                 let next = connections.len() as u32 + 1;
