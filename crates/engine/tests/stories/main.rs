@@ -31,6 +31,7 @@
 //! | [`arrivals`] | flows start when the workload says, and a loaded fabric behaves as queueing theory predicts |
 //! | [`htsim`] | flows of connection matrices start when their triggers fire |
 //! | [`chakra`] | traces of ASTRA-sim compute and communicate in the order of their graph |
+//! | [`graph`] | tasks of a scenario start when those before them have ended |
 //! | [`goal`] | schedules of LogGOPSim compute, send and receive in the order that they state |
 //! | [`live`] | a program that posts messages as the run goes on gets the run that a plan with these messages gets |
 //! | [`collectives`] | all-reduce and all-to-all send what the textbook says, and runs repeat exactly |
@@ -53,6 +54,7 @@ mod fuzz;
 mod goal;
 mod gpu_collectives;
 mod grants;
+mod graph;
 mod held;
 mod htsim;
 mod in_order;

@@ -141,6 +141,8 @@ workloads! {
     poisson: Poisson = "poisson",
     /// Every host sends messages to random hosts, one at a time.
     random_partner: RandomPartner = "random-partner",
+    /// Computations, collectives and messages that wait for each other, as written in the scenario.
+    graph: Graph = "graph",
     /// A Chakra execution trace.
     chakra: Chakra = "chakra",
     /// A GOAL schedule.
