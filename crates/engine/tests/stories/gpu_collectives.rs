@@ -3,7 +3,7 @@
 use crate::lab::{agreed_on, lay};
 use engine::Outcome;
 use model::plan::Role;
-use model::{Plan, Time};
+use model::{Plan, Rate, Time};
 
 /// Servers of one GPU on one switch: 400 Gb/s, 1 us. Frames carry 1438 B of payload.
 fn star(hosts: usize, kind: &str, bytes: u64, algorithm: &str) -> String {
@@ -232,4 +232,41 @@ fn striped_messages_load_both_planes_alike() {
     let [(first, count), (second, same)] = planes;
     // The parts of a message differ by at most a byte.
     assert!(count == same && count > 0 && first - second <= count, "{planes:?}");
+}
+
+/// Time of a ring all-reduce of 8 MiB among eight GPUs of one server, whose NVLink moves packets: hosts on a switch.
+fn over_a_switch_of_nvlinks(message: &str) -> (Plan, Time) {
+    let links: String = (0..8).map(|gpu| format!("[\"host{gpu}\", \"nvswitch\"], ")).collect();
+    let text = format!(
+        "[server]\ngpus = 1\n[topology.links]\nhosts = 8\nswitches = [\"nvswitch\"]\nrate = \"3600Gbps\"\n\
+         delay = \"250ns\"\nlinks = [{links}]\n[wire]\npayload = \"4096B\"\n[nic.congestion.none]\n[[workload]]\n\
+         collective = {{ kind = \"all-reduce\", bytes = \"8MiB\", algorithm = \"ring\"{message} }}\n"
+    );
+    let (plan, outcome) = run(&text);
+    let time = time(&plan, &outcome);
+    (plan, time)
+}
+
+/// NVLink as ports of servers has no packets. The same server as a small fabric has, and needs its headers, its ACKs and a
+/// stored frame per step in addition.
+#[test]
+fn nvlink_as_ports_takes_what_packets_take_but_headers_acks_and_a_frame_per_step() {
+    let text = "[server]\nnvlink = { rate = \"3600Gbps\", delay = \"500ns\" }\n[topology.rails]\nservers = 1\n\
+                spines = 0\n[[workload]]\ncollective = { kind = \"all-reduce\", bytes = \"8MiB\", algorithm = \"ring\", \
+                tuning = { channels = 1 } }\n";
+    let (plan, outcome) = run(text);
+    let ports = time(&plan, &outcome).ps();
+    let (plan, packets) = over_a_switch_of_nvlinks(", tuning = { channels = 1 }");
+    let rate = Rate::from_gbps(3600);
+    let of = |frame| plan.wire.transmission(rate, frame).ps();
+    // 14 steps of 256 frames; every frame of a step has an ACK on the same link at most, and the switch stores one frame.
+    let bytes = rate.time_for(4096).ps();
+    let (full, ack) = (of(plan.wire.max_frame()), of(plan.wire.ack));
+    let least = ports + 14 * (256 * (full - bytes) + full);
+    let most = least + 14 * 257 * ack;
+    assert!(
+        (least..=most).contains(&packets.ps()),
+        "{ports} ps by ports, {packets} by packets, {least} to {most}"
+    );
+    assert!(packets.ps() < ports * 105 / 100, "{packets} against {ports} ps");
 }
