@@ -118,13 +118,14 @@ pub trait Sender {
         self.on_reply(now, reply)
     }
 
-    /// Handles a reply in runs with [`crate::Annex::SACKS`]. The default ignores the SACK.
+    /// Handles a reply in runs with [`crate::Annex::SACKS`]; `window` is that before the reply. The default ignores the SACK.
     fn on_sack(
         &mut self,
         now: Time,
         reply: Reply,
         selective: Selective,
         _sack: &Sack,
+        _window: u64,
     ) -> (Progress, Delivery) {
         (self.on_selective(now, reply, selective), Delivery::default())
     }

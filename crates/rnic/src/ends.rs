@@ -176,8 +176,9 @@ impl model::Sender for AnySender {
         reply: Reply,
         selective: Selective,
         sack: &Sack,
+        window: u64,
     ) -> (Progress, Delivery) {
-        of_sender!(self, sender => sender.on_sack(now, reply, selective, sack))
+        of_sender!(self, sender => sender.on_sack(now, reply, selective, sack, window))
     }
 
     #[inline]

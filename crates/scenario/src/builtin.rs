@@ -50,6 +50,7 @@ builtins! {
     "themis-fig1",
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",
+    "ultra-ethernet",
     "web-search",
     "which-scheme",
 }

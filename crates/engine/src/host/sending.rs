@@ -305,7 +305,9 @@ impl<P: Parts> Host<P> {
         };
         let (progress, delivery) = match P::Annex::CARRIES {
             true if P::Annex::SACKS => {
-                out.sender.on_sack(Time(now), reply, pkt.annex.selective(), &pkt.annex.sack())
+                let (selective, sack) = (pkt.annex.selective(), pkt.annex.sack());
+                let window = out.congestion.allowance(Time(now)).window;
+                out.sender.on_sack(Time(now), reply, selective, &sack, window)
             }
             true => (out.sender.on_selective(Time(now), reply, pkt.annex.selective()), Delivery::default()),
             false => (out.sender.on_reply(Time(now), reply), Delivery::default()),

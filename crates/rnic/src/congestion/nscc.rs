@@ -318,6 +318,11 @@ impl Congestion for Nscc {
     }
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
+        if feedback.delivery.lost > 0 {
+            self.ignored += feedback.delivery.lost as f64;
+            self.window -= feedback.delivery.lost as f64;
+            self.clamp();
+        }
         if feedback.delivery.cut > 0 {
             self.on_cut(now.ps(), feedback);
         } else if feedback.delivery.arrived > 0 {

@@ -16,6 +16,24 @@ pub struct Rules {
     pub(crate) reach: u32,
     /// A packet asks for an ACK if it leaves less than this window, bytes.
     pub(crate) ask_below: u64,
+    /// Whether packets are taken for lost when many later ones have arrived.
+    pub(crate) infer: Option<Infer>,
+}
+
+/// Loss by reordering: packets are taken for lost once so much has arrived beyond them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Infer {
+    /// Windows that must have arrived beyond ePSN.
+    pub(crate) windows: f64,
+    /// Packets that must have arrived at least.
+    pub(crate) least: u16,
+}
+
+#[cfg(test)]
+impl std::hash::Hash for Infer {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.windows.to_bits(), self.least).hash(state);
+    }
 }
 
 /// A packet that has been sent and is not below the cumulative acknowledgement.
@@ -78,6 +96,10 @@ pub struct Sender {
     asks: bool,
     /// Packets taken for lost that nobody has asked for.
     lost: VecDeque<u64>,
+    /// Packets before this one are taken for lost while they are missing; it ends when all of them have arrived.
+    recovery: u64,
+    /// Packets of the recovery before this one were judged.
+    judged: u64,
     rules: Arc<Rules>,
 }
 
@@ -98,8 +120,40 @@ impl Sender {
             held: Time::NEVER,
             asks: false,
             lost: VecDeque::new(),
+            recovery: 0,
+            judged: 0,
             rules,
         }
+    }
+
+    /// Packets that a window of so many bytes holds.
+    fn packets_of(&self, bytes: u64) -> u64 {
+        let full = self.posted.front().map_or(1, |message| message.full.max(1));
+        bytes / u64::from(full)
+    }
+
+    /// Takes missing packets for lost if enough later ones have arrived, or during a recovery; returns their bytes.
+    fn infer(&mut self, ahead: u16, window: u64) -> u64 {
+        let Some(Infer { windows, least }) = self.rules.infer else { return 0 };
+        if self.una >= self.recovery {
+            let many = (window.min(1 << 40) as f64 * windows) as u64;
+            if u64::from(ahead) < self.packets_of(many).max(least.into()) {
+                return 0;
+            }
+            (self.recovery, self.judged) = (self.next, self.una);
+        }
+        // Each packet is judged once per recovery, when the window has reached it.
+        let reach = self.una.saturating_add(self.packets_of(window).max(1));
+        let end = self.recovery.min(reach);
+        let mut bytes = 0;
+        for seq in self.judged.max(self.una)..end {
+            if self.packet(seq).state == State::Flying {
+                bytes += self.give_up(seq);
+                self.lost.push_back(seq);
+            }
+        }
+        self.judged = self.judged.max(end);
+        bytes
     }
 
     /// Packet with that PSN, if it was sent and is not acknowledged by ePSN.
@@ -217,10 +271,17 @@ impl model::Sender for Sender {
     }
 
     fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
-        self.on_sack(now, reply, Selective::Nothing, &Sack::default()).0
+        self.on_sack(now, reply, Selective::Nothing, &Sack::default(), u64::MAX).0
     }
 
-    fn on_sack(&mut self, _: Time, reply: Reply, _: Selective, sack: &Sack) -> (Progress, Delivery) {
+    fn on_sack(
+        &mut self,
+        _: Time,
+        reply: Reply,
+        _: Selective,
+        sack: &Sack,
+        window: u64,
+    ) -> (Progress, Delivery) {
         let (expected, is_nack) = match reply {
             Reply::Ack(psn) => (psn.next(), false),
             Reply::Nack(psn) => (psn, true),
@@ -259,6 +320,7 @@ impl model::Sender for Sender {
         if acked > 0 || more > 0 {
             self.fired = 0;
         }
+        delivery.lost = self.infer(sack.ahead, window);
         self.tidy();
         delivery.flight = self.flight.max(0) as u64;
         (Progress { acked, nack: delivery.cut > 0 }, delivery)
@@ -313,5 +375,120 @@ impl model::Sender for Sender {
             self.order.pop_front();
             self.tidy();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeout::Timeout;
+    use model::Sender as _;
+
+    const US: fn(u64) -> Time = Time::from_us;
+
+    /// A sender of frames of 1000 B that has sent `sent` of `posted` packets at time 0.
+    fn sender(posted: u64, sent: usize, infer: Option<Infer>) -> Sender {
+        let timing = Timing::new(Timeout::Fixed(US(50)), None);
+        let mut sender = Sender::new(Arc::new(Rules { timing, reach: 100, ask_below: 0, infer }));
+        sender.post_message(posted, 1000, 300);
+        (0..sent).for_each(|_| assert!(sender.next(Time::ZERO, 1 << 40).is_some()));
+        sender
+    }
+
+    /// A reply with this ePSN and these packets beyond it; all of them count as arrived.
+    fn reply(sender: &mut Sender, expected: u32, beyond: &[u32]) -> Delivery {
+        reply_in(sender, expected, beyond, u64::MAX)
+    }
+
+    fn reply_in(sender: &mut Sender, expected: u32, beyond: &[u32], window: u64) -> Delivery {
+        let sack = Sack {
+            base: Psn::new(expected + 1),
+            bits: beyond.iter().map(|packet| 1 << (packet - expected - 1)).sum(),
+            arrived: 1000 * (expected + beyond.len() as u32),
+            ahead: beyond.len() as u16,
+            ..Sack::default()
+        };
+        sender
+            .on_sack(US(1), Reply::Ack(Psn::new(expected.wrapping_sub(1))), Selective::Nothing, &sack, window)
+            .1
+    }
+
+    fn cut(sender: &mut Sender, expected: u32, cause: u32) -> Delivery {
+        let sack = Sack { cause: Psn::new(cause), cut: true, ..Sack::default() };
+        sender.on_sack(US(1), Reply::Nack(Psn::new(expected)), Selective::Nothing, &sack, u64::MAX).1
+    }
+
+    #[test]
+    fn bytes_in_flight_are_those_sent_less_those_reported() {
+        let mut sender = sender(9, 9, None);
+        assert_eq!((sender.flight, sender.backlog()), (8_300, 0));
+        let delivery = reply(&mut sender, 2, &[4, 5]);
+        assert_eq!((delivery.arrived, delivery.flight, sender.una()), (4_000, 4_300, 2));
+        assert_eq!(
+            reply(&mut sender, 1, &[]),
+            Delivery { flight: 4_300, ..Delivery::default() },
+            "a late reply"
+        );
+    }
+
+    #[test]
+    fn a_cut_packet_is_sent_again_once_per_cut_and_before_new_ones() {
+        let mut sender = sender(9, 6, None);
+        assert_eq!(cut(&mut sender, 0, 3), Delivery { cut: 1000, flight: 5_000, ..Delivery::default() });
+        assert_eq!(cut(&mut sender, 0, 3).cut, 0, "it waits to be sent again");
+        assert_eq!(sender.next(US(2), 1 << 40), Some((3, true)));
+        assert!(sender.asks(), "a repeated packet asks for an ACK");
+        assert_eq!(cut(&mut sender, 0, 3).cut, 1000, "it was cut again");
+        // The packet has arrived after all: the receiver's count has it.
+        assert_eq!(reply(&mut sender, 4, &[]).flight, 2_000);
+        assert_eq!(sender.next(US(2), 1 << 40), Some((6, false)));
+    }
+
+    #[test]
+    fn a_window_of_bytes_and_the_reach_bound_new_packets() {
+        let mut few = sender(9, 2, None);
+        assert!(!few.ready(2_999) && few.ready(3_000));
+        assert!(few.next(US(1), 3_500).is_some() && few.asks(), "less than a frame is left of the window");
+        assert!(!sender(500, 100, None).ready(u64::MAX), "the receiver can note 100 packets");
+    }
+
+    #[test]
+    fn the_timer_runs_for_each_packet_from_its_last_transmission() {
+        let mut sender = sender(3, 2, None);
+        assert!(sender.next(US(20), 1 << 40).is_some());
+        sender.on_timeout(US(50));
+        assert_eq!((sender.take_lost(), sender.take_lost(), sender.take_lost()), (Some(0), Some(1), None));
+        assert_eq!((sender.flight, sender.deadline()), (300, US(70)));
+        assert_eq!(sender.next(US(60), 1 << 40), Some((0, true)));
+        reply(&mut sender, 0, &[2]);
+        assert_eq!(sender.deadline(), US(110));
+    }
+
+    #[test]
+    fn a_sender_without_credit_and_packets_in_flight_has_a_timer_all_the_same() {
+        let mut sender = sender(3, 2, None);
+        reply(&mut sender, 2, &[]);
+        assert_eq!(sender.deadline(), Time::NEVER);
+        sender.on_held(US(5));
+        assert_eq!(sender.deadline(), US(55));
+        sender.on_timeout(US(55));
+        assert_eq!((sender.deadline(), sender.take_lost()), (US(105), None));
+    }
+
+    #[test]
+    fn many_later_arrivals_make_missing_packets_lost_once_per_recovery() {
+        let mut sender = sender(40, 20, Some(Infer { windows: 1.5, least: 5 }));
+        assert_eq!(reply_in(&mut sender, 1, &[3, 4, 5, 6, 7], 4_000).lost, 0, "six packets are 1.5 windows");
+        let delivery = reply_in(&mut sender, 1, &[3, 4, 5, 6, 7, 8], 4_000);
+        assert_eq!(
+            (delivery.lost, sender.take_lost()),
+            (2_000, Some(1)),
+            "1 and 2, within the window from 1 on"
+        );
+        assert_eq!(sender.next(US(2), 1 << 40), Some((1, true)));
+        assert_eq!(sender.next(US(2), 1 << 40), Some((2, true)));
+        assert_eq!(reply_in(&mut sender, 1, &[3, 4, 5, 6, 7, 8], 4_000).lost, 0, "judged once");
+        // The window moves on within the recovery.
+        assert_eq!(reply_in(&mut sender, 9, &[], 4_000).lost, 4_000);
     }
 }

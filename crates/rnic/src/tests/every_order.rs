@@ -121,7 +121,7 @@ impl Story {
             let open: Vec<usize> = (0..PATHS).filter(|&p| !self.paths[p].is_empty()).collect();
             let reply = if open.is_empty() || !late { self.replies.pop_front() } else { None };
             if let Some((reply, selective, sack)) = reply {
-                self.sender.on_sack(self.now, reply, selective, &sack);
+                self.sender.on_sack(self.now, reply, selective, &sack, u64::MAX);
             } else if open.is_empty() {
                 self.now = self.sender.deadline();
                 assert_ne!(self.now, Time::NEVER, "the sender is stuck without a timer");

@@ -166,7 +166,7 @@ impl Pair {
                 Some(Event::Data(seq, asks)) => self.on_data(seq, asks),
                 Some(Event::Reply(reply, selective, sack)) => {
                     let una = self.sender.una();
-                    let (progress, _) = self.sender.on_sack(at, reply, selective, &sack);
+                    let (progress, _) = self.sender.on_sack(at, reply, selective, &sack, u64::MAX);
                     assert_eq!(self.sender.una(), una + progress.acked);
                 }
                 None => {}

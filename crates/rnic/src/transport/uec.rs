@@ -40,12 +40,22 @@ pub struct Config {
     pub ack_least: Bytes,
     /// A packet asks for an ACK if the window is smaller than this. Default 16 KiB (the consortium's simulator).
     pub ask_below: Bytes,
+    /// Whether a sender takes packets for lost when 1.5 windows of later packets have arrived, and at least five, for
+    /// switches that drop instead of cutting. Default false (the consortium's simulator, `-sleek`; the specification
+    /// leaves it to the maker).
+    pub infer_loss: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
         let kib = |n: u64| Bytes(n << 10);
-        Config { reorder_window: 4096, ack_bytes: kib(16), ack_least: kib(1), ask_below: kib(16) }
+        Config {
+            reorder_window: 4096,
+            ack_bytes: kib(16),
+            ack_least: kib(1),
+            ask_below: kib(16),
+            infer_loss: false,
+        }
     }
 }
 
@@ -72,7 +82,8 @@ impl Recovery for Config {
 
     fn sending(&self, timing: Timing) -> Sending {
         let (reach, ask_below) = (self.reorder_window, self.ask_below.get());
-        Sending::Sack(Arc::new(sender::Rules { timing, reach, ask_below }))
+        let infer = self.infer_loss.then_some(sender::Infer { windows: 1.5, least: 5 });
+        Sending::Sack(Arc::new(sender::Rules { timing, reach, ask_below, infer }))
     }
 
     fn receiving(&self, answers: Answers) -> Receiving {

@@ -135,6 +135,15 @@ struct Layer<'l, 'd> {
     compute: u32,
 }
 
+/// A time of so many ns.
+fn possible(ns: u64) -> Result<Time, KeyError> {
+    let ps = ns.checked_mul(1000).filter(|ps| *ps <= LATEST.ps());
+    ps.map(Time).ok_or_else(|| {
+        let text = format!("a computation of {ns} ns is longer than {LATEST}, the longest possible");
+        KeyError::new("file", text)
+    })
+}
+
 /// Bytes that SimAI sends at least in a collective of the forward pass.
 const LEAST: u64 = 4096;
 
@@ -165,15 +174,10 @@ impl Layer<'_, '_> {
 
     /// All ranks compute.
     fn compute(&mut self, ns: u64) -> Result<(), KeyError> {
-        let ps = ns.checked_mul(1000).filter(|ps| *ps <= LATEST.ps()).ok_or_else(|| {
-            KeyError::new(
-                "file",
-                format!("a computation of {ns} ns is longer than {LATEST}, the longest possible"),
-            )
-        })?;
+        let time = possible(ns)?;
         for rank in 0..self.world {
             let stream = self.draft.ranks.stream(rank, Stream::Compute);
-            let event = self.task(rank, Work::On { stream, time: Time(ps) });
+            let event = self.task(rank, Work::On { stream, time });
             if let Some(task) = self.draft.graph.tasks.last_mut() {
                 (task.role, task.operation) = (Role::Compute, self.compute);
             }
@@ -202,7 +206,7 @@ impl Layer<'_, '_> {
     /// A collective beside the next computations, and the update of the weights after it.
     fn behind(&mut self, comm: Option<Comm>, update: u64) -> Result<(), KeyError> {
         let done = self.collective(comm)?;
-        let time = Time(update.saturating_mul(1000).min(LATEST.ps()));
+        let time = possible(update)?;
         for (rank, event) in done {
             let kept = std::mem::replace(&mut self.last[rank as usize], vec![event]);
             let updated = self.task(rank, Work::Free { time });
