@@ -1,7 +1,9 @@
 //! Random damage to files that are right: no panic, and every error names a line.
 
+use super::servers::RAILS;
 use super::*;
 use crate::testing::Draws;
+use std::collections::BTreeSet;
 
 /// Imports per run of the test.
 const IMPORTS: u64 = 20_000;
@@ -50,7 +52,7 @@ fn randomly_changed_files_give_a_scenario_or_an_error_with_a_line() {
         (DIRECT, "1\n0 1 3 1000 0\n"),
     ];
     let mut draws = Draws(1);
-    let (mut errors, mut kinds) = (0, std::collections::BTreeSet::new());
+    let (mut errors, mut kinds) = (0, BTreeSet::new());
     for number in 0..IMPORTS {
         let (topology, flows) = samples[draws.below(samples.len())];
         let mut files = [topology.to_owned(), flows.to_owned(), CONFIG.to_owned()];
@@ -77,4 +79,50 @@ fn randomly_changed_files_give_a_scenario_or_an_error_with_a_line() {
     }
     assert!(errors > IMPORTS / 4 && errors < IMPORTS, "{errors} errors");
     assert!(kinds.len() > 60, "{kinds:#?}");
+}
+
+/// Damages so many topologies of SimAI; returns the kinds of errors, and the number of fabrics that the rest gives.
+fn damage(files: u64) -> (BTreeSet<String>, u64) {
+    let mut draws = Draws(4);
+    let (mut kinds, mut fabrics) = (BTreeSet::new(), 0);
+    for number in 0..files {
+        let mut text = RAILS.to_owned();
+        for _ in 0..=draws.below(3) {
+            text = draws.change(&text, &WORDS);
+        }
+        match crate::import::fabric("topo", &text) {
+            Some(Ok((toml, _))) => {
+                fabrics += 1;
+                // The fabric may have GPUs that no path joins, which the check finds; it must not panic.
+                let job = "[[workload]]\ncollective = { kind = \"all-reduce\", bytes = \"8B\" }\n";
+                let checked = crate::check(&Source::new("t.toml", toml + job), &[]);
+                if let Err(error) = checked {
+                    assert!(error.location().is_some(), "file {number}: {error:?}\n{text}");
+                }
+            }
+            Some(Err(error)) => {
+                let place = error.location().unwrap_or_else(|| panic!("file {number}: {error:?}\n{text}"));
+                let columns = text.split('\n').nth(place.line - 1).map_or(0, |line| line.chars().count() + 1);
+                assert!(place.file == "topo" && place.column <= columns, "file {number}: {error:?}\n{text}");
+                kinds.insert(error.message().chars().filter(|c| !c.is_ascii_digit()).take(60).collect());
+            }
+            // The first line does not have its six words any more.
+            None => {}
+        }
+    }
+    (kinds, fabrics)
+}
+
+#[test]
+fn damaged_topologies_of_simai_give_a_fabric_or_an_error_with_its_place() {
+    let (kinds, fabrics) = damage(IMPORTS);
+    assert!(fabrics > IMPORTS / 100, "{fabrics} fabrics");
+    assert!(kinds.len() > 25, "{}: {kinds:#?}", kinds.len());
+}
+
+/// Run it by `cargo test --release -p scenario --lib -- --ignored a_million_damaged_rails`.
+#[test]
+#[ignore = "takes minutes"]
+fn a_million_damaged_rails() {
+    damage(1_000_000);
 }
