@@ -467,6 +467,31 @@ pub struct ImportArgs {
 /// Tools whose files can be imported.
 #[derive(Debug, Subcommand)]
 pub enum ImportFrom {
+    /// Chakra execution trace of MLCommons and ASTRA-sim
+    #[command(after_help = "\
+Examples:
+  ropewalk import chakra traces --topology my-fabric.toml -o llama
+  ropewalk import chakra llama.*.et --groups groups.json -o llama
+  ropewalk import chakra spmd.0.et --spmd --topology my-fabric.toml -o spmd
+
+Writes the trace without what has no effect, a file per rank, to DIR, and DIR/NAME.toml, a scenario that runs it.")]
+    Chakra {
+        /// Files of all ranks, or one of them, the start of their names, or their folder.
+        #[arg(required = true, value_name = "DIR-or-FILE")]
+        files: Vec<PathBuf>,
+        /// JSON file with the groups of ranks [default: the groups that the trace defines itself].
+        #[arg(long, value_name = "FILE")]
+        groups: Option<PathBuf>,
+        /// Run the trace of one rank on all GPUs.
+        #[arg(long)]
+        spmd: bool,
+        /// Scenario whose fabric, NICs and scheme the trace runs on [default: one switch with a host per rank].
+        #[arg(long, value_name = "SCENARIO")]
+        topology: Option<String>,
+        /// Directory for the files.
+        #[arg(short, long, value_name = "DIR")]
+        output: PathBuf,
+    },
     /// GOAL schedule of LogGOPSim, as text or binary
     #[command(after_help = "\
 Examples:
@@ -498,6 +523,39 @@ Writes DIR/NAME.bin, the schedule, and DIR/NAME.toml, a scenario that runs it.")
         /// Configuration file.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
+        /// Scenario to write; it must not exist.
+        #[arg(short, long, value_name = "SCENARIO")]
+        output: PathBuf,
+    },
+    /// Connection matrix and topology of htsim
+    #[command(after_help = "\
+Example:
+  ropewalk import htsim --cm alltoall.cm --topo tree.topo -o alltoall.toml
+
+The scenario lists flows that only have start times, in their order. For all other matrices it names the file.")]
+    Htsim {
+        /// Connection matrix.
+        #[arg(long, value_name = "FILE")]
+        cm: PathBuf,
+        /// Topology file, or a scenario whose fabric, NICs and scheme count [default: one switch with a host per node].
+        #[arg(long, value_name = "FILE")]
+        topo: Option<String>,
+        /// Scenario to write; it must not exist.
+        #[arg(short, long, value_name = "SCENARIO")]
+        output: PathBuf,
+    },
+    /// Workload and topology of SimAI or AICB
+    #[command(after_help = "\
+Example:
+  ropewalk import simai step.txt --topology rails.simai -o step.toml
+
+The scenario names the file of the workload, which stays where it is.")]
+    Simai {
+        /// Workload.
+        workload: PathBuf,
+        /// Topology file, or a scenario whose fabric, NICs and scheme count [default: one switch with a host per GPU].
+        #[arg(long, value_name = "FILE")]
+        topology: Option<String>,
         /// Scenario to write; it must not exist.
         #[arg(short, long, value_name = "SCENARIO")]
         output: PathBuf,

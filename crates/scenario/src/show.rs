@@ -17,7 +17,8 @@ pub fn template(name: &str) -> String {
     include_str!("template.toml").replace("NAME", &name)
 }
 
-fn table(scenario: &Scenario) -> Table {
+/// A scenario as a table of TOML.
+pub(crate) fn table(scenario: &Scenario) -> Table {
     Table::try_from(scenario).unwrap_or_default()
 }
 

@@ -7,6 +7,7 @@ use lab::failure::Failure;
 use model::plan::{Operation, Role, Work};
 use model::{HostId, Plan};
 use results::text;
+use scenario::import::bytes_in;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,12 +122,10 @@ fn range(least: u64, most: u64) -> String {
     }
 }
 
-/// Bytes of a copy over NVLink, from its time: the time is that of whole bytes, rounded to picoseconds.
+/// Bytes of a copy over NVLink.
 fn copied(work: Work, bps: u64) -> u64 {
     match work {
-        Work::Copy { time, .. } => {
-            ((u128::from(time.ps()) * u128::from(bps) + 4_000_000_000_000) / 8_000_000_000_000) as u64
-        }
+        Work::Copy { time, .. } => bytes_in(time, bps),
         Work::Free { .. } | Work::On { .. } => 0,
     }
 }

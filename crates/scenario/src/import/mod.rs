@@ -1,17 +1,128 @@
 //! Scenarios from files of other tools.
+//!
+//! An import has two steps. The first one reads the files of the other tool and makes a [`Draft`]: the files that the scenario needs
+//! beside it. When they are written, [`Draft::finish`] checks the scenario and makes its text.
 
+pub mod chakra;
 pub(crate) mod foreign;
 pub mod goal;
 pub mod hpcc;
+pub mod htsim;
+mod relative;
+mod report;
+pub mod simai;
+mod text;
 
-use crate::Error;
+pub use report::{Report, bytes_in};
+
 use crate::formats::{goal::alone, htsim::topo};
+use crate::{Checked, Error, Source, check, find, show};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// A scenario that an import has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// Files that the scenario needs beside it, and their contents.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// Place of the scenario.
+    pub scenario: PathBuf,
+    fabric: Source,
+    /// The workload as a change of the fabric's scenario.
+    workload: String,
+    /// Where the workload comes from: lines of a comment.
+    about: Vec<String>,
+    /// Ranks of the files; `None` for all GPUs of the fabric.
+    ranks: Option<u32>,
+    /// Messages that no rank receives.
+    unmatched: u64,
+    /// True if a list of flows may take the place of the workload.
+    list: bool,
+    warnings: Vec<String>,
+}
+
+/// A scenario that an import has finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The scenario as TOML.
+    pub toml: String,
+    /// What it runs.
+    pub report: Report,
+    /// Warnings, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl Draft {
+    /// The scenario, once its files are written.
+    ///
+    /// # Errors
+    /// If the workload cannot run on the fabric.
+    pub fn finish(self) -> Result<Finished, Error> {
+        let source = Source { file: self.scenario.display().to_string(), ..self.fabric };
+        let mut checked = check(&source, std::slice::from_ref(&self.workload))?;
+        let mut about = self.about;
+        if self.list {
+            about.push(match htsim::listed(&source, &checked)? {
+                Some(listed) => {
+                    checked = listed;
+                    "The scenario has a list of its flows and does not read it again.".to_owned()
+                }
+                None => "The scenario reads it when it runs.".to_owned(),
+            });
+        }
+        let report = Report::of(&checked, self.ranks, self.unmatched);
+        let mut warnings = self.warnings;
+        for warning in &checked.warnings {
+            if !warnings.contains(warning) {
+                warnings.push(warning.clone());
+            }
+        }
+        Ok(Finished { toml: commented(&checked, &about), report, warnings })
+    }
+}
+
+/// The scenario as TOML, with comments at its start and at its workload.
+fn commented(checked: &Checked, about: &[String]) -> String {
+    let mut text = String::new();
+    for line in about {
+        let _ = writeln!(text, "# {}", on_one_line(line));
+    }
+    text += "# All settings have a value here; `ropewalk check` prints what each of them means.\n\n";
+    let workload = "The imported workload. Its keys are on the page \"The scenario\" of the documentation.";
+    text + &text::of(&show::table(&checked.scenario), workload)
+}
+
+/// A text without control characters, so that a comment with it stays on one line.
+fn on_one_line(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+/// The fabric of a scenario or of a topology file; without a name, one switch with a host for each of `ranks`.
+fn fabric_of(topology: Option<&str>, ranks: u32) -> Result<Source, Error> {
+    topology.map_or_else(
+        || {
+            let hosts = ranks.max(2);
+            let text = format!("[topology.leaf-spine]\nleaves = 1\nspines = 1\nhosts-per-leaf = {hosts}\n");
+            Ok(Source::new("one switch", text))
+        },
+        find,
+    )
+}
+
+/// The last line of the comment about an import: its fabric.
+fn about_fabric(topology: Option<&str>) -> String {
+    match topology {
+        Some(topology) => format!("The fabric, its NICs and its scheme are those of {topology}."),
+        None => {
+            "The fabric is one switch with a host for every rank; --topology names another one.".to_owned()
+        }
+    }
+}
 
 /// The fabric of another tool's topology file as a scenario without a workload, and warnings; `None` for any other text.
 pub(crate) fn fabric(file: &str, text: &str) -> Option<Result<(String, Vec<String>), Error>> {
     if topo::is_topology(text) {
         return Some(topo::read(file, text).map_err(alone));
     }
-    let file = hpcc::File { name: file, text };
-    hpcc::is_topology(text).then(|| hpcc::fabric(file).map(|imported| (imported.toml, imported.warnings)))
+    hpcc::is_topology(text).then(|| hpcc::fabric(hpcc::File { name: file, text }))
 }

@@ -30,6 +30,37 @@ pub(crate) fn rank_of(path: &Path) -> u32 {
     name.and_then(parts).map_or(0, |(_, rank, _)| rank)
 }
 
+/// The name of a trace: what its files have before the rank.
+pub(crate) fn stem(path: &Path) -> &str {
+    let name = path.file_name().and_then(OsStr::to_str);
+    let before = name.and_then(parts).map(|(start, ..)| start.trim_end_matches('.'));
+    let whole = path.file_stem().and_then(OsStr::to_str);
+    before.or(whole).filter(|name| !name.is_empty()).unwrap_or("trace")
+}
+
+/// The files of the ranks, in their order, if several paths are given: each is the file of one rank. One path may have any form
+/// that [`rank_files`] takes.
+pub(crate) fn files_of(paths: &[PathBuf]) -> Result<Vec<(u32, PathBuf)>, KeyError> {
+    if let [path] = paths {
+        return rank_files(path);
+    }
+    let mut found = Vec::new();
+    for path in paths {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let Some((start, rank, end)) = parts(name) else {
+            let text = format!("{} names no rank; expected a file such as trace.0.et", path.display());
+            return Err(KeyError::new("file", text));
+        };
+        found.push((rank, path.clone(), format!("{start}{RANK}{end}")));
+    }
+    found.sort_unstable();
+    if let Some(pair) = found.windows(2).find(|pair| pair[0].2 != pair[1].2) {
+        let text = format!("{} and {} are files of two traces", pair[0].1.display(), pair[1].1.display());
+        return Err(KeyError::new("file", text));
+    }
+    in_order(found, "the trace")
+}
+
 /// True if a path names a trace by its name alone: a folder with traces, the common start of their names, or one of them.
 pub(crate) fn is_name(path: &Path) -> bool {
     let is_trace = |name: &OsStr| name.to_str().is_some_and(|name| ENDINGS.iter().any(|e| name.ends_with(e)));

@@ -6,10 +6,14 @@
 mod attribute;
 mod files;
 mod groups;
+mod notes;
 mod wire;
+mod write;
 
-pub(crate) use files::{is_name, rank_files, rank_of};
+pub(crate) use files::{files_of, is_name, rank_files, rank_of, stem};
 pub(crate) use groups::{Groups, groups_file};
+pub(crate) use notes::warnings;
+pub(crate) use write::compressed;
 
 use crate::collective::Kind;
 use crate::error::KeyError;

@@ -10,6 +10,7 @@ mod servers;
 mod tokens;
 mod topology;
 
+use super::{Report, on_one_line};
 use crate::error::Location;
 use crate::{Error, Source};
 use std::fmt::Write;
@@ -28,6 +29,8 @@ pub struct File<'a> {
 pub struct Imported {
     /// The scenario as TOML.
     pub toml: String,
+    /// What it runs.
+    pub report: Report,
     /// Warnings of settings that the scenario does not reproduce, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -42,7 +45,7 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
     let graph = topology::read(topology, &mut warnings)?;
     let list = flows::read(flows, &graph, &mut warnings)?;
     let mut toml = String::new();
-    let _ = writeln!(toml, "# From {} and {}.\n", line(topology.name), line(flows.name));
+    let _ = writeln!(toml, "# From {} and {}.\n", on_one_line(topology.name), on_one_line(flows.name));
     let _ = writeln!(toml, "compat = \"ns3\"");
     if !config.as_ref().is_some_and(config::Config::sets_scheme) {
         let _ = writeln!(toml, "scheme.ecmp = {}", list.hash(&mut warnings));
@@ -69,33 +72,32 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
         }
     };
     // Only the check of the whole scenario finds mistakes such as hosts with several links.
-    match crate::check(&Source::new("the imported scenario", &*toml), &[]) {
-        Ok(checked) => warnings.extend(checked.warnings),
-        Err(e) => {
-            let word = e.location().map_or_else(|| graph.origin(0, ""), origin);
-            let error = word.error(format!("the imported scenario cannot run: {}", e.message()));
-            return Err(match e.help() {
-                Some(help) => error.with_help(help),
-                None => error,
-            });
+    let checked = crate::check(&Source::new("the imported scenario", &*toml), &[]).map_err(|e| {
+        let word = e.location().map_or_else(|| graph.origin(0, ""), origin);
+        let error = word.error(format!("the imported scenario cannot run: {}", e.message()));
+        match e.help() {
+            Some(help) => error.with_help(help),
+            None => error,
         }
-    }
-    Ok(Imported { toml, warnings })
+    })?;
+    let report = Report::of(&checked, None, 0);
+    warnings.extend(checked.warnings);
+    Ok(Imported { toml, report, warnings })
 }
 
-/// Makes the fabric of a scenario of a topology file. Hosts of a file with NVSwitches become servers.
+/// Makes the fabric of a scenario of a topology file, and warnings. Hosts of a file with NVSwitches become servers.
 ///
 /// # Errors
 /// The first mistake, with file, line and column.
-pub(crate) fn fabric(file: File<'_>) -> Result<Imported, Error> {
+pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<String>), Error> {
     let mut warnings = Vec::new();
     let graph = topology::read(file, &mut warnings)?;
-    let mut toml = format!("# From {}.\n\n", line(file.name));
+    let mut toml = format!("# From {}.\n\n", on_one_line(file.name));
     match servers::read(&graph)? {
         Some(servers) => servers.write(&mut toml),
         None => graph.write(&mut toml),
     }
-    Ok(Imported { toml, warnings })
+    Ok((toml, warnings))
 }
 
 /// True if a text looks like a topology file: its first line has three numbers, or those of one of the other dialects.
@@ -111,11 +113,6 @@ fn hinted(file: File<'_>, error: Error) -> Error {
         Some(help) => error.with_help(help),
         None => error,
     }
-}
-
-/// The name of a file without control characters, so that a comment with it stays on one line.
-fn line(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).collect()
 }
 
 #[cfg(test)]

@@ -7,12 +7,11 @@ use super::draft::Draft;
 use super::training::Dimension;
 use super::{Generate, QpUse};
 use crate::error::KeyError;
-use crate::formats::chakra::{self, Groups, Notes, Program};
+use crate::formats::chakra::{self, Groups, Program};
 use crate::values::Flops;
 use model::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -102,7 +101,7 @@ impl Generate for Chakra {
         let Some(trace) = &self.trace else {
             return Err(KeyError::new("file", format!("{} was not read", self.file)));
         };
-        self.warn(trace, draft.warnings);
+        draft.warnings.extend(chakra::warnings(&self.file, trace.first, &trace.programs));
         let graph = graph::Graph::new(self, trace, draft)?;
         lay::lay(self, &graph, draft)
     }
@@ -153,75 +152,5 @@ impl Generate for Chakra {
     /// A queue pair per pair of GPUs and group, as collective libraries keep them.
     fn usual_qp(&self) -> QpUse {
         QpUse::Persistent
-    }
-}
-
-impl Chakra {
-    /// Warns of all that the trace has and the simulation leaves out.
-    fn warn(&self, trace: &Trace, warnings: &mut Vec<String>) {
-        let file = &self.file;
-        let sum =
-            |of: fn(&Notes) -> u64| trace.programs.iter().map(|program| of(&program.notes)).sum::<u64>();
-        if let Some(schema) = trace.programs.iter().find_map(|program| program.notes.schema.as_ref()) {
-            let found = if schema.is_empty() {
-                "no schema version".to_owned()
-            } else {
-                format!("the schema version `{schema}`")
-            };
-            warnings.push(format!(
-                "{file} has {found}; ropewalk reads it as the versions 0.0.4 and 1.0.0, which have the same fields"
-            ));
-        }
-        let dangling = sum(|notes| notes.dangling);
-        let first = trace.programs.iter().zip(trace.first..).find_map(|(program, rank)| {
-            program
-                .notes
-                .first_dangling
-                .map(|(node, missing)| format!("node {node} of rank {rank} waits for node {missing}"))
-        });
-        if let Some(first) = first {
-            warnings.push(format!(
-                "dependencies of {file} on nodes that do not exist are dropped: {dangling}; the first: {first}"
-            ));
-        }
-        for (count, what) in [
-            (
-                sum(|notes| notes.unknown_fields),
-                "fields of nodes that the schema does not have, and that have no effect",
-            ),
-            (
-                sum(|notes| notes.partial),
-                "collectives with a false entry in `involved_dim`, which has no effect: all ranks of the group take part",
-            ),
-            (
-                sum(|notes| notes.on_cpu),
-                "messages and collectives with `is_cpu_op`, which run as those of GPUs",
-            ),
-            (sum(|notes| notes.invalid), "nodes of the type INVALID_NODE, which take no time"),
-            (
-                sum(|notes| notes.bad_groups),
-                "metadata nodes whose process groups are no JSON and are left out",
-            ),
-        ] {
-            if count > 0 {
-                warnings.push(format!("{what} ({file}): {count}"));
-            }
-        }
-        let mut unused: BTreeMap<&str, u64> = BTreeMap::new();
-        for (name, count) in trace.programs.iter().flat_map(|program| &program.unused) {
-            *unused.entry(name).or_default() += count;
-        }
-        if !unused.is_empty() {
-            const MOST: usize = 12;
-            let mut names: Vec<String> =
-                unused.iter().take(MOST).map(|(name, n)| format!("`{name}` ({n})")).collect();
-            if unused.len() > MOST {
-                names.push(format!("and {} more", unused.len() - MOST));
-            }
-            warnings.push(format!(
-                "attributes of {file} that have no effect, with their numbers of nodes: {}",
-                names.join(", ")
-            ));
-        }
     }
 }

@@ -121,6 +121,36 @@ fn written_traces_have_the_same_bytes() {
 }
 
 #[test]
+fn a_trace_without_anything_superfluous_is_written_as_it_was_read() {
+    for hex in [SENDER, RECEIVER] {
+        let file = bytes(hex);
+        assert_eq!(write::plain(&read(&file).unwrap()), file);
+    }
+    // A compressed file is a trace, too.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.0.et.gz");
+    std::fs::write(&path, write::compressed(&read(&bytes(SENDER)).unwrap()).unwrap()).unwrap();
+    let (program, digest) = read_file(&path, 0).unwrap();
+    assert_eq!(program, read(&bytes(SENDER)).unwrap());
+    assert_eq!(digest, xxhash_rust::xxh3::xxh3_64(&bytes(SENDER)));
+}
+
+#[test]
+fn a_written_trace_lacks_what_has_no_effect() {
+    let mut compute = Writer::compute(3, 12, &[1]);
+    compute.attribute("involved_cores", 9, 7).text("rf_id", "x").bytes(4, &[1, 99]);
+    let mut inputs = Writer::node(1, "init", 1, &[]);
+    let groups = Writer::default().bytes(1, b"['[{\"pg_name\":\"3\",\"ranks\":[0,1]}]']").0.clone();
+    inputs.bytes(8, &groups).bytes(9, &[0; 0]);
+    let program = read(&trace(&[inputs, compute])).unwrap();
+    assert_eq!((program.unused.len(), program.notes.dangling), (2, 1));
+    let again = read(&write::plain(&program)).unwrap();
+    assert_eq!((&again.nodes, &again.groups), (&program.nodes, &program.groups));
+    assert_eq!((again.unused.len(), again.notes), (0, Notes::default()));
+    assert_eq!(again.groups["3"], [0, 1]);
+}
+
+#[test]
 fn dependencies_point_forward_and_back_packed_or_not() {
     let mut packed = Writer::node(900, "a", 4, &[]);
     packed.bytes(4, &[5, 7]).bytes(5, &[7, 7]).number(4, 12);

@@ -41,6 +41,9 @@ fn damage(files: u64) -> BTreeSet<String> {
                 assert!(program.nodes.len() <= file.len(), "{number}");
                 let edges: usize = program.nodes.iter().map(|node| node.dependencies.len()).sum();
                 assert!(edges as u64 + program.notes.dangling <= file.len() as u64, "{number}");
+                // What an import writes of it decides the same run.
+                let Program { nodes, groups, .. } = read(&write::plain(&program)).unwrap();
+                assert_eq!((nodes, groups), (program.nodes, program.groups), "{number}");
             }
             Err((at, text)) => {
                 assert!(at <= file.len() as u64, "{number}: byte {at} of {}: {text}", file.len());
