@@ -122,7 +122,7 @@ fn damaged_topologies_of_simai_give_a_fabric_or_an_error_with_its_place() {
 
 /// Run it by `cargo test --release -p scenario --lib -- --ignored a_million_damaged_rails`.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes ten minutes"]
 fn a_million_damaged_rails() {
     damage(1_000_000);
 }
