@@ -13,7 +13,7 @@ use crate::books::{Closing, Tally, close, closing};
 use crate::buffer::Admission;
 use crate::failing::FailureEvent;
 use crate::gentle::Gentle;
-use crate::host::{Abroad, Host};
+use crate::host::{Abroad, Host, Vacancy};
 use crate::live::Report;
 use crate::observer::{Observer, Progress};
 use crate::outcome::{Effort, Ending, EventKind, LinkRecord, Memory, Outcome, Passed};
@@ -236,7 +236,7 @@ impl<'a, P: Parts> Reference<'a, P> {
         let mut hosts: Vec<Host<P>> =
             (0..fabric.hosts()).map(|h| Host::new(&setup, parts, HostId(h as u32))).collect();
         for (i, qp) in plan.qps.iter().enumerate() {
-            hosts[qp.from.index()].add_outgoing(&setup, parts, QpId(i as u32));
+            hosts[setup.home(qp.from).index()].add_outgoing(&setup, parts, QpId(i as u32));
         }
         let links = fabric.links().len();
         let switches: Vec<Switch<P>> = fabric.switches().map(|n| Switch::new(&setup, parts, n)).collect();
@@ -529,7 +529,7 @@ impl<P: Parts> Reference<'_, P> {
                 self.landed.make_room();
                 self.landed.push(slot);
                 if is_host {
-                    let gp = base + pkt.ingress().index();
+                    let gp = self.home(base + pkt.ingress().index());
                     let replies = self.hosts[gp].on_arrival(&self.setup, now, &pkt);
                     replies.into_iter().flatten().for_each(|reply| self.queue_at_host(gp, reply));
                     self.serve(now, node, gp);
@@ -584,6 +584,7 @@ impl<P: Parts> Reference<'_, P> {
 
     /// Queues a packet that a host has made.
     fn queue_at_host(&mut self, gp: usize, pkt: Parcel<P::Annex>) {
+        let gp = gp + pkt.ingress().index();
         self.queued[gp] += u64::from(pkt.frame());
         self.ports[gp].push(self.setup.class_in_table(&pkt), pkt);
     }
@@ -603,7 +604,7 @@ impl<P: Parts> Reference<'_, P> {
         let plan = self.setup.plan;
         match trigger {
             Trigger::Message(m) => {
-                let sender = plan.qps[plan.messages[m.index()].qp.index()].from.index();
+                let sender = self.home(plan.qps[plan.messages[m.index()].qp.index()].from.index());
                 self.hosts[sender].on_trigger(&self.setup, now, m);
                 self.serve(now, node, sender);
                 self.schedule_host(sender, now);
@@ -642,7 +643,7 @@ impl<P: Parts> Reference<'_, P> {
             FailureEvent::Rate { port, row } => {
                 let gp = base + port.0 as usize;
                 self.ports[gp].row = row;
-                if is_host {
+                if is_host && self.setup.plan.sharing.is_none() {
                     self.hosts[gp].set_rate(&self.setup, row);
                 }
             }
@@ -683,10 +684,8 @@ impl<P: Parts> Reference<'_, P> {
             self.links[gp].paused += Time(now - self.paused_since[gp]);
             self.paused_since[gp] = u64::MAX;
         }
-        if self.setup.follows_any()
-            && (before == 0) != (held == 0)
-            && let Some(host) = self.hosts.get_mut(gp)
-        {
+        if self.setup.follows_any() && (before == 0) != (held == 0) && gp < self.hosts.len() {
+            let host = &mut self.hosts[self.setup.home(HostId(gp as u32)).index()];
             host.note_pause(&self.setup, now, held != 0);
         }
         if !on {
@@ -871,6 +870,9 @@ impl<P: Parts> Reference<'_, P> {
     /// Starts all packets that may start at port `gp`, and schedules the next departure.
     fn serve(&mut self, now: u64, node: u32, gp: usize) {
         let host = (node as usize) < self.servers;
+        if host && let Some(sharing) = self.setup.plan.sharing {
+            return self.serve_nic(now, node, self.home(gp), sharing.ports.into());
+        }
         let classes = self.setup.plan.classes.all();
         let pauses_data = self.setup.plan.classes.data().charged;
         while self.ports[gp].busy <= now {
@@ -897,6 +899,66 @@ impl<P: Parts> Reference<'_, P> {
             let base = self.setup.fabric().base(NodeId(node)) as usize;
             self.schedule(due, node, NodeEvent::Depart { port: (gp - base) as u16 });
         }
+    }
+
+    /// [`Reference::serve`] for the ports of a shared NIC, `count` from `home` on.
+    fn serve_nic(&mut self, now: u64, node: u32, home: usize, count: usize) {
+        let classes = self.setup.plan.classes.all();
+        for port in 0..count {
+            while self.ports[home + port].busy <= now {
+                if let Some(pkt) = self.ports[home + port].pop(classes, true) {
+                    self.queued[home + port] -= u64::from(pkt.frame());
+                    self.start(now, node, home + port, pkt);
+                } else if !self.holds_data(home + port) {
+                    let vacancy = self.vacancy(now, home, count, port);
+                    match self.hosts[home].pull_by(&self.setup, now, vacancy) {
+                        Some((port, pkt)) => self.start(now, node, home + port, pkt),
+                        None => break,
+                    }
+                } else {
+                    break;
+                }
+            }
+        }
+        for gp in home..home + count {
+            let port = &self.ports[gp];
+            let mut due = if port.has_next(classes) { port.busy } else { u64::MAX };
+            if !self.holds_data(gp) {
+                due = due.min(self.hosts[home].eligible_by(gp - home).max(port.busy));
+            }
+            if due != u64::MAX && due != port.planned {
+                self.ports[gp].planned = due;
+                let base = self.setup.fabric().base(NodeId(node)) as usize;
+                self.schedule(due, node, NodeEvent::Depart { port: (gp - base) as u16 });
+            }
+        }
+    }
+
+    /// True if a pause keeps the data of a host's port back.
+    fn holds_data(&self, gp: usize) -> bool {
+        self.ports[gp].paused_channels != 0 && self.setup.plan.classes.data().charged
+    }
+
+    /// The free ports of a shared NIC in the turn of one of them.
+    fn vacancy(&self, now: u64, home: usize, count: usize, port: usize) -> Vacancy {
+        let classes = self.setup.plan.classes.all();
+        let (mut free, mut next_free) = (0, u64::MAX);
+        for (other, gp) in (home..home + count).enumerate() {
+            if self.ports[gp].busy > now {
+                next_free = next_free.min(self.ports[gp].busy);
+            } else if !self.ports[gp].has_next(classes) && !self.holds_data(gp) {
+                free |= 1 << other;
+            }
+        }
+        let row = self.ports[home + port].row;
+        let frame = self.setup.plan.wire.max_frame();
+        let next_free = next_free.min(now + self.setup.time_on_wire(row, frame));
+        Vacancy { port, free, next_free, row }
+    }
+
+    /// The port whose host has the queue pairs of port `gp`.
+    fn home(&self, gp: usize) -> usize {
+        self.setup.home(HostId(gp as u32)).index()
     }
 
     fn start(&mut self, now: u64, node: u32, gp: usize, mut pkt: Parcel<P::Annex>) {
@@ -991,6 +1053,7 @@ impl<P: Parts> Reference<'_, P> {
 
     /// Schedules the next timer of a host's port.
     fn schedule_host(&mut self, gp: usize, now: u64) {
+        let gp = self.home(gp);
         let at = self.hosts[gp].timer_at();
         if at < self.timers[gp] {
             self.timers[gp] = at.max(now);

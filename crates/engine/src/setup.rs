@@ -9,7 +9,10 @@ use model::fabric::{Link, Router};
 use model::packet::Kinds;
 use model::plan::{FlowControl, Marking, Overflow, SwitchSettings};
 use model::telemetry::TracedLink;
-use model::{Annex, Fabric, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, Probability, QpId, Time};
+use model::{
+    Annex, Fabric, HostId, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, PortSharing, Probability,
+    QpId, Routing, Time,
+};
 
 /// Constants of a port.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +152,8 @@ impl<'a> Setup<'a> {
             .qps
             .iter()
             .map(|qp| {
-                let count = &mut sends[qp.from.index()];
+                let home = plan.sharing.map_or(qp.from, |sharing| sharing.home(qp.from));
+                let count = &mut sends[home.index()];
                 *count += 1;
                 *count - 1
             })
@@ -297,6 +301,31 @@ impl<'a> Setup<'a> {
         let routing =
             route_change.and_then(|route_change| failures.routing(&failures.route_changes()[route_change]));
         self.fabric().router_by(routing, node)
+    }
+
+    /// The endpoint whose host has the queue pairs of `host`: itself, unless its NIC shares its ports.
+    #[inline]
+    pub(crate) fn home(&self, host: HostId) -> HostId {
+        self.plan.sharing.map_or(host, |sharing| sharing.home(host))
+    }
+
+    /// The routing that applies at `now`.
+    fn routing_at(&self, now: u64) -> Option<&'a Routing> {
+        let failures = &self.plan.failures;
+        let changes = failures.route_changes();
+        let last = changes[..changes.partition_point(|change| change.at.ps() <= now)].last()?;
+        failures.routing(last)
+    }
+
+    /// The own port and the destination by which packets of a bond travel at `now`, see [`PortSharing::joined`].
+    pub(crate) fn joined(&self, sharing: PortSharing, from: HostId, to: HostId, now: u64) -> (usize, HostId) {
+        let (from, to) = sharing.joined(self.fabric(), self.routing_at(now), from, to);
+        (sharing.place(from), to)
+    }
+
+    /// The ports by which packets may travel at `now`, see [`PortSharing::open`].
+    pub(crate) fn open(&self, sharing: PortSharing, from: HostId, to: HostId, now: u64) -> u8 {
+        sharing.open(self.fabric(), self.routing_at(now), from, to) as u8
     }
 
     /// The toss of a coin at port `gp` at `at`.

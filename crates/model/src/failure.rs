@@ -15,7 +15,7 @@
 //! * At one instant links change first, then routes, then everything else.
 
 use crate::fabric::Routing;
-use crate::{Fabric, FabricError, HostId, LinkId, Rate, Time};
+use crate::{Fabric, FabricError, HostId, LinkId, PortSharing, Rate, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A time span in which one direction of a link is down or slow.
@@ -108,9 +108,16 @@ impl Failures {
         back.map(|w| w[1].at).max().unwrap_or(Time::ZERO)
     }
 
-    /// True if packets from `from` reach `to` by the last routes of the run.
-    pub fn reach_in_the_end(&self, fabric: &Fabric, from: HostId, to: HostId) -> bool {
+    /// True if packets from `from` reach `to` by the last routes of the run, in a bond by any ports of their NICs.
+    pub fn reach_in_the_end(
+        &self,
+        fabric: &Fabric,
+        sharing: Option<PortSharing>,
+        from: HostId,
+        to: HostId,
+    ) -> bool {
         let last = self.route_changes.last().and_then(|change| self.routing(change));
+        let (from, to) = sharing.map_or((from, to), |sharing| sharing.joined(fabric, last, from, to));
         fabric.reaches_by(last, from, to)
     }
 
@@ -298,7 +305,7 @@ mod tests {
         let f = fabric();
         let cut = |faults: &[Fault]| {
             let failures = Failures::new(&f, faults, us(1)).unwrap();
-            !failures.reach_in_the_end(&f, HostId(0), HostId(1))
+            !failures.reach_in_the_end(&f, None, HostId(0), HostId(1))
         };
         assert!(cut(&down(&f, "h0", "l0", 5, 0)) && cut(&down(&f, "h1", "l1", 5, 0)));
         assert!(!cut(&down(&f, "h1", "l1", 5, 6)));

@@ -19,6 +19,7 @@
 //! | [`plan`] | the checked input of a run: `scenario` makes it, the engine runs it |
 //! | [`record`] | the series, events and frames that a run records |
 //! | [`draw`] | keyed random numbers: (seed, purpose, entity, ordinal) |
+//! | [`sharing`] | NICs with several ports whose queue pairs may change ports |
 //! | [`scheme`] | trait [`Scheme`]: load balancing inside a switch |
 //! | [`steering`] | trait [`Steering`]: load balancing in the sending NIC |
 //! | [`transport`] | traits [`Sender`] and [`Receiver`]: loss recovery of one queue pair |
@@ -41,6 +42,7 @@ pub mod quantity;
 pub mod record;
 pub mod route_state;
 pub mod scheme;
+pub mod sharing;
 pub mod steering;
 pub mod telemetry;
 pub mod transport;
@@ -58,6 +60,7 @@ pub use parts::Parts;
 pub use plan::Plan;
 pub use route_state::{Detour, RouteState};
 pub use scheme::{Cx, Interest, QpSite, Reroute, Scheme, Site, Verdict};
+pub use sharing::{PortChoice, PortSharing};
 pub use steering::Steering;
 pub use themis::Psn;
 pub use transport::{Receiver, Sender};

@@ -301,6 +301,14 @@ impl Packet {
         Packet { when: self.when & !(KIND | PSN_HIGH) | high | kind as u64, what: self.what & !PSN_LOW | low }
     }
 
+    /// This packet to another host.
+    #[inline]
+    #[must_use]
+    pub const fn with_to(self, to: HostId) -> Self {
+        let below = (1 << TO_SHIFT) - 1;
+        Packet { when: self.when, what: (to.0 as u64) << TO_SHIFT | self.what & below }
+    }
+
     /// The headers of this data packet, cut to at most `frame` bytes. `last_hop` is true if the receiver's switch cut it.
     #[inline]
     #[must_use]

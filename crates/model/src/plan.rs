@@ -4,8 +4,8 @@ use crate::draw::{Key, Purpose};
 use crate::packet::Kinds;
 use crate::record::RecordPlan;
 use crate::{
-    Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, NodeId, Probability, Psn, QpId, Rate, TaskId,
-    Time, Wire,
+    Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, NodeId, PortSharing, Probability, Psn, QpId,
+    Rate, TaskId, Time, Wire,
 };
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -34,6 +34,8 @@ pub struct Plan {
     pub failures: Failures,
     /// Queue pairs, sorted by destination host.
     pub qps: Vec<Qp>,
+    /// Ports of NICs that serve all queue pairs of their NIC; `None` if every queue pair keeps its own port.
+    pub sharing: Option<PortSharing>,
     /// Messages, sorted by queue pair. Each queue pair posts its messages strictly in this order.
     pub messages: Vec<Message>,
     /// Work of hosts that sends nothing, sorted by host.

@@ -14,6 +14,14 @@ pub trait Steering {
     /// Chooses the path of a packet that starts now.
     fn on_send(&mut self, now: Time, sent: Sent) -> Self::Annex;
 
+    /// The port of the NIC for the packet that starts now, out of these (a bit for each), in runs whose queue pairs spread
+    /// over the ports of their NIC. [`Steering::on_send`] follows, unless the steering returns `None`: no path of its own
+    /// leads through any of these ports.
+    #[inline]
+    fn port(&mut self, ports: u32) -> Option<u8> {
+        (ports != 0).then(|| ports.trailing_zeros() as u8)
+    }
+
     /// True if the steering holds its queue pair back: no packet may start until a handler has changed this.
     #[inline]
     fn holds(&self) -> bool {
@@ -129,6 +137,11 @@ macro_rules! within {
             #[inline]
             fn on_send(&mut self, now: Time, sent: Sent) -> $annex {
                 $annex::new(self.0.on_send(now, sent), now)
+            }
+
+            #[inline]
+            fn port(&mut self, ports: u32) -> Option<u8> {
+                self.0.port(ports)
             }
 
             #[inline]

@@ -53,7 +53,7 @@ fn cut_off(plan: &Plan, stall: &Stall) -> Vec<MessageId> {
     }
     let parted = |&message: &MessageId| {
         let qp = &plan.qps[plan.messages[message.index()].qp.index()];
-        !plan.failures.reach_in_the_end(&plan.fabric, qp.from, qp.to)
+        !plan.failures.reach_in_the_end(&plan.fabric, plan.sharing, qp.from, qp.to)
     };
     stall.waiting.iter().map(|&(message, _)| message).filter(parted).collect()
 }

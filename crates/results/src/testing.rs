@@ -40,6 +40,7 @@ pub fn plan(flows: u32) -> Plan {
         lost: Vec::new(),
         failures: model::Failures::default(),
         qps: vec![Qp { from: HostId(0), to: HostId(1), messages: 0..flows }],
+        sharing: None,
         messages: (0..flows).map(message).collect(),
         tasks: vec![],
         operations: vec![],

@@ -8,7 +8,7 @@ use model::draw::{Key, Purpose};
 use model::fabric::MOST_CHANNELS;
 use model::failure;
 use model::plan::{Job, Message, Qp};
-use model::{Fabric, Failures, LinkId, NodeId, Time};
+use model::{Fabric, Failures, LinkId, NodeId, PortSharing, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
@@ -326,14 +326,14 @@ fn fits(pattern: &str, name: &str) -> bool {
 /// Warns of flows that failures cut off for the rest of the run.
 pub(crate) fn warn_of_cuts(
     failures: &Failures,
-    fabric: &Fabric,
+    (fabric, sharing): (&Fabric, Option<PortSharing>),
     (qps, messages, jobs): (&[Qp], &[Message], &[Job]),
     warnings: &mut Vec<String>,
 ) {
     if failures.route_changes().is_empty() {
         return;
     }
-    let lost = |qp: &&Qp| !failures.reach_in_the_end(fabric, qp.from, qp.to);
+    let lost = |qp: &&Qp| !failures.reach_in_the_end(fabric, sharing, qp.from, qp.to);
     let mut cut = qps.iter().filter(lost);
     let Some(first) = cut.next() else { return };
     let more = match cut.count() {

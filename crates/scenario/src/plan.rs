@@ -56,7 +56,8 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     let lost = losses.plan(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
     let failures = FailurePlanner { fabric: &fabric, seed: scenario.seed, latest: LATEST };
     let failures = failures.plan(&scenario.failure, &scenario.routing, memory)?;
-    failure::warn_of_cuts(&failures, &fabric, (&qps, &messages, &jobs), &mut warnings);
+    let sharing = server.as_ref().and_then(|server| server.sharing(&failures));
+    failure::warn_of_cuts(&failures, (&fabric, sharing), (&qps, &messages, &jobs), &mut warnings);
     let stop = &scenario.stop;
     if let Some(time) = stop.no_progress.filter(|time| *time == Time::ZERO || *time > LATEST) {
         let text = format!("expected a time above 0 and at most {LATEST}, found {time}");
@@ -85,6 +86,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         lost,
         failures,
         qps,
+        sharing,
         messages,
         tasks,
         operations,

@@ -1,7 +1,7 @@
 //! Servers: the GPUs, NICs and NVLink that share a node.
 
 use crate::error::KeyError;
-use model::{Rate, Time};
+use model::{Failures, PortChoice, PortSharing, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,11 @@ pub struct ServerConfig {
     /// Number of ports of a NIC, each with a link of its own. Default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports_per_nic: Option<usize>,
+    /// What the queue pairs of a dead port do, if a NIC has several ports: `"resend"`: they move to another port of the NIC when
+    /// routes change (`routing.detection`), and the transport resends what was lost; `"wait"`: they keep their port and wait for
+    /// its repair. Default `"resend"` (bonds of two ports, as in Alibaba's HPN).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bond_failover: Option<BondFailover>,
     /// The links between the GPUs of a server: `"off"`, or `{ rate, delay }`. Default: those of the preset, else 3600 Gb/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nvlink: Option<NvlinkConfig>,
@@ -39,6 +44,17 @@ pub enum Preset {
     HgxB200,
     /// A rack of 72 B200 GPUs in one NVLink domain of 900 GB/s per GPU (NVIDIA GB200 NVL72 data sheet: 130 TB/s).
     Gb200Nvl72,
+}
+
+/// What the queue pairs of a dead port do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BondFailover {
+    /// They move to another port of their NIC.
+    #[default]
+    Resend,
+    /// They wait for the repair of their port.
+    Wait,
 }
 
 /// Links between the GPUs of a server, or none.
@@ -102,6 +118,8 @@ pub struct Server {
     pub nics: usize,
     /// Number of ports of a NIC.
     pub ports_per_nic: usize,
+    /// What the queue pairs of a dead port do.
+    pub bond_failover: BondFailover,
     /// Links between GPUs, if there are any.
     pub nvlink: Option<Nvlink>,
 }
@@ -115,9 +133,11 @@ impl ServerConfig {
         let gpus = self.gpus.or(self.preset.map(Preset::gpus)).unwrap_or(8);
         let nics = self.nics.unwrap_or(gpus);
         let ports_per_nic = self.ports_per_nic.unwrap_or(1);
-        for (key, count, most) in
-            [("gpus", gpus, MOST_GPUS), ("nics", nics, MOST_GPUS), ("ports-per-nic", ports_per_nic, 8)]
-        {
+        for (key, count, most) in [
+            ("gpus", gpus, MOST_GPUS),
+            ("nics", nics, MOST_GPUS),
+            ("ports-per-nic", ports_per_nic, PortSharing::MOST),
+        ] {
             if count == 0 || count > most {
                 return Err(KeyError::new(key, format!("expected 1 to {most}, found {count}")));
             }
@@ -134,7 +154,8 @@ impl ServerConfig {
         if let Some(Nvlink { delay, .. }) = nvlink.filter(|nvlink| nvlink.delay > Time::from_ms(1)) {
             return Err(KeyError::new("nvlink.delay", format!("expected at most 1 ms, found {delay}")));
         }
-        Ok(Server { gpus, nics, ports_per_nic, nvlink })
+        let bond_failover = self.bond_failover.unwrap_or_default();
+        Ok(Server { gpus, nics, ports_per_nic, bond_failover, nvlink })
     }
 }
 
@@ -142,6 +163,14 @@ impl Server {
     /// Number of NIC ports of a server.
     pub fn ports(&self) -> usize {
         self.nics * self.ports_per_nic
+    }
+
+    /// The ports that queue pairs share, if any route ever changes.
+    pub(crate) fn sharing(&self, failures: &Failures) -> Option<PortSharing> {
+        let moves = self.bond_failover == BondFailover::Resend && self.ports_per_nic > 1;
+        let ports = self.ports_per_nic as u16;
+        (moves && !failures.route_changes().is_empty())
+            .then_some(PortSharing { ports, choice: PortChoice::Failover })
     }
 
     /// The NICs of a GPU, by their numbers in the server.

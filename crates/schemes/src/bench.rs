@@ -143,6 +143,7 @@ fn plan(b: FabricBuilder) -> Plan {
         lost: Vec::new(),
         failures: model::Failures::default(),
         qps: qps.collect(),
+        sharing: None,
         messages: Vec::new(),
         tasks: Vec::new(),
         operations: Vec::new(),

@@ -7,15 +7,16 @@ use model::annex::Answer;
 use model::congestion::Congestion;
 use model::granter::Arrival;
 use model::transport::Receiver;
-use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, Time};
+use model::{Annex, Granter, Kind, Packet, Parcel, Parts, PortIndex, Psn, QpId, Time};
 
 /// The timer of a receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplyTimer<A> {
     /// Time of its entry in the heap; [`u64::MAX`] if there is none.
     armed: u64,
-    /// Annex of the last data packet.
+    /// Annex of the last data packet, and the port by which it came.
     annex: A,
+    port: PortIndex,
 }
 
 impl<P: Parts> Host<P> {
@@ -28,9 +29,10 @@ impl<P: Parts> Host<P> {
     #[inline]
     pub(super) fn arm_receiver(&mut self, now: u64, index: u32, pkt: &Parcel<P::Annex>) {
         if self.incoming[index as usize].receiver.deadline() != Time::NEVER {
-            let none = ReplyTimer { armed: u64::MAX, annex: P::Annex::default() };
+            let none = ReplyTimer { armed: u64::MAX, annex: P::Annex::default(), port: PortIndex(0) };
             self.reply_timers.resize(self.incoming.len(), none);
-            self.reply_timers[index as usize].annex = pkt.annex;
+            let timer = &mut self.reply_timers[index as usize];
+            (timer.annex, timer.port) = (pkt.annex, pkt.ingress());
             self.rearm_receiver(now, index);
         }
     }
@@ -52,7 +54,8 @@ impl<P: Parts> Host<P> {
             return; // a stale entry: a later one has replaced it
         }
         timer.armed = u64::MAX;
-        let annex = timer.annex;
+        let (annex, port) = (timer.annex, timer.port);
+        let (to, port) = self.back(self.incoming[index as usize].from, port);
         let incoming = &mut self.incoming[index as usize];
         if incoming.receiver.deadline().ps() <= now
             && let Some((reply, echo)) = incoming.receiver.on_deadline(Time(now))
@@ -61,9 +64,8 @@ impl<P: Parts> Host<P> {
             let answer = Answer { marked: echo, selective, crowded };
             let mut annex = annex.answer(Time(now + self.clock), answer);
             annex.set_sack(&incoming.receiver.sack());
-            let to = incoming.from;
             let label = self.label(setup, QpId(self.first_incoming + index), to, reply).with_echo(echo);
-            self.made.push(Parcel { label, annex });
+            self.made.push(Parcel { label: label.arriving(0, port), annex });
         }
         self.rearm_receiver(now, index);
     }
@@ -95,11 +97,12 @@ impl<P: Parts> Host<P> {
         self.grant_at = u64::MAX;
         if self.granter.deadline().ps() <= now {
             while let Some((qp, total)) = self.granter.grant(Time(now)) {
-                let to: HostId = setup.plan.qps[qp.index()].from;
+                let (port, to) = self.way_back(setup, now, qp);
                 let mut annex = P::Annex::default();
                 annex.set_amount(total);
                 // Our choice: a grant has the size of an ACK.
                 let label = Packet::new(Kind::Control, qp, to, Psn::new(0), setup.plan.wire.ack);
+                let label = label.arriving(0, port);
                 self.control.grants += 1;
                 self.control.created += 1;
                 self.made.push(Parcel { label, annex });
@@ -111,7 +114,7 @@ impl<P: Parts> Host<P> {
     /// Takes a control message: a grant at the sender of its queue pair, a demand at the receiver.
     pub(super) fn on_message(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) {
         let amount = pkt.annex.amount();
-        if setup.plan.qps[pkt.qp().index()].from == pkt.to() {
+        if setup.home(setup.plan.qps[pkt.qp().index()].from) == self.id {
             let slot = setup.sender_slot[pkt.qp().index()];
             self.outgoing[slot as usize].congestion.on_grant(Time(now), amount);
             self.enqueue(slot, now);

@@ -117,7 +117,8 @@ impl<P: Parts> Host<P> {
                 Trigger::Message(m) => Some((m, &setup.plan.messages[m.index()])),
                 Trigger::Task(_) => None,
             };
-            let own = own.filter(|(_, message)| setup.plan.qps[message.qp.index()].from == self.id);
+            let own =
+                own.filter(|(_, message)| setup.home(setup.plan.qps[message.qp.index()].from) == self.id);
             let Some((m, message)) = own else {
                 self.abroad.push(Abroad::Trigger(trigger));
                 continue;

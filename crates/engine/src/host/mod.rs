@@ -8,6 +8,7 @@
 //! | [`queue_pair`] | state of a queue pair at its sender and at its receiver |
 //! | [`ready`] | the order in which queue pairs send |
 //! | [`sending`], [`receiving`] | packets of a queue pair at its sender and at its receiver |
+//! | [`sharing`] | ports of a NIC that serve all its queue pairs |
 //! | [`granting`] | replies and grants at deadlines |
 //! | [`messages`] | when messages are posted, and when they are acknowledged |
 //! | [`timers`] | starts of messages, retransmissions, replies and grants |
@@ -21,8 +22,10 @@ mod queue_pair;
 mod ready;
 mod receiving;
 mod sending;
+mod sharing;
 #[cfg(test)]
 mod tests;
 mod timers;
 
 pub(crate) use nic::{Abroad, Host};
+pub(crate) use sharing::Vacancy;

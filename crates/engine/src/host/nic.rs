@@ -4,6 +4,7 @@ use super::granting::ReplyTimer;
 use super::noting::Recorded;
 use super::queue_pair::{Incoming, OutboundMessage, Outgoing, SendQueue};
 use super::ready::Ready;
+use super::sharing::Ports;
 use super::timers::{Timer, Timers};
 use crate::outcome::{Control, Data, MessageRecord, Waiting};
 use crate::record::Recorder;
@@ -17,7 +18,8 @@ use model::transport::{Receiver, Sender};
 use model::wire::Clock;
 use model::{Annex, Granter, HostId, Kind, MessageId, Packet, Parcel, Parts, QpId, Steering, Time};
 
-/// One port of a host, an endpoint. The ports of one host share nothing but triggers.
+/// One port of a host, an endpoint. The ports of one host share nothing but triggers, unless they are those of a shared NIC
+/// ([`super::sharing`]).
 pub(crate) struct Host<P: Parts> {
     pub(super) id: HostId,
     pub(super) outgoing: Vec<Outgoing<P>>,
@@ -29,6 +31,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) received: Vec<Time>,
     pub(super) first_received: u32,
     pub(super) ready: Ready,
+    /// The ports of its NIC, if they serve all queue pairs of the NIC.
+    pub(super) ports: Option<Box<Ports>>,
     pub(super) timers: Timers,
     pub(super) freed: Vec<Trigger>,
     /// Triggers and reports for the engine, see [`Host::take_abroad`].
@@ -104,8 +108,8 @@ impl<P: Parts> Host<P> {
         let row = setup.ports[id.index()].row;
         let full_frame = plan.wire.max_frame();
         let full_time = setup.time_on_wire(row, full_frame);
-        let first_incoming = plan.qps.partition_point(|qp| qp.to < id) as u32;
-        let end = plan.qps.partition_point(|qp| qp.to <= id) as u32;
+        let first_incoming = plan.qps.partition_point(|qp| setup.home(qp.to) < id) as u32;
+        let end = plan.qps.partition_point(|qp| setup.home(qp.to) <= id) as u32;
         let sends = setup.sends[id.index()] as usize;
         let mut host = Host {
             id,
@@ -117,6 +121,7 @@ impl<P: Parts> Host<P> {
             received: Vec::new(),
             first_received: 0,
             ready: Ready::new(full_time),
+            ports: Ports::new(setup, id, full_time),
             timers: Timers::new(),
             freed: Vec::new(),
             abroad: Vec::new(),
@@ -147,6 +152,7 @@ impl<P: Parts> Host<P> {
         for q in first_incoming..end {
             host.add_incoming(setup, parts, QpId(q));
         }
+        host.expect_route_changes(setup);
         host
     }
 
@@ -222,6 +228,7 @@ impl<P: Parts> Host<P> {
     pub(crate) fn on_timer(&mut self, setup: &Setup<'_>, now: u64) {
         while let Some((at, timer)) = self.timers.pop(now) {
             match timer {
+                Timer::Routes => self.on_route_change(setup, now),
                 Timer::Start(slot) => {
                     self.liveness.pending_starts -= 1;
                     self.post(setup, now, slot);

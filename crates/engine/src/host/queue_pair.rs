@@ -5,7 +5,7 @@ use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
 use model::annex::Answer;
 use model::transport::{Receiver, Sender};
-use model::{Annex, HostId, Parcel, Parts, QpId, Steering, Time};
+use model::{Annex, HostId, Parcel, Parts, PortSharing, QpId, Steering, Time};
 
 /// Sender state that every packet and every reply needs. It takes two cache lines, because a host may have
 /// thousands of queue pairs and serve another one with every packet. [`SendQueue`] has the rest.
@@ -31,18 +31,34 @@ pub(super) struct Outgoing<P: Parts> {
     pub(super) peer: Peer,
 }
 
-/// Destination of a queue pair, and its sender's flags, in one word: a [`HostId`] leaves bits free.
+/// The other end of a queue pair, the own port by which packets go there, and the sender's flags, in one word: a [`HostId`]
+/// leaves bits free.
 #[derive(Clone, Copy)]
 pub(super) struct Peer(u32);
 
 const QUEUED: u32 = 1 << 31;
 const WATCHED: u32 = 1 << 30;
 const TO: u32 = HostId::MOST as u32 - 1;
+const PORT_SHIFT: u32 = HostId::MOST.trailing_zeros();
+const PORTS: u32 = PortSharing::MOST as u32 - 1;
 
 impl Peer {
-    /// Host `to`, for a queue pair that is not queued.
-    pub(super) fn new(to: HostId, watched: bool) -> Self {
-        Peer(to.0 | if watched { WATCHED } else { 0 })
+    /// Host `to`, by an own port of a shared NIC, for a queue pair that is not queued.
+    pub(super) fn new(to: HostId, port: usize, watched: bool) -> Self {
+        let mut peer = Peer(if watched { WATCHED } else { 0 });
+        peer.lead(to, port);
+        peer
+    }
+
+    /// Changes the destination and the own port.
+    pub(super) fn lead(&mut self, to: HostId, port: usize) {
+        self.0 = self.0 & (QUEUED | WATCHED) | (port as u32) << PORT_SHIFT | to.0;
+    }
+
+    /// The own port, if the NIC is shared.
+    #[inline(always)]
+    pub(super) fn port(self) -> usize {
+        (self.0 >> PORT_SHIFT & PORTS) as usize
     }
 
     /// Destination.
@@ -220,7 +236,8 @@ pub(super) struct Incoming<P: Parts> {
     pub(super) message_end: u64,
     /// Number of the next message to arrive.
     pub(super) message: u32,
-    pub(super) from: HostId,
+    /// The sender.
+    pub(super) from: Peer,
 }
 
 impl<P: Parts> Incoming<P> {

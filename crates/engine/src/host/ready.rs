@@ -107,6 +107,13 @@ impl Ready {
         .unwrap_or(NONE);
     }
 
+    /// Takes all turns out, in any order.
+    pub(super) fn take_all(&mut self) -> Vec<Turn> {
+        let first = (self.first != NONE).then_some(std::mem::replace(&mut self.first, NONE));
+        let heap = std::mem::take(&mut self.heap).into_iter().map(|Reverse(turn)| turn);
+        first.into_iter().chain(self.fifo.drain(..)).chain(heap).collect()
+    }
+
     /// The second turn.
     fn next(&self) -> Turn {
         let fifo = self.fifo.front().copied().unwrap_or(NONE);

@@ -19,8 +19,8 @@ impl<P: Parts> Host<P> {
         if !qp.messages.is_empty() {
             message_end = plan.wire.packets(plan.messages[qp.messages.start as usize].bytes);
         }
-        let receiver = parts.receiver(plan, id);
-        self.incoming.push(Incoming { receiver, message_end, message: qp.messages.start, from: qp.from });
+        let (receiver, from) = (parts.receiver(plan, id), self.first_source(setup, id));
+        self.incoming.push(Incoming { receiver, message_end, message: qp.messages.start, from });
         self.watch_arrivals(setup, id);
     }
 
@@ -50,7 +50,7 @@ impl<P: Parts> Host<P> {
         self.control.ack += u64::from(!nack);
         self.control.created += 1;
         let kind = if nack { Kind::Nack } else { Kind::Ack };
-        let label = Packet::new(kind, qp, incoming.from, psn, setup.plan.wire.ack);
+        let label = Packet::new(kind, qp, incoming.from.to(), psn, setup.plan.wire.ack);
         let mut reply = Parcel::bare(label);
         if P::Annex::CARRIES {
             let held = incoming.receiver.held();
@@ -69,7 +69,9 @@ impl<P: Parts> Host<P> {
         pkt: &Parcel<P::Annex>,
     ) -> Replies<P::Annex> {
         let qp = pkt.qp();
-        let mut incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
+        let index = (qp.0 - self.first_incoming) as usize;
+        let (from, port) = self.back(self.incoming[index].from, pkt.ingress());
+        let mut incoming = &mut self.incoming[index];
         let notice = pkt.annex.notice();
         let noted = !self.arrivals_of.is_empty();
         let expected = if noted { incoming.receiver.expected() } else { 0 };
@@ -88,7 +90,6 @@ impl<P: Parts> Host<P> {
             None => incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last()),
             Some(notice) => incoming.receiver.on_notice(Time(now), notice, pkt.marked()),
         };
-        let from = incoming.from;
         let mut whole = false;
         match got.fate {
             _ if CUT => self.data.headers_arrived += 1,
@@ -141,13 +142,14 @@ impl<P: Parts> Host<P> {
             if P::Annex::SACKS {
                 annex.set_sack(&self.incoming[(qp.0 - self.first_incoming) as usize].receiver.sack());
             }
-            let label = self.label(setup, qp, from, reply).with_echo(got.echo);
+            let label = self.label(setup, qp, from, reply).with_echo(got.echo).arriving(0, port);
             Parcel { label, annex }
         });
         let cnp = got.cnp.then(|| {
             self.control.cnp += 1;
             self.control.created += 1;
-            Parcel::bare(Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp))
+            let label = Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp);
+            Parcel::bare(label.arriving(0, port))
         });
         self.arm_receiver(now, qp.0 - self.first_incoming, pkt);
         if P::Granter::GRANTS {

@@ -3,7 +3,7 @@
 use super::messages::Framed;
 use super::nic::Host;
 use super::noting::{PacketStart, Recorded};
-use super::queue_pair::{OutboundMessage, Outgoing, Peer, SendQueue};
+use super::queue_pair::{OutboundMessage, Outgoing, SendQueue};
 use super::ready::Turn;
 use super::timers::Timer;
 use crate::outcome::MessageRecord;
@@ -21,7 +21,7 @@ impl<P: Parts> Host<P> {
         let plan = setup.plan;
         let qp = &plan.qps[id.index()];
         let (first, slot) = (self.outbound.len() as u32, self.outgoing.len() as u32);
-        if setup.sends[qp.from.index()] == 1 {
+        if setup.sends[setup.home(qp.from).index()] == 1 {
             self.outbound.reserve_exact(qp.messages.len());
         }
         let mut end = 0;
@@ -46,6 +46,7 @@ impl<P: Parts> Host<P> {
             self.sends.len() as u32 - 1
         });
         let first_end = self.outbound.get(first as usize).map(|o| o.end);
+        let peer = self.first_peer(setup, id, track != NO_TRACK || setup.follows(id));
         self.outgoing.push(Outgoing {
             sender: parts.sender(plan, id),
             congestion: parts.congestion(plan, id),
@@ -57,7 +58,7 @@ impl<P: Parts> Host<P> {
             fresh: 0,
             fresh_sent: 0,
             qp: id,
-            peer: Peer::new(qp.to, track != NO_TRACK || setup.follows(id)),
+            peer,
         });
         let count = qp.messages.len() as u32;
         self.send_queues.push(SendQueue { first, count, posted: 0, acked: 0, current: first, track });
@@ -88,6 +89,12 @@ impl<P: Parts> Host<P> {
                     Some(packet) => return Some(packet),
                     None => out = &mut self.outgoing[slot as usize],
                 }
+            }
+            if P::Annex::SACKS {
+                if !self.choose_port(now, slot, allowed.window) {
+                    continue;
+                }
+                out = &mut self.outgoing[slot as usize];
             }
             let Some((seq, again)) = out.sender.next(Time(now), allowed.window) else {
                 out.note_held(now, slot, self.clock, allowed.window, &mut self.timers);
@@ -370,7 +377,8 @@ impl<P: Parts> Host<P> {
         let allowed = out.congestion.allowance(Time(now));
         if out.can_send(allowed.window) {
             out.peer.set_queued(true);
-            self.ready.insert(out.next_at.max(now), slot, now);
+            let at = out.next_at.max(now);
+            self.give_turn(at, slot, now);
         } else {
             out.note_held(now, slot, self.clock, allowed.window, &mut self.timers);
         }

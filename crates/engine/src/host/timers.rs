@@ -6,6 +6,8 @@ use std::collections::BinaryHeap;
 /// The purpose of a host timer; the order of the variants is their order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
+    /// Routes have changed, in runs whose NICs share ports.
+    Routes,
     /// The next messages of this queue pair may start.
     Start(u32),
     /// A retransmission timeout, or a deadline of the steering, of this queue pair.

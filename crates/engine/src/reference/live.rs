@@ -77,6 +77,7 @@ impl<P: Parts> Live for LiveReference<'_, P> {
         let plan = run.setup.plan;
         let (from, to) = (plan.qps[qp.index()].from, plan.qps[qp.index()].to);
         let number = run.setup.posted.as_mut().map_or(0, |posted| posted.add(plan, qp, bytes, Time(now)));
+        let (from, to) = (run.setup.home(from), run.setup.home(to));
         run.hosts[to.index()].expect(&run.setup, qp);
         let (node, gp) = (plan.fabric.node_of(from), from.index());
         if self.desk.reacts(node) {

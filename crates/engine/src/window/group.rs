@@ -325,7 +325,7 @@ impl<P: Parts> Group<P> {
 
     /// Adds the sending side of a queue pair to a node of the group.
     pub(super) fn add_outgoing(&mut self, setup: &Setup<'_>, parts: &P, node: u32, qp: QpId) {
-        let port = setup.fabric().uplink(setup.plan.qps[qp.index()].from).port.index();
+        let port = setup.fabric().uplink(setup.home(setup.plan.qps[qp.index()].from)).port.index();
         self.hosts[self.nodes[node as usize].index as usize + port].add_outgoing(setup, parts, qp);
     }
 

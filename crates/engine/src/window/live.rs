@@ -488,14 +488,14 @@ impl<P: Parts> Group<P> {
 
     /// The receiver of a queue pair expects its newest posted message.
     fn expect(&mut self, setup: &Setup<'_>, n: usize, qp: QpId) {
-        let port = setup.fabric().uplink(setup.plan.qps[qp.index()].to).port.index();
+        let port = setup.fabric().uplink(setup.home(setup.plan.qps[qp.index()].to)).port.index();
         let host = self.nodes[n].hosts().start + port;
         self.hosts[host].expect(setup, qp);
     }
 
     /// Posts the newest message of a queue pair when a timer fires at its start.
     fn post_later(&mut self, setup: &Setup<'_>, n: usize, qp: QpId) {
-        let port = setup.fabric().uplink(setup.plan.qps[qp.index()].from).port.index();
+        let port = setup.fabric().uplink(setup.home(setup.plan.qps[qp.index()].from)).port.index();
         let host = self.nodes[n].hosts().start + port;
         self.hosts[host].post_later(setup, qp);
     }

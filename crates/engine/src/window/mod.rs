@@ -17,6 +17,7 @@
 //! | [`switch`], [`sort`], [`order`], [`play`] | other switches: arrivals and departures in order of time |
 //! | [`classed`], [`classed_host`] | ports whose classes are no preset |
 //! | [`host`], [`server`] | a host in one window, with one port or several |
+//! | [`nic`] | a NIC whose ports serve all its queue pairs |
 //! | [`live`] | runs that a program drives: hosts that wait for it within a window |
 //! | [`port`], [`queue`], [`wire`] | a port, its queues, and its wire |
 //! | [`out`], [`lanes`] | packets that leave a node, and their way to the far end |
@@ -35,6 +36,7 @@ mod layout;
 mod line;
 mod live;
 mod local;
+mod nic;
 mod order;
 mod out;
 mod play;

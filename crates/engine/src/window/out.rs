@@ -360,6 +360,15 @@ impl LinkEvents {
         self.at
     }
 
+    /// Time of the next event, and its place among events of this instant: changes of rates, then resets, then pauses.
+    pub(super) fn rank(&self) -> (u64, u8) {
+        match self.events.front() {
+            Some(&(at, FailureEvent::Rate { .. })) if at == self.at => (at, 0),
+            Some(&(at, _)) if at == self.at => (at, 1),
+            _ => (self.at, 2),
+        }
+    }
+
     /// Takes the next event; at one instant failures come first.
     pub(super) fn take(&mut self) -> Option<LinkEvent> {
         let taken = match self.events.front() {

@@ -8,7 +8,7 @@
 use super::classed::Queues;
 use super::out::{LinkEvents, Out};
 use super::port::Port;
-use super::{classed_host, host};
+use super::{classed_host, host, nic};
 use crate::host::{Abroad, Host};
 use crate::live::Report;
 use crate::tasks::{Ended, Tasks};
@@ -35,7 +35,7 @@ pub(super) enum Step<'s, A> {
 pub(super) struct PortEvents {
     pub(super) links: LinkEvents,
     /// The port's bit in [`Out::far`], as if it was the only port.
-    far: [u64; 1],
+    pub(super) far: [u64; 1],
 }
 
 /// The visit of one host in one window; all slices are by port.
@@ -68,7 +68,8 @@ impl<P: Parts> Visit<'_, P> {
     pub(super) fn take(&mut self, pkt: &Parcel<P::Annex>) {
         let (p, now) = (pkt.ingress().index(), self.out.window.opened + pkt.offset() as u64);
         self.step(p, Step::Arrival(pkt));
-        while let Some(abroad) = self.hosts[p].take_abroad() {
+        let home = self.home(p);
+        while let Some(abroad) = self.hosts[home].take_abroad() {
             match abroad {
                 Abroad::Trigger(trigger) => self.fire(now, trigger),
                 Abroad::Acked(qp) => self.reports.push(Report::Acked(qp)),
@@ -82,7 +83,11 @@ impl<P: Parts> Visit<'_, P> {
         while self.end_task(self.out.window.close) {}
         let mut next = self.tasks.as_ref().map_or(u64::MAX, |tasks| tasks.next());
         for p in 0..self.ports.len() {
-            next = next.min(self.step(p, Step::End));
+            if self.home(p) == p {
+                next = next.min(self.step(p, Step::End));
+            }
+        }
+        for p in 0..self.ports.len() {
             self.out.far[p / 64] |= std::mem::take(&mut self.events[p].far[0]) << (p % 64);
         }
         next
@@ -104,9 +109,11 @@ impl<P: Parts> Visit<'_, P> {
 
     /// Computes all events of the ports up to `now`, timers included.
     pub(super) fn settle(&mut self, now: u64) {
-        (0..self.ports.len()).for_each(|p| {
-            self.step(p, Step::Settle(now));
-        });
+        for p in 0..self.ports.len() {
+            if self.home(p) == p {
+                self.step(p, Step::Settle(now));
+            }
+        }
     }
 
     /// Posts the newest message of a queue pair at `now`.
@@ -127,7 +134,28 @@ impl<P: Parts> Visit<'_, P> {
         }
     }
 
+    /// The port whose host has the queue pairs of port `p`.
+    fn home(&self, p: usize) -> usize {
+        match self.out.setup.plan.sharing {
+            Some(sharing) => p - p % usize::from(sharing.ports),
+            None => p,
+        }
+    }
+
     fn step(&mut self, p: usize, step: Step<'_, P::Annex>) -> u64 {
+        if let Some(sharing) = self.out.setup.plan.sharing {
+            let first = self.home(p);
+            let nic = first..first + usize::from(sharing.ports);
+            let visit = nic::Visit {
+                host: &mut self.hosts[first],
+                ports: &mut self.ports[nic.clone()],
+                queues: self.classed.get_mut(nic.clone()).unwrap_or_default(),
+                events: &mut self.events[nic],
+                out: &mut self.out,
+                first,
+            };
+            return visit.step(step);
+        }
         let PortEvents { links: events, far } = &mut self.events[p];
         let (host, port, out) = (&mut self.hosts[p], &mut self.ports[p], self.out.one(p, far));
         match self.classed.get_mut(p) {

@@ -132,7 +132,7 @@ fn a_flow_that_waits_for_a_repair_is_no_deadlock_and_one_that_waits_for_none_is(
     let (plan, stuck) = agreed(&story("").replace("[nic.transport.ideal]", ""));
     let Ending::Stalled(stall) = &stuck.ending else { panic!("{:?}", stuck.ending) };
     assert_eq!(stall.count, 1);
-    assert!(!plan.failures.reach_in_the_end(&plan.fabric, plan.qps[0].from, plan.qps[0].to));
+    assert!(!plan.failures.reach_in_the_end(&plan.fabric, None, plan.qps[0].from, plan.qps[0].to));
 }
 
 /// A fat tree and a leaf-spine fabric, each with a link and a switch that are dead from the start.

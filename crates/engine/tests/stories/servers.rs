@@ -1,6 +1,7 @@
 //! Claim: a host may have several ports. They share nothing but triggers, which cross from port to port in no time.
 
 use crate::lab::{agreed_on, lay};
+use crate::twins::{NICS, SCHEMES};
 use engine::outcome::Ending;
 use model::plan::Trigger;
 use model::{MessageId, Plan, Site, Time};
@@ -106,38 +107,96 @@ fn a_port_that_dies_leaves_the_other_port_working() {
     assert_eq!(after.messages[alive].acked, before.messages[alive].acked);
 }
 
+/// Two servers of two GPUs with dual-port NICs. Channel 0 of a ring uses the first ports, which are attached to tor0 and
+/// tor1; channel 1 uses the second ports, at tor2 and tor3.
+fn pair_of_tors(failover: &str, failure: &str) -> String {
+    format!(
+        "[server]\ngpus = 2\nports-per-nic = 2\nbond-failover = \"{failover}\"\n[topology.rails]\nservers = 2\nspines = 0\n\
+         [nic]\ntimeout = {{ fixed = \"200us\" }}\n[stop]\nno-progress = \"20ms\"\n{failure}[[workload]]\n\
+         collective = {{ kind = \"all-reduce\", bytes = \"1438kB\", algorithm = \"ring\", tuning = {{ ports = \"round-robin\" }} }}\n"
+    )
+}
+
+/// The last arrival of the messages of the first ports and of the second ports, and the ending, in all engines.
+fn last_arrivals(text: &str) -> (Time, Time, Ending) {
+    let checked = lay(text);
+    let outcome = agreed_on(&checked, text);
+    let port = |m: &model::plan::Message| checked.plan.fabric.host_name(checked.plan.qps[m.qp.index()].from);
+    let of_port = |end: &str| {
+        let ends =
+            checked.plan.messages.iter().zip(&outcome.messages).filter(|(m, _)| port(m).ends_with(end));
+        ends.map(|(_, record)| record.received).max().unwrap()
+    };
+    (of_port("p0"), of_port("p1"), outcome.ending)
+}
+
+const TOR3_DIES: &str = "[[failure]]\nswitch = \"tor3\"\nat = \"5us\"\n";
+
 #[test]
-fn if_a_tor_of_a_pair_dies_its_messages_wait_for_its_repair_and_those_of_the_other_tor_do_not() {
-    // Channel 0 uses the first ports, which are attached to tor0; channel 1 uses the second ports, at tor3.
-    let ring = |failure: &str| {
-        format!(
-            "[server]\ngpus = 2\nports-per-nic = 2\n[topology.rails]\nservers = 2\nspines = 0\n\
-             [nic]\ntimeout = {{ fixed = \"200us\" }}\n[stop]\nno-progress = \"20ms\"\n{failure}[[workload]]\n\
-             collective = {{ kind = \"all-reduce\", bytes = \"1438kB\", algorithm = \"ring\", tuning = {{ ports = \"round-robin\" }} }}\n"
-        )
-    };
-    let dead = "[[failure]]\nswitch = \"tor3\"\nat = \"5us\"\n";
-    let run = |text: &str| {
-        let checked = lay(text);
-        let outcome = agreed_on(&checked, text);
-        let port =
-            |m: &model::plan::Message| checked.plan.fabric.host_name(checked.plan.qps[m.qp.index()].from);
-        let of_port = |end: &str| {
-            let ends =
-                checked.plan.messages.iter().zip(&outcome.messages).filter(|(m, _)| port(m).ends_with(end));
-            ends.map(|(_, record)| record.received).max().unwrap()
-        };
-        (of_port("p0"), of_port("p1"), outcome.ending)
-    };
-    let (first, second, ending) = run(&ring(""));
+fn without_failover_the_messages_of_a_dead_tor_wait_for_its_repair_and_those_of_the_other_tor_do_not() {
+    let (first, second, ending) = last_arrivals(&pair_of_tors("wait", ""));
     assert_eq!(ending, Ending::Finished);
     assert!(first < Time::from_ms(1) && second < Time::from_ms(1));
-    let (same, late, ending) = run(&ring(&format!("{dead}until = \"3ms\"\n")));
+    let repaired = format!("{TOR3_DIES}until = \"3ms\"\n");
+    let (same, late, ending) = last_arrivals(&pair_of_tors("wait", &repaired));
     assert_eq!((same, &ending), (first, &Ending::Finished));
     assert!(late > Time::from_ms(3), "{late}");
-    let (same, never, ending) = run(&ring(dead));
+    let (same, never, ending) = last_arrivals(&pair_of_tors("wait", TOR3_DIES));
     assert_eq!((same, never), (first, Time::NEVER));
     assert!(matches!(ending, Ending::Stalled(_)), "{ending:?}");
+}
+
+#[test]
+fn a_bond_moves_the_queue_pairs_of_a_dead_tor_to_the_other_tor() {
+    let (_, whole, ending) = last_arrivals(&pair_of_tors("resend", ""));
+    assert_eq!(ending, Ending::Finished);
+    let failure = |detection: &str| format!("{TOR3_DIES}[routing]\ndetection = \"{detection}\"\n");
+    // The packets in flight are lost. The timer resends them 200 us later at most; by then they use the other port.
+    let (_, second, ending) = last_arrivals(&pair_of_tors("resend", &failure("20us")));
+    assert_eq!(ending, Ending::Finished);
+    assert!(second.ps() < 2 * whole.ps() + Time::from_us(200 + 20).ps(), "{second} after {whole}");
+    // As long as routes are old, the queue pairs of the dead ToR send in vain.
+    let (_, second, ending) = last_arrivals(&pair_of_tors("resend", &failure("2ms")));
+    assert_eq!(ending, Ending::Finished);
+    assert!(second > Time::from_ms(2) && second < Time::from_ms(4), "{second}");
+}
+
+#[test]
+fn a_bond_returns_to_its_own_ports_after_the_repair() {
+    // When the second ToR is back, the first one dies, and its queue pairs move the other way.
+    let repaired = format!("{TOR3_DIES}until = \"100us\"\n[routing]\ndetection = \"20us\"\n");
+    let second_failure = "[[failure]]\nswitch = \"tor1\"\nat = \"300us\"\n";
+    let long = pair_of_tors("resend", &format!("{repaired}{second_failure}")).replace("1438kB", "50MB");
+    let (first, _, ending) = last_arrivals(&long);
+    assert_eq!(ending, Ending::Finished);
+    assert!(first > Time::from_us(320 + 200), "{first}");
+}
+
+#[test]
+fn under_any_scheme_a_bond_outlives_failures_of_its_ports() {
+    // Steerings that send packets of their own, and Flowcut's signals, ask for NICs of their own.
+    let pairs = SCHEMES.iter().enumerate().flat_map(|(i, scheme)| [(i, scheme), (i + 7, scheme)]);
+    for (turn, (scheme, keys)) in pairs {
+        let nic = match *scheme {
+            "dlbf" => "[nic.transport.sr-sack]",
+            _ => NICS[turn % NICS.len()],
+        };
+        let planes = 1 + turn % 2;
+        for victim in
+            ["switch = \"tor0\"", "switch = \"tor7\"", "links = [[\"s1\", \"tor4\"], [\"s2\", \"tor2\"]]"]
+        {
+            let text = format!(
+                "[server]\ngpus = 2\nports-per-nic = 2\n[topology.rails]\nservers = 4\nservers-per-segment = 2\nspines = 2\n\
+                 planes = {planes}\n[[failure]]\n{victim}\nat = \"20us\"\nuntil = \"900us\"\n[routing]\n\
+                 detection = \"50us\"\n[scheme.{scheme}]\n{keys}\n{nic}\n\
+                 [[workload]]\ncollective = {{ kind = \"all-to-all\", bytes = \"4MB\" }}\n"
+            );
+            let checked = lay(&text);
+            assert!(checked.plan.sharing.is_some());
+            let outcome = agreed_on(&checked, &text);
+            assert_eq!(outcome.ending, Ending::Finished, "{text}");
+        }
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
 use model::Time;
 
-const SCHEMES: &[(&str, &str)] = &[
+pub(crate) const SCHEMES: &[(&str, &str)] = &[
     ("ecmp", ""),
     ("rps", ""),
     ("ar", ""),
@@ -53,7 +53,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-const NICS: [&str; 20] = [
+pub(crate) const NICS: [&str; 20] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",

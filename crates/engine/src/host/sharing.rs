@@ -1,0 +1,231 @@
+//! A NIC with several ports that serve all its queue pairs. The host of its first port has the state of all of them.
+
+use super::nic::Host;
+use super::queue_pair::Peer;
+use super::ready::{Ready, Turn};
+use super::timers::Timer;
+use crate::setup::Setup;
+use model::transport::Sender;
+use model::{HostId, Parcel, Parts, PortChoice, PortIndex, PortSharing, QpId, Steering, Time};
+
+/// The ports of a NIC, as far as they concern the order in which its queue pairs send.
+#[derive(Debug)]
+pub(super) struct Ports {
+    sharing: PortSharing,
+    /// In a bond: the queue pairs of every port but the first, in the order in which they send. [`Host::ready`] has those of
+    /// the first port, and all queue pairs that spread.
+    others: Vec<Ready>,
+    /// By queue pair of the sender: the ports that routes join with its destination, if it spreads.
+    open: Vec<u8>,
+    /// Ports that are free now, a bit for each, and the time at which another one is free.
+    free: u32,
+    next_free: u64,
+    /// The port of the packet that starts now.
+    chosen: u8,
+}
+
+/// Ports at one instant, for the queue pairs that spread over them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vacancy {
+    /// The port in whose turn the queue pair is chosen.
+    pub(crate) port: usize,
+    /// A bit for each port that may start a data packet.
+    pub(crate) free: u32,
+    /// Time at which another port is free, ps; it lies in the future.
+    pub(crate) next_free: u64,
+    /// Start of the port's row of transmission times.
+    pub(crate) row: u32,
+}
+
+impl Ports {
+    /// The ports of the NIC of `home`, if it shares them.
+    pub(super) fn new(setup: &Setup<'_>, home: HostId, full_time: u64) -> Option<Box<Self>> {
+        let sharing = setup.plan.sharing.filter(|sharing| sharing.home(home) == home)?;
+        Some(Box::new(Ports {
+            sharing,
+            others: (1..sharing.ports).map(|_| Ready::new(full_time)).collect(),
+            open: Vec::new(),
+            free: 0,
+            next_free: 0,
+            chosen: 0,
+        }))
+    }
+
+    fn spreads(&self) -> bool {
+        self.sharing.choice == PortChoice::Spread
+    }
+}
+
+impl<P: Parts> Host<P> {
+    /// The peer of a queue pair at its sender when the run starts.
+    pub(super) fn first_peer(&mut self, setup: &Setup<'_>, id: QpId, watched: bool) -> Peer {
+        let qp = &setup.plan.qps[id.index()];
+        let (mut to, mut port) = (qp.to, 0);
+        if let Some(ports) = &mut self.ports {
+            match ports.sharing.choice {
+                PortChoice::Failover => (port, to) = setup.joined(ports.sharing, qp.from, qp.to, 0),
+                PortChoice::Spread => ports.open.push(setup.open(ports.sharing, qp.from, qp.to, 0)),
+            }
+        }
+        Peer::new(to, port, watched)
+    }
+
+    /// The peer of a queue pair at its receiver when the run starts.
+    pub(super) fn first_source(&self, setup: &Setup<'_>, id: QpId) -> Peer {
+        let qp = &setup.plan.qps[id.index()];
+        match &self.ports {
+            Some(ports) if !ports.spreads() => {
+                let (port, from) = setup.joined(ports.sharing, qp.to, qp.from, 0);
+                Peer::new(from, port, false)
+            }
+            _ => Peer::new(qp.from, 0, false),
+        }
+    }
+
+    /// Expects all changes of routes, which may change the ports of queue pairs.
+    pub(super) fn expect_route_changes(&mut self, setup: &Setup<'_>) {
+        if self.ports.is_some() {
+            for change in setup.plan.failures.route_changes().iter().filter(|change| change.at > Time::ZERO) {
+                self.timers.push(change.at.ps(), Timer::Routes);
+            }
+        }
+    }
+
+    /// Chooses the ports of all queue pairs by the routes that apply from now on.
+    #[cold]
+    pub(super) fn on_route_change(&mut self, setup: &Setup<'_>, now: u64) {
+        let Some(ports) = &mut self.ports else { return };
+        let sharing = ports.sharing;
+        if ports.spreads() {
+            for (open, out) in ports.open.iter_mut().zip(&self.outgoing) {
+                let qp = &setup.plan.qps[out.qp.index()];
+                *open = setup.open(sharing, qp.from, qp.to, now);
+            }
+            return;
+        }
+        let mut turns: Vec<Turn> = self.ready.take_all();
+        ports.others.iter_mut().for_each(|ready| turns.append(&mut ready.take_all()));
+        for out in &mut self.outgoing {
+            let qp = &setup.plan.qps[out.qp.index()];
+            let (port, to) = setup.joined(sharing, qp.from, qp.to, now);
+            out.peer.lead(to, port);
+        }
+        for (index, incoming) in self.incoming.iter_mut().enumerate() {
+            let qp = &setup.plan.qps[self.first_incoming as usize + index];
+            let (port, from) = setup.joined(sharing, qp.to, qp.from, now);
+            incoming.from.lead(from, port);
+        }
+        for Turn { at, slot } in turns {
+            self.give_turn(at, slot, now);
+        }
+    }
+
+    /// Gives a turn to a queue pair that has none, at its port.
+    #[inline]
+    pub(super) fn give_turn(&mut self, at: u64, slot: u32, now: u64) {
+        match &mut self.ports {
+            None => self.ready.insert(at, slot, now),
+            Some(ports) => match self.outgoing[slot as usize].peer.port() {
+                0 => self.ready.insert(at, slot, now),
+                port => ports.others[port - 1].insert(at, slot, now),
+            },
+        }
+    }
+
+    /// True if its queue pairs spread over the ports of the NIC.
+    pub(crate) fn spreads(&self) -> bool {
+        self.ports.as_ref().is_some_and(|ports| ports.spreads())
+    }
+
+    /// [`Host::eligible_at`] for the queue pairs that send by `port` of a shared NIC.
+    pub(crate) fn eligible_by(&self, port: usize) -> u64 {
+        match &self.ports {
+            Some(ports) if port > 0 && !ports.spreads() => ports.others[port - 1].first().at,
+            _ => self.eligible_at(),
+        }
+    }
+
+    /// [`Host::pull`] for a shared NIC. Returns the packet, and the port by which it leaves.
+    pub(crate) fn pull_by(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        vacancy: Vacancy,
+    ) -> Option<(usize, Parcel<P::Annex>)> {
+        if self.row != vacancy.row {
+            self.set_rate(setup, vacancy.row);
+        }
+        if !self.spreads() {
+            self.turn_to(vacancy.port);
+            let pkt = self.pull(setup, now);
+            self.turn_to(vacancy.port);
+            return pkt.map(|pkt| (vacancy.port, pkt));
+        }
+        if let Some(ports) = &mut self.ports {
+            (ports.free, ports.next_free) = (vacancy.free, vacancy.next_free);
+        }
+        let Parcel { label, annex } = self.pull(setup, now)?;
+        let ports = self.ports.as_ref()?;
+        let to = HostId(ports.sharing.home(label.to()).0 + u32::from(ports.chosen));
+        Some((usize::from(ports.chosen), Parcel { label: label.with_to(to), annex }))
+    }
+
+    /// Exchanges the queue pairs in line at the first port for those at another port; a second call undoes it.
+    fn turn_to(&mut self, port: usize) {
+        if port > 0
+            && let Some(ports) = &mut self.ports
+        {
+            std::mem::swap(&mut self.ready, &mut ports.others[port - 1]);
+        }
+    }
+
+    /// Chooses the port of the packet that the first queue pair in line may send now, under its window. If the queue pair has no path by a free
+    /// port, its turn moves to the time at which another port is free, and false returns.
+    #[inline]
+    pub(super) fn choose_port(&mut self, now: u64, slot: u32, window: u64) -> bool {
+        let Some(ports) = self.ports.as_mut().filter(|ports| ports.spreads()) else { return true };
+        let out = &mut self.outgoing[slot as usize];
+        if !out.sender.ready(window) {
+            return true;
+        }
+        let open = u32::from(ports.open[slot as usize]);
+        // Without any route, packets go on as before and are lost.
+        let allowed = if open == 0 { ports.free } else { ports.free & open };
+        match out.steering.port(allowed) {
+            Some(port) => {
+                ports.chosen = port;
+                true
+            }
+            None => {
+                self.ready.replace_first(ports.next_free, now);
+                false
+            }
+        }
+    }
+
+    /// The own port and the host for a packet to the sender of a queue pair that no arrival has caused.
+    pub(super) fn way_back(&self, setup: &Setup<'_>, now: u64, qp: QpId) -> (PortIndex, HostId) {
+        let from = self.incoming[(qp.0 - self.first_incoming) as usize].from;
+        let Some(ports) = &self.ports else { return (PortIndex(0), from.to()) };
+        if !ports.spreads() {
+            return (PortIndex(from.port() as u16), from.to());
+        }
+        // Our choice: the first port that routes join.
+        let open = setup.open(ports.sharing, setup.plan.qps[qp.index()].to, from.to(), now);
+        let port = if open == 0 { 0 } else { open.trailing_zeros() };
+        (PortIndex(port as u16), HostId(ports.sharing.home(from.to()).0 + port))
+    }
+
+    /// The host and the own port for a packet that this NIC sends back in answer to one that came by port `by`.
+    #[inline]
+    pub(super) fn back(&self, from: Peer, by: PortIndex) -> (HostId, PortIndex) {
+        match &self.ports {
+            None => (from.to(), PortIndex(0)),
+            Some(ports) if ports.spreads() => {
+                let port = by.index() % usize::from(ports.sharing.ports);
+                (HostId(ports.sharing.home(from.to()).0 + port as u32), PortIndex(port as u16))
+            }
+            Some(_) => (from.to(), PortIndex(from.port() as u16)),
+        }
+    }
+}

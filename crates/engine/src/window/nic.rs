@@ -1,0 +1,199 @@
+//! A NIC whose ports serve all its queue pairs, in one window: all its events, one by one in order of time. The order at one
+//! instant is that of [`super::host`]; ports take turns by their numbers.
+
+use super::classed::Queues;
+use super::out::{LinkEvent, Out};
+use super::port::{LOSSY, Port, TAPPED};
+use super::server::{PortEvents, Step};
+use crate::failing::FailureEvent;
+use crate::host::{Host, Vacancy};
+use crate::setup::DATA;
+use model::{Parcel, Parts};
+
+/// The visit of one NIC in one window; slices are by port of the NIC.
+pub(super) struct Visit<'v, 'o, P: Parts> {
+    /// The host of the first port, which has all queue pairs.
+    pub(super) host: &'v mut Host<P>,
+    pub(super) ports: &'v mut [Port<P::Annex>],
+    /// Empty if the plan's classes are a preset.
+    pub(super) queues: &'v mut [Queues<P::Annex>],
+    pub(super) events: &'v mut [PortEvents],
+    /// The egress side of the whole host, and the NIC's first port there.
+    pub(super) out: &'v mut Out<'o, P::Annex>,
+    pub(super) first: usize,
+}
+
+impl<P: Parts> Visit<'_, '_, P> {
+    /// Computes one step of a window. Returns the time of the next event, ps, after [`Step::End`].
+    pub(super) fn step(mut self, step: Step<'_, P::Annex>) -> u64 {
+        let setup = self.out.setup;
+        let now = match step {
+            Step::Arrival(pkt) => {
+                let now = self.out.window.opened + pkt.offset() as u64;
+                self.catch_up(0, now, now);
+                let answers = self.host.on_arrival(setup, now, pkt);
+                answers.into_iter().flatten().for_each(|answer| self.push(answer));
+                now
+            }
+            Step::Trigger(now, m) => {
+                self.catch_up(0, now, now);
+                self.host.on_trigger(setup, now, m);
+                now
+            }
+            Step::Post(now, qp) => {
+                self.catch_up(0, now, now);
+                self.host.on_post(setup, now, qp);
+                now
+            }
+            Step::Settle(now) => {
+                self.catch_up(0, now, now + 1);
+                now
+            }
+            Step::End => {
+                let close = self.out.window.close;
+                let departure = self.catch_up(0, close - 1, close);
+                return departure.min(self.host.timer_at());
+            }
+        };
+        // The next step finds only packets that cannot start yet.
+        self.catch_up(now, now, now)
+    }
+
+    /// Computes departures, none of them before `from`, and link events up to `until`, and timers before `timers_before`.
+    /// Returns the start of the next packet.
+    fn catch_up(&mut self, mut from: u64, until: u64, timers_before: u64) -> u64 {
+        loop {
+            // At one instant, link events come before departures, and timers after them.
+            let (event, timer) = (self.next_event().map_or(u64::MAX, |(at, _)| at), self.host.timer_at());
+            let due = self.next(from);
+            if due <= until && due < event && due <= timer {
+                self.depart(due);
+                from = due;
+            } else if event <= until || timer < timers_before {
+                from = event.min(timer);
+                self.on_special();
+            } else {
+                return due;
+            }
+        }
+    }
+
+    /// The next link event: its time and port. At one instant, failures come first.
+    fn next_event(&self) -> Option<(u64, usize)> {
+        let events = self.events.iter().enumerate().map(|(p, events)| (events.links.rank(), p));
+        let ((at, _), p) = events.min()?;
+        (at != u64::MAX).then_some((at, p))
+    }
+
+    /// Start of the next packet of any port, not before `from`; [`u64::MAX`] if no packet may start.
+    fn next(&self, from: u64) -> u64 {
+        let due = |p: usize| {
+            let first = match self.waits(p) {
+                true => from,
+                false if self.holds_data(p) => u64::MAX,
+                false => self.host.eligible_by(p).max(from),
+            };
+            first.max(self.ports[p].busy)
+        };
+        (0..self.ports.len()).map(due).min().unwrap_or(u64::MAX)
+    }
+
+    /// True if a packet that the NIC has made waits at a port and may start.
+    fn waits(&self, p: usize) -> bool {
+        match self.queues.get(p) {
+            Some(queues) => queues.has_next(self.out.setup.plan.classes.all(), &self.ports[p]),
+            None => self.ports[p].open() != 0,
+        }
+    }
+
+    /// True if a pause keeps the data of a port back.
+    fn holds_data(&self, p: usize) -> bool {
+        self.ports[p].paused_channels() != 0 && self.out.setup.plan.classes.data().charged
+    }
+
+    /// Queues a packet that the NIC has made at the port that it names.
+    fn push(&mut self, pkt: Parcel<P::Annex>) {
+        let (p, setup) = (pkt.ingress().index(), self.out.setup);
+        match (self.queues.get_mut(p), setup.class(&pkt)) {
+            (Some(queues), _) => queues.push(setup.class_in_table(&pkt), pkt),
+            (None, DATA) => self.ports[p].push_data(pkt),
+            (None, class) => self.ports[p].push_reply(class, pkt),
+        }
+    }
+
+    /// Starts all packets that may start at `now`.
+    fn depart(&mut self, now: u64) {
+        for p in 0..self.ports.len() {
+            while self.ports[p].busy <= now {
+                let classes = self.out.setup.plan.classes.all();
+                let made = match self.queues.get_mut(p) {
+                    Some(queues) => queues.pop(classes, &self.ports[p]).map(|(_, pkt)| pkt),
+                    None if self.ports[p].open() != 0 => self.ports[p].pop(),
+                    None => None,
+                };
+                let pulled = match made {
+                    Some(made) => Some((p, made)),
+                    None if self.holds_data(p) => None,
+                    None => {
+                        let vacancy = self.vacancy(now, p);
+                        self.host.pull_by(self.out.setup, now, vacancy)
+                    }
+                };
+                let Some((p, pkt)) = pulled else { break };
+                let mut out = self.out.one(self.first + p, &mut self.events[p].far);
+                match self.ports[p].is(LOSSY | TAPPED) {
+                    true => out.launch_special(0, &mut self.ports[p], now, pkt),
+                    false => out.launch(0, &mut self.ports[p], now, pkt),
+                }
+            }
+        }
+    }
+
+    /// The free ports in the turn of port `p`.
+    fn vacancy(&self, now: u64, p: usize) -> Vacancy {
+        let (mut free, mut next_free) = (0, u64::MAX);
+        for (other, port) in self.ports.iter().enumerate() {
+            if port.busy > now {
+                next_free = next_free.min(port.busy);
+            } else if !self.waits(other) && !self.holds_data(other) {
+                free |= 1 << other;
+            }
+        }
+        let (setup, row) = (self.out.setup, self.ports[p].row);
+        let next_free = next_free.min(now + setup.time_on_wire(row, setup.plan.wire.max_frame()));
+        Vacancy { port: p, free, next_free, row }
+    }
+
+    /// Handles the next link event or timer.
+    fn on_special(&mut self) {
+        let (setup, timer) = (self.out.setup, self.host.timer_at());
+        let Some((now, p)) = self.next_event().filter(|(at, _)| *at <= timer) else {
+            self.host.on_timer(setup, timer);
+            self.host.take_made().into_iter().for_each(|pkt| self.push(pkt));
+            return;
+        };
+        let (port, PortEvents { links, far }) = (&mut self.ports[p], &mut self.events[p]);
+        let mut out = self.out.one(self.first + p, far);
+        let before = port.paused_channels();
+        let mut resumed = false;
+        match links.take() {
+            Some(LinkEvent::Pause(pause)) => {
+                resumed = out.paused(0, port, now, pause.channel, pause.on) && !pause.on;
+            }
+            Some(LinkEvent::Failure(FailureEvent::Reset { .. })) => {
+                resumed = out.paused(0, port, now, 0, false);
+            }
+            Some(LinkEvent::Failure(FailureEvent::Rate { row, .. })) => port.row = row,
+            // Hosts have no routes.
+            Some(LinkEvent::Failure(FailureEvent::RouteChange(_))) | None => {}
+        }
+        let held = port.paused_channels();
+        if setup.follows_any() && (before == 0) != (held == 0) {
+            self.host.note_pause(setup, now, held != 0);
+        }
+        // After a resume frame a waiting packet starts at once, even if another frame of this instant pauses the port again.
+        if resumed {
+            self.depart(now);
+        }
+    }
+}
