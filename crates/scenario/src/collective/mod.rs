@@ -178,8 +178,7 @@ macro_rules! algorithms {
 
         impl Algorithm {
             /// All algorithms.
-            #[cfg(test)]
-            const ALL: &'static [Algorithm] = &[$(Algorithm::$variant),+];
+            pub(crate) const ALL: &'static [Algorithm] = &[$(Algorithm::$variant),+];
 
             /// The name in scenarios and results.
             pub(crate) const fn name(self) -> &'static str {

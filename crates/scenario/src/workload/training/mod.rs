@@ -1,18 +1,18 @@
 //! Steps of training a language model: computation, and the communication of every kind of parallelism.
 
+mod dimension;
 mod experts;
 mod model;
 mod pipeline;
 mod step;
 
+pub use dimension::{Dimension, Dimensions};
 pub use experts::{Routing, SeedBy};
 pub use model::{Mla, Model, ModelChoice, ModelName, Moe};
 pub use pipeline::Schedule;
 
 use super::Generate;
-use super::collective::Tuning;
 use super::draft::Draft;
-use crate::collective::Algorithm;
 use crate::error::KeyError;
 use crate::values::Flops;
 use ::model::{Bytes, Time};
@@ -50,7 +50,8 @@ pub struct Training {
     pub schedule: Schedule,
     /// Time of computations. No default.
     pub compute: Compute,
-    /// Algorithm and tuning of each kind of parallelism: `tp`, `cp`, `dp`, `ep`. Default: see each.
+    /// Algorithm and tuning of each kind of parallelism: `tp`, `cp`, `dp`, `ep`, and `"*"` for those of which nothing is set.
+    /// Default: see each.
     #[serde(default)]
     pub collectives: Dimensions,
     /// Communication behind which a rank goes on. `"none"`: a rank waits for every collective of a layer; `"tp"`: a collective of
@@ -171,31 +172,6 @@ pub struct ByLayer {
     /// Times of the passes of a micro-batch over each layer of the model, from the first layer to the last, such as
     /// `[{ forward = "4ms", backward = "8ms" }, ...]`. One time counts for all layers.
     pub per_layer: Vec<ByTime>,
-}
-
-/// Collectives by kind of parallelism.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Dimensions {
-    /// Tensor parallelism. Default: `"nvls"` inside a server with NVLink, else `"ring"`.
-    pub tp: Dimension,
-    /// Context parallelism, whose keys and values go around as an all-gather. Default `"ring"`.
-    pub cp: Dimension,
-    /// Data parallelism. Default `"ring"`.
-    pub dp: Dimension,
-    /// Expert parallelism. Default `"direct"`.
-    pub ep: Dimension,
-}
-
-/// How the collectives of one kind of parallelism are done.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Dimension {
-    /// Algorithm.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub algorithm: Option<Algorithm>,
-    /// Channels, messages, NICs and ports.
-    pub tuning: Tuning,
 }
 
 fn one() -> u32 {

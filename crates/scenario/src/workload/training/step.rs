@@ -193,7 +193,7 @@ struct Arrival {
     operation: u32,
 }
 
-impl Layer<'_, '_> {
+impl<'l> Layer<'l, '_> {
     /// Refuses a step that does not fit into memory.
     fn reserve(&mut self) -> Result<(), KeyError> {
         let Sizes { dp, cp, micros, .. } = *self.sizes;
@@ -575,12 +575,10 @@ impl Layer<'_, '_> {
         let each = load.tokens.chunks((moe.experts / u64::from(ep)) as usize);
         let bytes: Vec<u64> = each.map(|experts| experts.iter().sum::<u64>() * value).collect();
         for group in self.sizes.groups(ranks.clone(), Dim::Ep) {
-            let call = self.training.collectives.ep.tuning.call(
-                self.draft,
-                Kind::AllToAll,
-                bytes.iter().sum(),
-                &group,
-            )?;
+            let (key, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
+            let call = tuning
+                .call(self.draft, Kind::AllToAll, bytes.iter().sum(), &group)
+                .map_err(|error| error.within("tuning").within(key).within("collectives"))?;
             let schedule = match (routing.once_per_server, call.servers.as_slice()) {
                 (true, [first, rest @ ..]) if !rest.is_empty() && rest.iter().all(|n| n == first) => {
                     let servers = call.servers.len() as u64;
@@ -598,12 +596,9 @@ impl Layer<'_, '_> {
             let causes =
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
             let number = self.number(Dim::Ep, group[0]);
-            let communicator = self.training.collectives.ep.tuning.communicator(
-                Kind::AllToAll,
-                group.clone(),
-                number as usize,
-                number,
-            );
+            let (_, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
+            let communicator =
+                tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
             let operation = Operation { layer, ..self.operation(Kind::AllToAll.name(), Dim::Ep, 0) };
             let left = lay_collective(self.draft, &communicator, &call, &schedule, operation, &causes);
             for (&rank, event) in group.iter().zip(left) {
@@ -611,6 +606,18 @@ impl Layer<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The settings of a kind of parallelism, and the key under which they stand.
+    fn settings_of(&self, dim: Dim) -> (&'static str, &'l Dimension) {
+        let training = self.training;
+        let all = &training.collectives;
+        match dim {
+            Dim::Tp => all.of("tp", &all.tp),
+            Dim::Ep => all.of("ep", &all.ep),
+            Dim::Cp => all.of("cp", &all.cp),
+            Dim::Dp | Dim::ExpertDp | Dim::Pp | Dim::Embedding => all.of("dp", &all.dp),
+        }
     }
 
     /// Adds a collective of one group; returns the event at which each rank has left it.
@@ -623,13 +630,8 @@ impl Layer<'_, '_> {
         layer: u32,
         causes: &[Vec<Event>],
     ) -> Result<Vec<Event>, KeyError> {
-        let Dimension { algorithm, tuning } = match dim {
-            Dim::Tp => &self.training.collectives.tp,
-            Dim::Ep => &self.training.collectives.ep,
-            Dim::Cp => &self.training.collectives.cp,
-            Dim::Dp | Dim::ExpertDp | Dim::Pp | Dim::Embedding => &self.training.collectives.dp,
-        };
-        let within = |error: KeyError| error.within(dim.name()).within("collectives");
+        let (key, Dimension { algorithm, tuning }) = self.settings_of(dim);
+        let within = |error: KeyError| error.within(key).within("collectives");
         let call = tuning.call(self.draft, kind, bytes, group).map_err(|e| within(e.within("tuning")))?;
         let in_switch = dim == Dim::Tp && call.nvlink && call.servers.len() == 1;
         let usual = if in_switch { Algorithm::Nvls } else { kind.usual_algorithm() };
