@@ -165,13 +165,19 @@ def keys(root: dict, of: dict, prefix: str = "", linked: bool = True) -> str:
     required = of.get("required", [])
     rows = []
     for key, value in of.get("properties", {}).items():
+        key = written(key)
         link = anchor(f"{prefix}.{key}" if prefix else key) if linked and has_keys(root, value) else None
         rows.append(entry(root, key, value, key in required, link))
     return '<dl class="keys">\n' + "\n".join(rows) + "\n</dl>" if rows else "<p>Nothing to set.</p>"
 
 
 def anchor(path: str) -> str:
-    return path.replace(".", "-")
+    return path.replace(".", "-").replace('"*"', "others")
+
+
+def written(key: str) -> str:
+    """A key as TOML has it."""
+    return key if re.fullmatch(r"[\w-]+", key) else f'"{key}"'
 
 
 def section(root: dict, path: str) -> str:
@@ -218,7 +224,7 @@ def chapter(root: dict, path: str, of: dict, level: int, of_list: str = "") -> s
     for key, value in inner.get("properties", {}).items():
         # A scheme may be set in three places; the first place describes it.
         if has_keys(root, value) and not (key == "scheme" and "." in path):
-            parts.append(chapter(root, f"{path}.{key}", value, level + 1, of_list))
+            parts.append(chapter(root, f"{path}.{written(key)}", value, level + 1, of_list))
         elif key == "scheme":
             parts.append(f'<p id="{anchor(f"{path}.{key}")}">Schemes: <a href="#scheme"><code>[scheme]</code></a>.</p>')
     for option in choices(inner):

@@ -48,7 +48,7 @@ pub struct Dimension {
     pub tuning: Tuning,
 }
 
-/// The forms in which a [`Dimension`] is written.
+/// How collectives are done: the name of an algorithm, `"pxn"` for the usual algorithm with `tuning.nic = "pxn"`, or a table.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "the schema is made of it")]
@@ -106,13 +106,13 @@ impl<'de> Deserialize<'de> for Dimension {
                     return Ok(Dimension { algorithm: None, tuning });
                 }
                 let algorithm = Algorithm::deserialize(StrDeserializer::<de::value::Error>::new(name));
-                algorithm.map(|algorithm| Dimension { algorithm: Some(algorithm), ..Dimension::default() }).map_err(
-                    |_| {
+                algorithm
+                    .map(|algorithm| Dimension { algorithm: Some(algorithm), ..Dimension::default() })
+                    .map_err(|_| {
                         let names: Vec<&str> =
                             Algorithm::ALL.iter().map(|algorithm| algorithm.name()).chain([PXN]).collect();
                         E::custom(format!("unknown name `{name}`; {}", suggestion(name, &names)))
-                    },
-                )
+                    })
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Dimension, A::Error> {
@@ -172,7 +172,8 @@ mod tests {
     fn both_forms_lay_the_same_step() {
         let long = "{ tp = { algorithm = \"ring\" }, dp = { algorithm = \"direct\" }, ep = { tuning = { window = 1 } } }";
         let long = checked(long).unwrap();
-        let short = checked("{ tp = \"ring\", ep = { tuning = { window = 1 } }, \"*\" = \"direct\" }").unwrap();
+        let short =
+            checked("{ tp = \"ring\", ep = { tuning = { window = 1 } }, \"*\" = \"direct\" }").unwrap();
         assert!((&short.plan.messages, &short.plan.tasks) == (&long.plan.messages, &long.plan.tasks));
         let usual = checked("{}").unwrap();
         assert_ne!(short.plan.messages.len(), usual.plan.messages.len());
@@ -187,7 +188,10 @@ mod tests {
             ("{ tp = \"rin\" }", "s.toml:13:22: unknown name `rin`; did you mean `ring`?"),
             ("{ tp = 3 }", "s.toml:13:22: expected the name of an algorithm, such as \"ring\", or a table"),
             ("{ tp = [\"ring\"] }", "s.toml:13:22: expected the name of an algorithm"),
-            ("{ tp = { algoritm = \"ring\" } }", "s.toml:13:24: unknown key `algoritm`; did you mean `algorithm`?"),
+            (
+                "{ tp = { algoritm = \"ring\" } }",
+                "s.toml:13:24: unknown key `algoritm`; did you mean `algorithm`?",
+            ),
             ("{ tp = { algorithm = \"rin\" } }", "s.toml:13:36: unknown name `rin`; did you mean `ring`?"),
             ("{ pp = \"ring\" }", "s.toml:13:17: unknown key `pp`"),
             ("{ \"*\" = { tuning = { channels = 0 } } }", "s.toml:13:47: expected 1 to 64 channels, found 0"),

@@ -597,8 +597,7 @@ impl<'l> Layer<'l, '_> {
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
             let number = self.number(Dim::Ep, group[0]);
             let (_, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
-            let communicator =
-                tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
+            let communicator = tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
             let operation = Operation { layer, ..self.operation(Kind::AllToAll.name(), Dim::Ep, 0) };
             let left = lay_collective(self.draft, &communicator, &call, &schedule, operation, &causes);
             for (&rank, event) in group.iter().zip(left) {
