@@ -224,6 +224,10 @@ pub struct Control {
     pub cnp: u64,
     /// Grants sent by receiving hosts.
     pub grants: u64,
+    /// Headers of cut packets that receivers sent back.
+    pub returned: u64,
+    /// Bytes of these frames, from the Ethernet header to the FCS.
+    pub returned_bytes: u64,
     /// Pause frames sent.
     pub pause: u64,
     /// Resume frames sent.
@@ -249,7 +253,7 @@ pub struct Control {
 }
 
 merge!(Control {
-    sum: ack, nack, cnp, grants, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
+    sum: ack, nack, cnp, grants, returned, returned_bytes, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
 });
 
 /// Counts of a queue pair in a bin of time.

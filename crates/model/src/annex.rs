@@ -2,7 +2,7 @@
 
 mod sack;
 
-pub use sack::{Sack, SackStamp};
+pub use sack::{Envelope, Sack, SackStamp};
 
 use crate::telemetry::{TracedLink, Trail};
 use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
@@ -118,6 +118,30 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// Sets [`Annex::sack`].
     #[inline(always)]
     fn set_sack(&mut self, _sack: &Sack) {}
+
+    /// The message of a data packet, or of its headers; only in runs with SACKs.
+    #[inline(always)]
+    fn envelope(&self) -> Envelope {
+        Envelope::default()
+    }
+
+    /// Sets [`Annex::envelope`].
+    #[inline(always)]
+    fn set_envelope(&mut self, _envelope: Envelope) {}
+
+    /// Annex of the headers of a cut data packet that its receiver sends back at `at` by its clock: that of a reply, and
+    /// [`Annex::envelope`] stays; only in runs with SACKs. `last_hop` is true if the receiver's own switch has cut the
+    /// packet.
+    #[must_use]
+    fn returned(&self, at: Time, answer: Answer, _last_hop: bool) -> Self {
+        self.answer(at, answer)
+    }
+
+    /// True for headers that a receiver has sent back; only in runs with SACKs.
+    #[inline(always)]
+    fn is_returned(&self) -> bool {
+        false
+    }
 }
 
 /// Bits of a packet's tag.

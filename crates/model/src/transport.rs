@@ -3,7 +3,7 @@
 //! A sender and a receiver are pure state machines. They count the packets of the queue pair from 0; this number, `seq`,
 //! never wraps. On the wire it becomes a 24-bit [`Psn`], which each end unwraps.
 
-use crate::annex::{Notice, Sack, Selective};
+use crate::annex::{Envelope, Notice, Sack, Selective};
 use crate::{Psn, Time};
 
 /// A receiver's reply.
@@ -130,9 +130,28 @@ pub trait Sender {
         (self.on_selective(now, reply, selective), Delivery::default())
     }
 
+    /// Handles the headers of a cut packet that its receiver has sent back ([`Receiver::returns_headers`]): the packet's PSN,
+    /// its message, and whether the receiver's own switch has cut it. [`Progress::nack`] tells whether the packet will be
+    /// sent again. The default ignores them.
+    fn on_returned(
+        &mut self,
+        _now: Time,
+        _psn: Psn,
+        _envelope: Envelope,
+        _last_hop: bool,
+        _window: u64,
+    ) -> (Progress, Delivery) {
+        Default::default()
+    }
+
     /// True if the last packet that [`Sender::next`] has returned asks for an ACK.
     fn asks(&self) -> bool {
         false
+    }
+
+    /// Message of the last packet that [`Sender::next`] has returned, in runs with [`crate::Annex::SACKS`].
+    fn envelope(&self) -> Envelope {
+        Envelope::default()
     }
 
     /// Bytes that wait to be sent for the first time or again; 0 for senders that do not count bytes.
@@ -188,6 +207,8 @@ pub struct Arrived {
     pub last: bool,
     /// True if it asks for an ACK.
     pub asks: bool,
+    /// Its message.
+    pub envelope: Envelope,
 }
 
 /// The receiving end of a queue pair.
@@ -234,9 +255,16 @@ pub trait Receiver {
         Reception { fate: Fate::Discarded, out_of_order: false, reply: None, cnp: false, echo: false }
     }
 
+    /// True if the headers of cut packets go back to their sender at once, in runs with [`crate::Annex::SACKS`]. Nothing else
+    /// reaches the receiver then, and [`Receiver::on_cut`] is not called.
+    #[inline]
+    fn returns_headers(&self) -> bool {
+        false
+    }
+
     /// Number of packets that count towards the end of messages: a message is complete once this number reaches its last
     /// packet. The default is ePSN, so that messages complete in order. A receiver that counts accepted packets in any
-    /// order returns their number; it only grows while packets are accepted.
+    /// order returns their number. The number only grows, and only with packets that are accepted or duplicates.
     #[inline]
     fn completed(&self) -> u64 {
         self.expected()

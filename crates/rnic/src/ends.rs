@@ -2,8 +2,8 @@
 
 use crate::limits::PSN_LIMIT;
 use crate::sender::{self, Sender};
-use crate::{in_flight, in_order, receiver, sack, scoreboard, selective};
-use model::annex::{Notice, NoticeRules, Sack, Selective};
+use crate::{counted, in_flight, in_order, receiver, sack, scoreboard, selective};
+use model::annex::{Envelope, Notice, NoticeRules, Sack, Selective};
 use model::transport::{Arrived, Delivery, Plain, Progress, Reception, Reply};
 use model::{Psn, Time};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ pub(crate) enum Sending {
     Scoreboard(Arc<scoreboard::Rules>),
     InFlight(Arc<in_flight::Rules>),
     Sack(Arc<sack::sender::Rules>),
+    Counted(Arc<counted::sender::Rules>),
 }
 
 /// Kind of receiver, with the settings that all receivers of a NIC share.
@@ -24,6 +25,7 @@ pub(crate) enum Receiving {
     InOrder(Arc<in_order::Rules>),
     Selective(Arc<selective::Rules>),
     Sack(Arc<sack::receiver::Rules>),
+    Counted(Arc<counted::receiver::Rules>),
 }
 
 impl Sending {
@@ -32,7 +34,7 @@ impl Sending {
         match self {
             Self::Counting(rules) => rules.limit,
             Self::Scoreboard(rules) => rules.limit,
-            Self::InFlight(_) => PSN_LIMIT,
+            Self::InFlight(_) | Self::Counted(_) => PSN_LIMIT,
             Self::Sack(rules) => rules.reach,
         }
     }
@@ -46,6 +48,7 @@ impl Sending {
             }
             Self::InFlight(rules) => AnySender::InFlight(Box::new(in_flight::Sender::new(rules.clone()))),
             Self::Sack(rules) => AnySender::Sack(Box::new(sack::sender::Sender::new(rules.clone()))),
+            Self::Counted(rules) => AnySender::Counted(Box::new(counted::sender::Sender::new(rules.clone()))),
         }
     }
 }
@@ -64,6 +67,9 @@ impl Receiving {
                 AnyReceiver::Selective(Box::new(selective::Receiver::new(rules)))
             }
             Self::Sack(rules) => AnyReceiver::Sack(Box::new(sack::receiver::Receiver::new(rules.clone()))),
+            Self::Counted(rules) => {
+                AnyReceiver::Counted(Box::new(counted::receiver::Receiver::new(rules.clone())))
+            }
         }
     }
 }
@@ -78,6 +84,8 @@ pub enum AnySender {
     InFlight(Box<in_flight::Sender>),
     /// Knows the fate of every packet, and counts bytes; the sender of `uec`.
     Sack(Box<sack::sender::Sender>),
+    /// Repeats packets whose headers come back, and whole messages; the sender of `dcp`.
+    Counted(Box<counted::sender::Sender>),
     /// A sender from outside this crate.
     Custom(Box<dyn model::Sender + Send>),
 }
@@ -100,6 +108,10 @@ macro_rules! of_sender {
                 $call
             }
             AnySender::Sack($sender) => {
+                rare();
+                $call
+            }
+            AnySender::Counted($sender) => {
                 rare();
                 $call
             }
@@ -146,7 +158,10 @@ impl model::Sender for AnySender {
         match self {
             AnySender::Counting(sender) => sender.row(),
             AnySender::Custom(sender) => sender.row(),
-            AnySender::Scoreboard(_) | AnySender::InFlight(_) | AnySender::Sack(_) => 0,
+            AnySender::Scoreboard(_)
+            | AnySender::InFlight(_)
+            | AnySender::Sack(_)
+            | AnySender::Counted(_) => 0,
         }
     }
 
@@ -160,7 +175,10 @@ impl model::Sender for AnySender {
         match self {
             AnySender::Counting(sender) => sender.on_free_ack(now, psn, burst),
             AnySender::Custom(sender) => sender.on_free_ack(now, psn, burst),
-            AnySender::Scoreboard(_) | AnySender::InFlight(_) | AnySender::Sack(_) => false,
+            AnySender::Scoreboard(_)
+            | AnySender::InFlight(_)
+            | AnySender::Sack(_)
+            | AnySender::Counted(_) => false,
         }
     }
 
@@ -181,9 +199,25 @@ impl model::Sender for AnySender {
         of_sender!(self, sender => sender.on_sack(now, reply, selective, sack, window))
     }
 
+    fn on_returned(
+        &mut self,
+        now: Time,
+        psn: Psn,
+        envelope: Envelope,
+        last_hop: bool,
+        window: u64,
+    ) -> (Progress, Delivery) {
+        of_sender!(self, sender => sender.on_returned(now, psn, envelope, last_hop, window))
+    }
+
     #[inline]
     fn asks(&self) -> bool {
         of_sender!(self, sender => sender.asks())
+    }
+
+    #[inline]
+    fn envelope(&self) -> Envelope {
+        of_sender!(self, sender => sender.envelope())
     }
 
     #[inline]
@@ -230,6 +264,8 @@ pub enum AnyReceiver {
     Selective(Box<selective::Receiver>),
     /// Reports the packets that have arrived in a map.
     Sack(Box<sack::receiver::Receiver>),
+    /// Counts the packets of each message.
+    Counted(Box<counted::receiver::Receiver>),
     /// A receiver from outside this crate.
     Custom(Box<dyn model::Receiver + Send>),
 }
@@ -251,6 +287,10 @@ macro_rules! of_receiver {
                 rare();
                 $call
             }
+            AnyReceiver::Counted($receiver) => {
+                rare();
+                $call
+            }
             AnyReceiver::Custom($receiver) => {
                 rare();
                 $call
@@ -266,7 +306,7 @@ impl model::Receiver for AnyReceiver {
             AnyReceiver::Keeping(receiver) => receiver.on_plain(psn),
             AnyReceiver::InOrder(receiver) => receiver.on_plain(psn),
             AnyReceiver::Custom(receiver) => receiver.on_plain(psn),
-            AnyReceiver::Selective(_) | AnyReceiver::Sack(_) => None,
+            AnyReceiver::Selective(_) | AnyReceiver::Sack(_) | AnyReceiver::Counted(_) => None,
         }
     }
 
@@ -315,6 +355,11 @@ impl model::Receiver for AnyReceiver {
 
     fn on_cut(&mut self, now: Time, psn: Psn, marked: bool, last_hop: bool) -> Reception {
         of_receiver!(self, receiver => receiver.on_cut(now, psn, marked, last_hop))
+    }
+
+    #[inline]
+    fn returns_headers(&self) -> bool {
+        of_receiver!(self, receiver => receiver.returns_headers())
     }
 
     #[inline]

@@ -43,6 +43,9 @@ pub struct TransportFacts {
     pub heeds_notices: bool,
     /// Whether replies carry a [`model::annex::Sack`], and windows count bytes in flight. Packets then have an annex of 56 B.
     pub sacks: bool,
+    /// Most packets of a message after which alone its receiver sends an ACK, unless the sender asks; `None` if receivers
+    /// acknowledge packets.
+    pub acks_messages: Option<u32>,
 }
 
 /// Allowed values of the setting `nic.on-nack` under a recovery mode.

@@ -13,6 +13,7 @@
 //! | [`in_order`], [`in_flight`] | the receiver of go-back-N, and the sender of MP-RDMA |
 //! | [`scoreboard`], [`selective`] | the sender and the receiver of modes that name single packets |
 //! | [`sack`] | the sender and the receiver of modes with maps of arrived packets |
+//! | [`counted`] | the sender and the receiver of modes that count the packets of each message |
 //! | [`congestion`] | rate and window, one file per control |
 //! | [`pacer`] | the credit of a receiving host |
 //! | [`reaction`] | the effect of a NACK or a timeout on the rate, for every control |
@@ -42,6 +43,7 @@ mod nics;
 mod path;
 
 pub mod config;
+pub mod counted;
 pub mod in_flight;
 pub mod in_order;
 pub mod notification;
@@ -92,6 +94,8 @@ family::transports! {
     /// Ultra Ethernet's unordered delivery: ACKs with maps of arrived packets, and a NACK for every packet that a switch has
     /// cut.
     uec: Uec = "uec",
+    /// DCP: the receiver counts the packets of each message and sends the headers of cut packets back to their sender.
+    dcp: Dcp = "dcp",
 }
 
 family::congestions! {

@@ -110,7 +110,10 @@ impl Nic {
         let reacting = Reacting::new(congestion.control(line_rate, Some(path)), *on_nack, *on_timeout)
             .counting(congestion.facts().window, self.unit(), path.mtu);
         match window {
-            Some(window) => reacting.within(window.cap(line_rate, path, *window_scales_with_rate)),
+            Some(window) => {
+                let packet = if self.unit() == Unit::Bytes { path.mtu } else { 1 };
+                reacting.within(window.cap(line_rate, path, *window_scales_with_rate, packet))
+            }
             None => reacting,
         }
     }

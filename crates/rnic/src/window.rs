@@ -28,11 +28,11 @@ impl Window {
 
     /// Packets of the limit of a queue pair of a NIC of `line_rate` that sends at line rate.
     pub fn packets(&self, line_rate: Rate, path: &Path) -> u64 {
-        whole_packets(self.cap(line_rate, path, false).packets)
+        whole_packets(self.cap(line_rate, path, false, 1).packets)
     }
 
-    /// Limit of a queue pair of a NIC of `line_rate`.
-    pub(crate) fn cap(&self, line_rate: Rate, path: &Path, scales: bool) -> Cap {
+    /// Limit of a queue pair of a NIC of `line_rate`, whose sender counts a packet as `packet` in its window.
+    pub(crate) fn cap(&self, line_rate: Rate, path: &Path, scales: bool, packet: u32) -> Cap {
         let line = (line_rate.bps() as f64).max(1.0);
         let bdp = |rtt: Time| line * rtt.ps() as f64 / 8e12;
         let bytes = match self {
@@ -40,7 +40,7 @@ impl Window {
             Window::LongestBdp => bdp(path.longest_rtt),
             Window::Bytes(bytes) => bytes.get() as f64,
         };
-        Cap { packets: bytes / f64::from(path.payload.max(1)), line: scales.then_some(line) }
+        Cap { packets: bytes / f64::from(path.payload.max(1)), packet, line: scales.then_some(line) }
     }
 }
 
@@ -48,6 +48,8 @@ impl Window {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cap {
     packets: f64,
+    /// A packet in the unit of the sender's window: 1, or the bytes of a full frame.
+    packet: u32,
     /// Line rate, if the limit shrinks with the rate.
     line: Option<f64>,
 }
@@ -56,7 +58,8 @@ impl Cap {
     /// Reduces the control's allowance to the limit.
     pub(crate) fn limit(&self, allowance: &mut Allowance) {
         let share = self.line.map_or(1.0, |line| (allowance.pace.bps() / line).min(1.0));
-        allowance.window = allowance.window.min(whole_packets(self.packets * share));
+        let most = whole_packets(self.packets * share).saturating_mul(self.packet.into());
+        allowance.window = allowance.window.min(most);
     }
 }
 
@@ -98,6 +101,15 @@ mod tests {
             // A second call and a mark change nothing, since the window does not depend on the rate.
             control.on_cnp(Time::ZERO);
             assert_eq!(control.allowance(Time::from_us(9)).window, packets, "{toml}");
+        }
+    }
+
+    #[test]
+    fn a_sender_that_counts_bytes_gets_the_bytes_of_full_frames() {
+        for mode in ["uec", "dcp"] {
+            let toml = format!("window = \"bdp\"\n[transport.{mode}]");
+            let frame = u64::from(Path::unknown(Rate::from_gbps(100)).mtu);
+            assert_eq!(control(&toml).allowance(Time::ZERO).window, 125 * frame, "{mode}");
         }
     }
 

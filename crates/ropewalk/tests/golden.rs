@@ -71,7 +71,7 @@ const SCHEMES: &[&str] = &[
 const DLBF: &str = "dlbf";
 
 /// Fabrics and NICs, each a setting or two away from the defaults.
-const SETTINGS: [(&str, &[&str]); 14] = [
+const SETTINGS: [(&str, &[&str]); 15] = [
     ("defaults", &[]),
     ("tight buffer", &["switch.buffer=1MB"]),
     ("lossy, tight buffer", &["switch.pfc=off", "switch.buffer=300kB"]),
@@ -83,6 +83,16 @@ const SETTINGS: [(&str, &[&str]); 14] = [
         &["nic.transport.sr-sack={}", "links.loss=0.001", "switch.ecn={kmin=\"20kB\",kmax=\"80kB\"}"],
     ),
     ("IRN", &["nic.transport.irn={}", "nic.on-nack=none", "switch.pfc=off", "switch.buffer=300kB"]),
+    (
+        "DCP",
+        &[
+            "nic.transport.dcp={}",
+            "switch.pfc=off",
+            "switch.queue-cap=60kB",
+            "switch.cut={frame='57B'}",
+            "switch.ecn={kmin='20kB',kmax='50kB'}",
+        ],
+    ),
     ("no congestion control", &["nic.congestion.none={}"]),
     (
         "web search, 60 % load",

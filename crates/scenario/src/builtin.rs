@@ -28,6 +28,7 @@ macro_rules! builtins {
 
 builtins! {
     "quickstart",
+    "dcp",
     "dctcp-incast",
     "dlbf",
     "dlbf-motivation",

@@ -136,17 +136,30 @@ fn patience(nic: &NicConfig, given: Option<Time>, plan: &Plan, warnings: &mut Ve
     let span = nic.timeout.span();
     let timeout =
         if span == Time::NEVER { Time::ZERO } else { nic.backoff.map_or(span, |b| b.cap.max(span)) };
-    let until_ack = |message: &Message| match nic.ack_per_message {
-        true => message.bytes,
-        false => message.bytes.min(u64::from(nic.ack_every) * u64::from(plan.wire.payload)),
+    let acks_messages = nic.transport.facts().acks_messages;
+    let until_ack = |message: &Message| match acks_messages {
+        Some(packets) => message.bytes.min(u64::from(packets) * u64::from(plan.wire.payload)),
+        None if nic.ack_per_message => message.bytes,
+        None => message.bytes.min(u64::from(nic.ack_every) * u64::from(plan.wire.payload)),
+    };
+    // Where ACKs concern whole messages, the timer runs from the last packet on.
+    let spent = |message: &Message| {
+        let before_last = plan.wire.packets(until_ack(message)) - 1;
+        let link = plan.fabric.uplink(plan.qps[message.qp.index()].from);
+        let frame = plan.wire.transmission(link.rate, plan.wire.max_frame());
+        Time(frame.ps().saturating_mul(if acks_messages.is_some() { before_last } else { 0 }))
     };
     let shortest = nic.transport.other_timeout().into_iter().chain([("nic.timeout".to_owned(), span)]);
     let (key, shortest) = shortest.min_by_key(|(_, time)| *time).unwrap_or_default();
-    let farthest = farthest(plan, given.unwrap_or(Time(LEAST_PATIENCE.ps() / 10)).min(shortest), &until_ack);
+    let limit = given.unwrap_or(Time(LEAST_PATIENCE.ps() / 10)).min(shortest);
+    let farthest = farthest(plan, limit, &until_ack, &spent);
     let rtt = farthest.map_or(Time::ZERO, |(_, rtt)| rtt);
     if let Some((qp, rtt)) = farthest.filter(|(_, rtt)| *rtt > shortest) {
         let name = |host| plan.fabric.host_name(host);
         let what = match (nic.ack_per_message, nic.ack_every) {
+            _ if acks_messages.is_some() => {
+                "time from the last packet of a message until its ACK comes back:"
+            }
             (true, _) => "time until the only ACK of a message (`nic.ack-per-message`) comes back:",
             (false, 1) => "round trip of",
             (false, _) => "time until an ACK (`nic.ack-every`) comes back:",
@@ -193,6 +206,9 @@ fn longest_pause(nic: &NicConfig, plan: &Plan) -> Time {
 /// The warning that a sender may have to wait for its retransmission timeout, because its window is full before its receiver
 /// owes it an ACK.
 fn unanswered(nic: &NicConfig, plan: &Plan) -> Option<String> {
+    if nic.transport.facts().acks_messages.is_some() {
+        return None; // senders ask for ACKs when their window is full
+    }
     let longest = plan.messages.iter().map(|message| plan.wire.packets(message.bytes)).max().unwrap_or(0);
     let (owed, key) = match nic.ack_per_message {
         true => (longest, "nic.ack-per-message = true".to_owned()),
@@ -240,8 +256,13 @@ fn capped(scenario: &Scenario, plan: &Plan) -> Option<String> {
 const LONGEST_PATH: u64 = 64;
 
 /// The queue pair that may wait longest for its first ACK on the idle fabric; `None` if all wait surely less than `limit`. An ACK
-/// comes after `until_ack` bytes of a message.
-fn farthest<'p>(plan: &'p Plan, limit: Time, until_ack: &dyn Fn(&Message) -> u64) -> Option<(&'p Qp, Time)> {
+/// comes after `until_ack` bytes of a message, and the wait begins after the time `spent`.
+fn farthest<'p>(
+    plan: &'p Plan,
+    limit: Time,
+    until_ack: &dyn Fn(&Message) -> u64,
+    spent: &dyn Fn(&Message) -> Time,
+) -> Option<(&'p Qp, Time)> {
     let bytes = plan.messages.iter().map(until_ack).max().unwrap_or(0);
     let packets = plan.wire.packets(bytes);
     let frame = |link: &Link| plan.wire.transmission(link.rate, plan.wire.max_frame());
@@ -256,7 +277,11 @@ fn farthest<'p>(plan: &'p Plan, limit: Time, until_ack: &dyn Fn(&Message) -> u64
     let mut ideals = Ideals::on_slowest_paths(plan);
     let waits = plan.messages.iter().map(|message| {
         let qp = &plan.qps[message.qp.index()];
-        (qp, ideals.fct(qp.from, qp.to, until_ack(message)))
+        let wait = match ideals.fct(qp.from, qp.to, until_ack(message)) {
+            Time::NEVER => Time::NEVER,
+            wait => Time(wait.ps().saturating_sub(spent(message).ps())),
+        };
+        (qp, wait)
     });
     waits.filter(|(_, wait)| *wait < Time::NEVER).max_by_key(|(_, wait)| *wait)
 }

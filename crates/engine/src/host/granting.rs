@@ -111,8 +111,11 @@ impl<P: Parts> Host<P> {
         self.arm_granter(now + 1);
     }
 
-    /// Takes a control message: a grant at the sender of its queue pair, a demand at the receiver.
+    /// Takes a control message: headers that come back or a grant at the sender of its queue pair, a demand at the receiver.
     pub(super) fn on_message(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) {
+        if P::Annex::SACKS && pkt.annex.is_returned() {
+            return self.on_control(setup, now, pkt);
+        }
         let amount = pkt.annex.amount();
         if setup.home(setup.plan.qps[pkt.qp().index()].from) == self.id {
             let slot = setup.sender_slot[pkt.qp().index()];

@@ -3,8 +3,9 @@
 use super::nic::{Abroad, Host, Replies};
 use super::queue_pair::Incoming;
 use crate::setup::Setup;
+use model::annex::Answer;
 use model::transport::{Arrived, Fate, Plain, Receiver, Reply};
-use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Plan, QpId, Time};
+use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Plan, PortIndex, QpId, Time};
 
 impl<P: Parts> Host<P> {
     /// Adds the receiving side of a queue pair; called in the order of queue pairs.
@@ -73,6 +74,9 @@ impl<P: Parts> Host<P> {
         let (from, port) = self.back(self.incoming[index].from, pkt.ingress());
         let mut incoming = &mut self.incoming[index];
         let notice = pkt.annex.notice();
+        if CUT && P::Annex::SACKS && notice.is_none() && incoming.receiver.returns_headers() {
+            return self.return_header(now, pkt, from, port);
+        }
         let noted = !self.arrivals_of.is_empty();
         let expected = if noted { incoming.receiver.expected() } else { 0 };
         let got = match notice {
@@ -85,6 +89,7 @@ impl<P: Parts> Host<P> {
                     marked: pkt.marked(),
                     last: pkt.last(),
                     asks: pkt.annex.asks(),
+                    envelope: pkt.annex.envelope(),
                 },
             ),
             None => incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last()),
@@ -101,6 +106,8 @@ impl<P: Parts> Host<P> {
             }
             Fate::Duplicate => {
                 self.data.duplicate += 1;
+                // Where a message has begun anew, a packet that arrived before may complete it.
+                whole = P::Annex::SACKS && incoming.receiver.completed() >= incoming.message_end;
                 // Of a packet and its copy, the later arrival is no spurious retransmission.
                 if !pkt.annex.is_copy() {
                     match self.copies {
@@ -159,6 +166,28 @@ impl<P: Parts> Host<P> {
             self.complete(setup, now, qp);
         }
         [reply, cnp]
+    }
+
+    /// Sends the headers of a cut packet back to their sender.
+    #[inline(never)]
+    fn return_header(
+        &mut self,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+        to: HostId,
+        port: PortIndex,
+    ) -> Replies<P::Annex> {
+        self.data.headers_arrived += 1;
+        self.control.returned += 1;
+        self.control.returned_bytes += u64::from(pkt.frame());
+        self.control.created += 1;
+        let answer = Answer { marked: pkt.marked(), ..Answer::default() };
+        let annex = pkt.annex.returned(Time(now + self.clock), answer, pkt.echo());
+        if P::Granter::GRANTS {
+            self.ask_granter(now, pkt);
+        }
+        let label = Packet::new(Kind::Control, pkt.qp(), to, pkt.psn(), pkt.frame());
+        [Some(Parcel { label: label.arriving(0, port), annex }), None]
     }
 
     /// Makes and counts the label of a reply.

@@ -127,6 +127,7 @@ impl<P: Parts> Host<P> {
             let mut annex = out.steering.on_send(Time(now + self.clock), sent);
             if P::Annex::SACKS {
                 annex.set_asks(out.sender.asks());
+                annex.set_envelope(out.sender.envelope());
                 annex.set_amount(out.congestion.on_send(Time(now), packet.frame(), out.sender.backlog()));
             }
             out.next_at = next_at;
@@ -289,7 +290,7 @@ impl<P: Parts> Host<P> {
         self.on_control(setup, now, pkt);
     }
 
-    /// Takes a reply, a CNP or a signal that has arrived.
+    /// Takes a reply, a CNP, a signal, or headers that have come back.
     pub(super) fn on_control(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) {
         let slot = setup.sender_slot[pkt.qp().index()];
         let mut out = &mut self.outgoing[slot as usize];
@@ -308,13 +309,20 @@ impl<P: Parts> Host<P> {
                 out.arm(now, slot, self.clock, &mut self.timers);
                 return self.enqueue(slot, now);
             }
+            // Headers that have come back ask for their packet, as a NACK does.
+            Kind::Control if P::Annex::SACKS => Reply::Nack(pkt.psn()),
             Kind::Data | Kind::Trimmed | Kind::Control => return,
         };
         let (progress, delivery) = match P::Annex::CARRIES {
             true if P::Annex::SACKS => {
-                let (selective, sack) = (pkt.annex.selective(), pkt.annex.sack());
                 let window = out.congestion.allowance(Time(now)).window;
-                out.sender.on_sack(Time(now), reply, selective, &sack, window)
+                if pkt.kind() == Kind::Control {
+                    let (psn, envelope) = (pkt.psn(), pkt.annex.envelope());
+                    out.sender.on_returned(Time(now), psn, envelope, pkt.annex.sack().last_hop, window)
+                } else {
+                    let (selective, sack) = (pkt.annex.selective(), pkt.annex.sack());
+                    out.sender.on_sack(Time(now), reply, selective, &sack, window)
+                }
             }
             true => (out.sender.on_selective(Time(now), reply, pkt.annex.selective()), Delivery::default()),
             false => (out.sender.on_reply(Time(now), reply), Delivery::default()),

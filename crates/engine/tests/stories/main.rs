@@ -27,6 +27,7 @@
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and the recovery mode retransmits it |
 //! | [`telemetry`] | data packets report the load of their links; HPCC empties queues with it, Swift keeps delays near a target |
 //! | [`receivers`] | a receiver may wait with its ACKs until a timer fires, or complete messages by counting packets |
+//! | [`returned`] | where receivers send headers back, a cut packet is sent again once per cut; messages complete by counting |
 //! | [`grants`] | a host that grants credit shares its link among its senders and keeps the queue before it short |
 //! | [`arrivals`] | flows start when the workload says, and a loaded fabric behaves as queueing theory predicts |
 //! | [`htsim`] | flows of connection matrices start when their triggers fire |
@@ -68,6 +69,7 @@ mod memory;
 mod port_by_port;
 mod receivers;
 mod rerouting;
+mod returned;
 mod servers;
 mod short_links;
 mod tasks;

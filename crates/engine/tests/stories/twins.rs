@@ -53,7 +53,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-pub(crate) const NICS: [&str; 20] = [
+pub(crate) const NICS: [&str; 21] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -74,6 +74,7 @@ pub(crate) const NICS: [&str; 20] = [
     "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]\nack-bytes = \"4kB\"",
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nnscc = {}",
     "[nic]\nack-per-message = true\nwindow = \"bdp\"\nwindow-scales-with-rate = true",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.dcp]\nmessage-packets = 9",
 ];
 
 /// An event that must happen at least once on a world.

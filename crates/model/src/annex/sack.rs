@@ -12,7 +12,7 @@ pub struct Sack {
     pub bits: u64,
     /// Packet that the reply answers.
     pub cause: Psn,
-    /// Bytes of all frames that have arrived, each packet once; wraps at 2^32.
+    /// Bytes of all frames that have arrived, each packet once if the receiver can tell; wraps at 2^32.
     pub arrived: u32,
     /// Number of packets beyond ePSN that have arrived.
     pub ahead: u16,
@@ -22,10 +22,21 @@ pub struct Sack {
     pub last_hop: bool,
 }
 
+/// The message of a data packet, for receivers that count the packets of each message. A packet of 0 packets has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Envelope {
+    /// First packet of the message.
+    pub first: Psn,
+    /// Packets of the message.
+    pub packets: u32,
+    /// Number of times that the sender has begun the message anew; wraps at 2^8.
+    pub attempt: u8,
+}
+
 /// The annex of runs with [`Sack`]s: 56 bytes.
 ///
-/// A data packet carries a running sum for its receiver's granter, and whether it asks for an ACK. A reply carries the
-/// receiver's report and the time when the packet was sent that it answers.
+/// A data packet carries a running sum for its receiver's granter, whether it asks for an ACK, and its [`Envelope`]. A reply
+/// carries the receiver's report and the time when the packet was sent that it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackStamp {
     /// The annex of runs without SACKs.
@@ -35,14 +46,18 @@ pub struct SackStamp {
     bits: u64,
     /// Flags (8 bits) above the first packet of the map.
     base: u32,
+    /// [`Sack::cause`], or [`Envelope::first`].
     cause: u32,
+    /// [`Sack::arrived`], or [`Envelope::packets`].
     arrived: u32,
+    /// [`Sack::ahead`], or [`Envelope::attempt`].
     ahead: u16,
 }
 
 const ASKS: u32 = 1 << 24;
 const WAS_CUT: u32 = 1 << 25;
 const LAST_HOP: u32 = 1 << 26;
+const RETURNED: u32 = 1 << 27;
 
 impl SackStamp {
     /// The annex of a data packet that starts at `sent` by its sender's clock.
@@ -166,6 +181,30 @@ impl Annex for SackStamp {
             self.stamp.count = u16::from(sack.last_hop);
         }
     }
+
+    #[inline]
+    fn envelope(&self) -> Envelope {
+        Envelope { first: Psn::new(self.cause), packets: self.arrived, attempt: self.ahead as u8 }
+    }
+
+    #[inline]
+    fn set_envelope(&mut self, envelope: Envelope) {
+        let Envelope { first, packets, attempt } = envelope;
+        (self.cause, self.arrived, self.ahead) = (first.value(), packets, attempt.into());
+    }
+
+    fn returned(&self, at: Time, answer: Answer, last_hop: bool) -> SackStamp {
+        let mut back = self.answer(at, answer);
+        back.set_sack(&Sack { cut: true, last_hop, ..Sack::default() });
+        back.set_envelope(self.envelope());
+        back.base |= RETURNED;
+        back
+    }
+
+    #[inline]
+    fn is_returned(&self) -> bool {
+        self.base & RETURNED != 0
+    }
 }
 
 #[cfg(test)]
@@ -204,6 +243,29 @@ mod tests {
             assert_eq!((reply.sack(), reply.stamp.cut()), (sack, Some(last_hop)));
         }
         assert_eq!(sent.answer(Time::ZERO, Answer::default()).stamp.cut(), None);
+    }
+
+    #[test]
+    fn headers_that_come_back_name_their_message() {
+        let mut data = SackStamp::new(Stamp::new(7, Time::from_us(100)), Time::from_us(100));
+        let envelope = Envelope { first: Psn::new(0xFF_FFFF), packets: u32::MAX, attempt: u8::MAX };
+        data.set_amount(5);
+        data.set_envelope(envelope);
+        assert_eq!(
+            (data.envelope(), data.amount(), data.asks(), data.is_returned()),
+            (envelope, 5, false, false)
+        );
+        for last_hop in [false, true] {
+            let back =
+                data.returned(Time::from_us(103), Answer { marked: true, ..Answer::default() }, last_hop);
+            assert_eq!((back.envelope(), back.is_returned(), back.amount()), (envelope, true, 0));
+            assert_eq!(
+                (back.stamp.cut(), back.stamp.marked(), back.stamp.delay()),
+                (Some(last_hop), true, 3_000_000)
+            );
+            assert_eq!((back.sent(), back.entropy(), back.asks()), (Some(Time::from_us(100)), 7, false));
+        }
+        assert!(!data.answer(Time::ZERO, Answer::default()).is_returned());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::bitmap::{Bitmap, Insert};
 use crate::notification::{MarkRules, Marks};
-use model::annex::Sack;
+use model::annex::{Envelope, Sack};
 use model::transport::{Arrived, Fate, Reception, Reply};
 use model::{Psn, Time};
 use std::sync::Arc;
@@ -105,7 +105,10 @@ impl Receiver {
 
 impl model::Receiver for Receiver {
     fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        self.on_arrived(now, Arrived { psn, frame: 1, marked, last, asks: last })
+        self.on_arrived(
+            now,
+            Arrived { psn, frame: 1, marked, last, asks: last, envelope: Envelope::default() },
+        )
     }
 
     fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {

@@ -122,6 +122,7 @@ fn settings_of_recovery_modes_have_their_bounds() {
     check("transport.irn", "low-timeout", &["\"1ps\""], &["\"0us\""]);
     check("transport.mp-rdma", "bitmap", packets.0, packets.1);
     check("transport.adaptive-routing", "reorder-window", packets.0, packets.1);
+    check("transport.dcp", "message-packets", &["1", "4194304"], &["0", "4194305"]);
     // The sender's limit follows the receiver's window unless it is set.
     assert_eq!(refused("[transport.adaptive-routing]\nreorder-window = 64\nmax-outstanding = 64"), None);
     let over = refused("[transport.adaptive-routing]\nreorder-window = 64\nmax-outstanding = 65");

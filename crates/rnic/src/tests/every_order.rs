@@ -1,7 +1,7 @@
 //! Every loss and every order of arrival, for a message small enough to try them all.
 
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
-use model::annex::{Sack, Selective};
+use model::annex::{Envelope, Sack, Selective};
 use model::transport::{Arrived, Fate, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
 use std::collections::VecDeque;
@@ -15,8 +15,8 @@ const PATHS: usize = 3;
 struct Story {
     sender: AnySender,
     receiver: AnyReceiver,
-    /// Packets in flight by path, and whether each asks for an ACK.
-    paths: [VecDeque<(u64, bool)>; PATHS],
+    /// Packets in flight by path, whether each asks for an ACK, and its message.
+    paths: [VecDeque<(u64, bool, Envelope)>; PATHS],
     replies: VecDeque<(Reply, Selective, Sack)>,
     losses: u32,
     sent: u32,
@@ -31,6 +31,7 @@ impl Clone for Story {
             AnySender::Scoreboard(s) => AnySender::Scoreboard(s.clone()),
             AnySender::InFlight(s) => AnySender::InFlight(s.clone()),
             AnySender::Sack(s) => AnySender::Sack(s.clone()),
+            AnySender::Counted(s) => AnySender::Counted(s.clone()),
             AnySender::Custom(_) => unreachable!("the list has no custom part"),
         };
         let receiver = match &self.receiver {
@@ -38,6 +39,7 @@ impl Clone for Story {
             AnyReceiver::InOrder(r) => AnyReceiver::InOrder(r.clone()),
             AnyReceiver::Selective(r) => AnyReceiver::Selective(r.clone()),
             AnyReceiver::Sack(r) => AnyReceiver::Sack(r.clone()),
+            AnyReceiver::Counted(r) => AnyReceiver::Counted(r.clone()),
             AnyReceiver::Custom(_) => unreachable!("the list has no custom part"),
         };
         let (paths, replies) = (self.paths.clone(), self.replies.clone());
@@ -70,6 +72,7 @@ impl Story {
             AnySender::Scoreboard(s) => s.hash(&mut h),
             AnySender::InFlight(s) => s.hash(&mut h),
             AnySender::Sack(s) => s.hash(&mut h),
+            AnySender::Counted(s) => s.hash(&mut h),
             AnySender::Custom(_) => {}
         }
         match &self.receiver {
@@ -77,6 +80,7 @@ impl Story {
             AnyReceiver::InOrder(r) => r.hash(&mut h),
             AnyReceiver::Selective(r) => r.hash(&mut h),
             AnyReceiver::Sack(r) => r.hash(&mut h),
+            AnyReceiver::Counted(r) => r.hash(&mut h),
             AnyReceiver::Custom(_) => {}
         }
         (&self.paths, &self.replies, self.sent.min(8), self.taken, self.now).hash(&mut h);
@@ -91,16 +95,22 @@ impl Story {
             self.sent += 1;
             assert!(self.sent < 500, "the sender never stops");
             if !lost {
-                self.paths[seq as usize % PATHS].push_back((seq, self.sender.asks()));
+                self.paths[seq as usize % PATHS].push_back((seq, self.sender.asks(), self.sender.envelope()));
             }
         }
     }
 
     /// The next packet of a path arrives.
     fn deliver(&mut self, path: usize) {
-        let Some((seq, asks)) = self.paths[path].pop_front() else { return };
-        let packet =
-            Arrived { psn: Psn::from_seq(seq), frame: 1, marked: false, last: seq + 1 == PACKETS, asks };
+        let Some((seq, asks, envelope)) = self.paths[path].pop_front() else { return };
+        let packet = Arrived {
+            psn: Psn::from_seq(seq),
+            frame: 1,
+            marked: false,
+            last: seq + 1 == PACKETS,
+            asks,
+            envelope,
+        };
         let answer = self.receiver.on_arrived(self.now, packet);
         if answer.fate == Fate::Accepted {
             self.taken[seq as usize] += 1;

@@ -8,8 +8,8 @@ use crate::{
     AnyReceiver, AnySender, CongestionConfig, Evidence, Nic, NicConfig, Nics, OwnNic, Path, Reaction,
     TransportConfig,
 };
-use model::annex::{Notice, NoticeRules, Selective};
-use model::transport::{Fate, Plain, Progress, Reception, Reply};
+use model::annex::{Envelope, Notice, NoticeRules, Selective};
+use model::transport::{Delivery, Fate, Plain, Progress, Reception, Reply};
 use model::{Congestion as _, Psn, QpId, Rate, Receiver as _, Sender as _, Time};
 use std::sync::Arc;
 
@@ -46,6 +46,12 @@ impl model::Sender for Odd {
     }
     fn on_selective(&mut self, _: Time, _: Reply, _: Selective) -> Progress {
         Progress { acked: 6, nack: true }
+    }
+    fn on_returned(&mut self, _: Time, _: Psn, _: Envelope, _: bool, window: u64) -> (Progress, Delivery) {
+        (Progress { acked: window, nack: true }, Delivery::default())
+    }
+    fn envelope(&self) -> Envelope {
+        Envelope { packets: 29, ..Envelope::default() }
     }
     fn una(&self) -> u64 {
         self.0
@@ -89,6 +95,9 @@ impl model::Receiver for Odd {
     fn on_deadline(&mut self, _: Time) -> Option<(Reply, bool)> {
         Some((Reply::Ack(Psn::new(2)), true))
     }
+    fn returns_headers(&self) -> bool {
+        true
+    }
     fn crowded(&self) -> bool {
         true
     }
@@ -107,6 +116,8 @@ fn every_call_reaches_a_sender_from_outside() {
     assert_eq!(sender.on_reply(now, ack), Progress { acked: 5, nack: true });
     assert_eq!(sender.on_selective(now, ack, Selective::Nothing), Progress { acked: 6, nack: true });
     assert!(sender.on_free_ack(now, Psn::new(0), 3) && !sender.on_free_ack(now, Psn::new(0), 4));
+    let returned = sender.on_returned(now, Psn::new(0), Envelope::default(), true, 31).0;
+    assert_eq!((returned, sender.envelope().packets), (Progress { acked: 31, nack: true }, 29));
     sender.send_row(3);
     sender.on_timeout(now);
     assert_eq!(sender.una(), 10_302);
@@ -124,6 +135,7 @@ fn every_call_reaches_a_receiver_from_outside() {
     assert_eq!((receiver.expected(), receiver.completed(), receiver.held()), (5, 7, 23));
     assert_eq!(receiver.selective(), Selective::Arrived(Psn::new(3)));
     assert_eq!((receiver.deadline(), receiver.crowded()), (Time::from_us(19), true));
+    assert!(receiver.returns_headers());
     assert_eq!(receiver.on_deadline(now), Some((Reply::Ack(Psn::new(2)), true)));
 }
 

@@ -1,6 +1,7 @@
 //! A sender, a receiver and the line between them, for the tests of every recovery mode.
 
 mod bounds;
+mod count;
 mod custom;
 mod dcqcn;
 mod every_control;
@@ -10,7 +11,7 @@ mod recovery;
 mod shortcuts;
 
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
-use model::annex::{Sack, Selective};
+use model::annex::{Envelope, Sack, Selective};
 use model::transport::{Arrived, Fate, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
 use std::collections::BTreeMap;
@@ -22,7 +23,11 @@ pub(crate) fn nic(transport: TransportConfig) -> NicConfig {
 
 /// The table of a recovery mode whose receivers acknowledge every packet, if `ack-every` is 1.
 pub(crate) fn acking(name: &str) -> String {
-    let own = if name == "uec" { "ack-bytes = \"1B\"\n" } else { "" };
+    let own = match name {
+        "uec" => "ack-bytes = \"1B\"\n",
+        "dcp" => "message-packets = 1\n",
+        _ => "",
+    };
     format!("[transport.{name}]\n{own}")
 }
 
@@ -41,8 +46,8 @@ enum Fault {
 
 #[derive(Clone, Copy)]
 enum Event {
-    /// A packet, and whether it asks for an ACK.
-    Data(u64, bool),
+    /// A packet, whether it asks for an ACK, and its message.
+    Data(u64, bool, Envelope),
     Reply(Reply, Selective, Sack),
 }
 
@@ -163,10 +168,10 @@ impl Pair {
         if arrival == at {
             let event = self.events.pop_first();
             match event.map(|(_, event)| event) {
-                Some(Event::Data(seq, asks)) => self.on_data(seq, asks),
+                Some(Event::Data(seq, asks, envelope)) => self.on_data(seq, asks, envelope),
                 Some(Event::Reply(reply, selective, sack)) => {
                     let una = self.sender.una();
-                    let (progress, _) = self.sender.on_sack(at, reply, selective, &sack, u64::MAX);
+                    let (progress, _) = self.sender.on_sack(at, reply, selective, &sack, self.window);
                     assert_eq!(self.sender.una(), una + progress.acked);
                 }
                 None => {}
@@ -194,12 +199,12 @@ impl Pair {
             Some(Fault::Copy(_)) => self.copied += 1,
             _ => {}
         }
-        self.travel(Event::Data(seq, self.sender.asks()), fault);
+        self.travel(Event::Data(seq, self.sender.asks(), self.sender.envelope()), fault);
     }
 
-    fn on_data(&mut self, seq: u64, asks: bool) {
+    fn on_data(&mut self, seq: u64, asks: bool, envelope: Envelope) {
         let last = (seq + 1).is_multiple_of(self.message) || seq + 1 == self.packets;
-        let packet = Arrived { psn: Psn::from_seq(seq), frame: 1, marked: false, last, asks };
+        let packet = Arrived { psn: Psn::from_seq(seq), frame: 1, marked: false, last, asks, envelope };
         let answer = self.receiver.on_arrived(self.now, packet);
         match answer.fate {
             Fate::Accepted => {

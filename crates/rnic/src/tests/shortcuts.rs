@@ -20,7 +20,10 @@ fn state_of(receiver: &AnyReceiver) -> u64 {
     match receiver {
         AnyReceiver::Keeping(r) => state(r),
         AnyReceiver::InOrder(r) => state(r),
-        AnyReceiver::Selective(_) | AnyReceiver::Sack(_) | AnyReceiver::Custom(_) => 0,
+        AnyReceiver::Selective(_)
+        | AnyReceiver::Sack(_)
+        | AnyReceiver::Counted(_)
+        | AnyReceiver::Custom(_) => 0,
     }
 }
 

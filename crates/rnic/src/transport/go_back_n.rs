@@ -41,6 +41,7 @@ impl Recovery for Config {
             names_packets: false,
             heeds_notices: false,
             sacks: false,
+            acks_messages: None,
         }
     }
 

@@ -53,6 +53,7 @@ impl Recovery for Config {
             names_packets: true,
             heeds_notices: false,
             sacks: false,
+            acks_messages: None,
         }
     }
 

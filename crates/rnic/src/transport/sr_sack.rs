@@ -51,6 +51,7 @@ impl Recovery for Config {
             names_packets: true,
             heeds_notices: true,
             sacks: false,
+            acks_messages: None,
         }
     }
 

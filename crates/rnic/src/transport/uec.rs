@@ -67,6 +67,7 @@ impl Recovery for Config {
             names_packets: false,
             heeds_notices: false,
             sacks: true,
+            acks_messages: None,
         }
     }
 
