@@ -12,6 +12,7 @@
 //! * All switches change their routes one delay after a link has gone down or come back, the *detection*. To routing a link
 //!   is down if either direction is down. Routing ignores rates. It avoids links that are down from the start from the
 //!   start on.
+//! * Frozen routes never change: a detection of [`Time::NEVER`]. They lead over dead links for the whole run.
 //! * At one instant links change first, then routes, then everything else.
 
 use crate::fabric::Routing;
@@ -59,17 +60,33 @@ pub struct Failures {
     /// Changes of routes in order of time.
     route_changes: Vec<RouteChange>,
     routings: Vec<Routing>,
+    /// Links that stay down for good, if routes are frozen. In a fabric of groups only links of hosts, as a detour may lead
+    /// around the others.
+    dead_for_good: BTreeSet<LinkId>,
 }
 
 impl Failures {
     /// The failures that result from faults, which may overlap: a link is down if one of its faults says so, else it runs at
-    /// the lowest rate of its faults. A fault that does not end after its start has no effect.
+    /// the lowest rate of its faults. A fault that does not end after its start has no effect. If `detection` is
+    /// [`Time::NEVER`], routes are frozen.
     ///
     /// # Errors
     /// If the routes do not fit into their table.
     pub fn new(fabric: &Fabric, faults: &[Fault], detection: Time) -> Result<Self, FabricError> {
         let mut failures = Failures { changes: changes(fabric, faults), ..Failures::default() };
-        failures.find_route_changes(fabric, detection)?;
+        match detection {
+            Time::NEVER => {
+                let last =
+                    failures.changes.chunk_by(|a, b| a.link == b.link).filter_map(|of_link| of_link.last());
+                let dead = last.filter(|change| change.rate.is_none()).map(|change| change.link);
+                let of_host = |link: &LinkId| {
+                    let link = &fabric.links()[link.index()];
+                    fabric.is_host(link.from) || fabric.is_host(link.to)
+                };
+                failures.dead_for_good = dead.filter(|link| fabric.groups() == 0 || of_host(link)).collect();
+            }
+            _ => failures.find_route_changes(fabric, detection)?,
+        }
         Ok(failures)
     }
 
@@ -108,7 +125,8 @@ impl Failures {
         back.map(|w| w[1].at).max().unwrap_or(Time::ZERO)
     }
 
-    /// True if packets from `from` reach `to` by the last routes of the run, in a bond by any ports of their NICs.
+    /// True if packets from `from` reach `to` by the last routes of the run, in a bond by any ports of their NICs. With frozen
+    /// routes, this holds if packets on at least one of the paths do, in both directions; no queue pair then moves in its bond.
     pub fn reach_in_the_end(
         &self,
         fabric: &Fabric,
@@ -116,6 +134,10 @@ impl Failures {
         from: HostId,
         to: HostId,
     ) -> bool {
+        if !self.dead_for_good.is_empty() {
+            let over = |from, to| fabric.reaches_over(&self.dead_for_good, from, to);
+            return over(from, to) && over(to, from);
+        }
         let last = self.route_changes.last().and_then(|change| self.routing(change));
         let (from, to) = sharing.map_or((from, to), |sharing| sharing.joined(fabric, last, from, to));
         fabric.reaches_by(last, from, to)
@@ -285,6 +307,25 @@ mod tests {
         let f = fabric();
         let failures = Failures::new(&f, &down(&f, "l0", "s0", 0, 20), us(3)).unwrap();
         assert_eq!(failures.route_changes().iter().map(|t| t.at).collect::<Vec<_>>(), [us(0), us(23)]);
+    }
+
+    #[test]
+    fn frozen_routes_never_change_and_hosts_with_a_path_left_still_reach_each_other() {
+        let f = fabric();
+        let frozen = |faults: &[Fault]| Failures::new(&f, faults, Time::NEVER).unwrap();
+        let reach = |faults: &[Fault]| frozen(faults).reach_in_the_end(&f, None, HostId(0), HostId(1));
+        let mut dead = down(&f, "l0", "s0", 0, 0);
+        assert!(frozen(&dead).route_changes().is_empty());
+        assert_eq!(frozen(&dead).changes().len(), 2);
+        assert!(reach(&dead), "by s1");
+        // A path there by s1 and a path back by s0 are enough, since each packet takes its own way.
+        let [up, back] = cable(&f, "l1", "s1");
+        let one_way = |link| Fault { link, at: us(5), until: Time::NEVER, rate: None };
+        assert!(reach(&[dead[0], one_way(up)]));
+        assert!(!reach(&[dead[0], one_way(back)]), "no path leads there");
+        assert!(!reach(&down(&f, "h1", "l1", 5, 0)) && reach(&down(&f, "h1", "l1", 5, 6)));
+        dead.extend(down(&f, "l1", "s1", 5, 0));
+        assert!(!reach(&dead));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub fn explain(plan: &Plan, stall: &Stall) -> String {
 
 /// Waiting flows that the stall names and whose path failures have cut for good.
 fn cut_off(plan: &Plan, stall: &Stall) -> Vec<MessageId> {
-    if plan.failures.route_changes().is_empty() {
+    if plan.failures.is_empty() {
         return Vec::new();
     }
     let parted = |&message: &MessageId| {

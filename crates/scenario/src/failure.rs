@@ -59,13 +59,68 @@ pub struct RoutingConfig {
     /// Time from a link's failure or recovery until all switches route accordingly; it is the same for all switches,
     /// including the two ends of the link. Default 1 ms (our choice: as long as a retransmission timeout. A port detects
     /// a lost signal within microseconds, rerouting in hardware takes tens of microseconds, and routing protocols with
-    /// BFD, RFC 5880, take tens of milliseconds).
-    pub detection: Time,
+    /// BFD, RFC 5880, take tens of milliseconds). `"never"`: routes are frozen. They lead over dead links for the whole
+    /// run, over links that are dead from the start, too, and all packets there are lost.
+    pub detection: Detection,
 }
 
 impl Default for RoutingConfig {
     fn default() -> Self {
-        RoutingConfig { detection: Time::from_ms(1) }
+        RoutingConfig { detection: Detection(Time::from_ms(1)) }
+    }
+}
+
+/// Time until routing reacts to a failure; [`Time::NEVER`] stands for `"never"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detection(pub Time);
+
+/// The word for frozen routes.
+const NEVER: &str = "never";
+
+impl Serialize for Detection {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Time::NEVER => to.serialize_str(NEVER),
+            time => time.serialize(to),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Detection {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ValueVisitor;
+
+        impl Visitor<'_> for ValueVisitor {
+            type Value = Detection;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time such as \"1ms\", or \"never\"")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Detection, E> {
+                match text {
+                    NEVER => Ok(Detection(Time::NEVER)),
+                    _ => text.parse().map(Detection).map_err(E::custom),
+                }
+            }
+        }
+
+        deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+impl JsonSchema for Detection {
+    fn schema_name() -> Cow<'static, str> {
+        "Detection".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let time = generator.subschema_for::<Time>();
+        json_schema!({ "anyOf": [time, { "enum": [NEVER] }] })
     }
 }
 
@@ -158,8 +213,9 @@ impl FailurePlanner<'_> {
         routing: &RoutingConfig,
         memory: &mut MemoryBudget,
     ) -> Result<Failures, KeyError> {
-        if routing.detection > self.latest {
-            let text = format!("expected at most {}, found {}", self.latest, routing.detection);
+        let Detection(detection) = routing.detection;
+        if detection > self.latest && detection != Time::NEVER {
+            let text = format!("expected at most {}, found {detection}", self.latest);
             return Err(KeyError::new("routing.detection", text));
         }
         let (mut faults, mut times) = (Vec::new(), BTreeSet::new());
@@ -189,8 +245,9 @@ impl FailurePlanner<'_> {
         }
         let fabric = self.fabric;
         let targets = (fabric.racks().len(), fabric.groups());
-        memory.add_routes(times.len(), fabric.switch_count(), targets)?;
-        Failures::new(fabric, &faults, routing.detection).map_err(|e| KeyError::new("failure", e.to_string()))
+        let sets = if detection == Time::NEVER { 0 } else { times.len() };
+        memory.add_routes(sets, fabric.switch_count(), targets)?;
+        Failures::new(fabric, &faults, detection).map_err(|e| KeyError::new("failure", e.to_string()))
     }
 
     /// The directed links that fail in an entry.
@@ -330,7 +387,7 @@ pub(crate) fn warn_of_cuts(
     (qps, messages, jobs): (&[Qp], &[Message], &[Job]),
     warnings: &mut Vec<String>,
 ) {
-    if failures.route_changes().is_empty() {
+    if failures.is_empty() {
         return;
     }
     let lost = |qp: &&Qp| !failures.reach_in_the_end(fabric, sharing, qp.from, qp.to);
@@ -398,6 +455,17 @@ mod tests {
         let turns: Vec<u64> =
             checked.plan.failures.route_changes().iter().map(|t| t.at.ps() / 1_000_000).collect();
         assert_eq!(turns, [1001, 1002], "routing reacts a millisecond later");
+    }
+
+    #[test]
+    fn frozen_routes_are_a_word_that_is_written_back_and_cut_off_only_hosts_without_a_path() {
+        let of = |failures: &str| laid(&format!("{failures}\n[routing]\ndetection = \"never\""));
+        let spine = of("[[failure]]\nswitch = \"spine2\"");
+        assert!(spine.plan.failures.route_changes().is_empty());
+        assert!(spine.to_toml().contains("detection = \"never\""), "{}", spine.to_toml());
+        assert_eq!(spine.warnings, [""; 0]);
+        let host = of("[[failure]]\nlinks = [[\"host0\", \"leaf0\"]]");
+        assert!(host.warnings.iter().any(|w| w.contains("cut off")), "{:?}", host.warnings);
     }
 
     #[test]

@@ -117,6 +117,42 @@ fn routes_avoid_a_dead_spine_once_it_is_detected() {
     assert!(soon < late, "{soon} and {late}");
 }
 
+/// Sixteen flows from one rack to another over four spines, of which one cannot be reached from the first rack. Some flows
+/// hash to it.
+#[test]
+fn frozen_routes_lead_over_a_dead_link_for_ever_and_only_senders_with_other_paths_leave_it() {
+    let story = |scheme: &str| {
+        let text = format!(
+            "{}[stop]\nafter = \"20ms\"\n[routing]\ndetection = \"never\"\n{scheme}\n{}[[workload]]\n\
+             flows = {{ list = [{}] }}\n",
+            leaf_spine(2, 4, 16, "uplink-rate = \"1600Gbps\""),
+            failure("links = [[\"leaf0\", \"spine2\"]]\none-way = true"),
+            (0..16)
+                .map(|h| format!("{{ from = \"host{h}\", to = \"host{}\", bytes = \"400kB\" }}", h + 16))
+                .collect::<Vec<_>>()
+                .join(", ")
+        );
+        agreed(&text)
+    };
+    let finished = |run: &Outcome| run.messages.iter().filter(|m| m.acked != Time::NEVER).count();
+    let (plan, ecmp) = story("[scheme.ecmp]");
+    let stuck = 16 - finished(&ecmp);
+    assert!((1..16).contains(&stuck), "{stuck} flows hash to the dead link");
+    assert_eq!(ecmp.ending, Ending::Stopped);
+    // Every timeout of a stuck flow sends at least one packet into the dead link, 19 times in 20 ms.
+    assert!(lost_behind(&plan, &ecmp, "leaf0") >= 19 * stuck as u64);
+    assert!(plan.failures.reach_in_the_end(&plan.fabric, None, plan.qps[0].from, plan.qps[0].to));
+    let (plan, reps) = story("[scheme.reps]");
+    assert_eq!((&reps.ending, finished(&reps)), (&Ending::Finished, 16));
+    assert!(lost_behind(&plan, &reps, "leaf0") > 0);
+    let (_, known) = agreed(&format!(
+        "{}{}[[workload]]\npermutation = {{ bytes = \"400kB\" }}\n",
+        leaf_spine(2, 4, 16, ""),
+        failure("links = [[\"leaf0\", \"spine2\"]]")
+    ));
+    assert_eq!(known.data.dropped_link, 0, "routes that are not frozen avoid the link from the start");
+}
+
 #[test]
 fn a_flow_that_waits_for_a_repair_is_no_deadlock_and_one_that_waits_for_none_is() {
     let story = |until: &str| {

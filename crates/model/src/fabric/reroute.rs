@@ -4,6 +4,7 @@ use super::routes::{Routes, Shape};
 use super::surviving::{SurvivingRoutes, fails};
 use super::{Fabric, FabricError, Router};
 use crate::{HostId, LinkId, NodeId, PortIndex, RouteState};
+use std::collections::BTreeSet;
 
 /// The links that all switches hold to be dead, and their routes around these links.
 #[derive(Clone, Debug)]
@@ -74,6 +75,36 @@ impl Fabric {
             state = router.arrived(state, ingress);
             let Some(port) = router.onward(state, ingress, to).0.iter().find(alive) else { return false };
             link = &self.ports(at)[port.index()];
+        }
+        false
+    }
+
+    /// True if a path of the whole fabric's routes leads from `from` to `to` without these dead links. In a fabric of groups
+    /// this looks at minimal paths only.
+    pub(crate) fn reaches_over(&self, dead: &BTreeSet<LinkId>, from: HostId, to: HostId) -> bool {
+        let first = self.uplink(from);
+        if dead.contains(&LinkId(from.0)) {
+            return false;
+        }
+        let mut seen = vec![(first.to, first.peer_port, RouteState::default())];
+        let mut next = 0;
+        while let Some(&(at, ingress, state)) = seen.get(next) {
+            next += 1;
+            if self.is_host(at) {
+                if self.endpoint(at, ingress) == to {
+                    return true;
+                }
+                continue;
+            }
+            let router = self.router(at);
+            let state = router.arrived(state, ingress);
+            for port in router.onward(state, ingress, to).0 {
+                let link = &self.ports(at)[port.index()];
+                let there = (link.to, link.peer_port, state);
+                if !dead.contains(&self.link(at, *port)) && !seen.contains(&there) {
+                    seen.push(there);
+                }
+            }
         }
         false
     }

@@ -204,6 +204,10 @@ pub(crate) const FAILURES: &[Case] = &[
         "s.toml:8:8: set either `down` or `rate`; a link that is down has no rate",
     ),
     ("H[[failure]]\nrandom = 1\ndown = false\nJ", "s.toml:7:8: no link fails; set `rate` to slow links down"),
+    (
+        "H[routing]\ndetection = \"nevr\"\nJ",
+        "s.toml:6:13: expected a time with a unit such as \"1us\", found \"nevr\"",
+    ),
     ("H[routing]\ndetektion = \"1us\"\nJ", "s.toml:6:1: unknown key `detektion`; did you mean `detection`?"),
 ];
 
