@@ -237,6 +237,13 @@ def mp_rdma(p: Page) -> str:
     return "Each ACK carries the path and the mark of its packet, and releases the next packet onto the same path. One window serves all paths."
 
 
+def ethereal(p: Page) -> str:
+    p.fabric(acts="sS")
+    p.packets((1, 0, 0.5, 1), (1, 1, 0.5, 1), (1, 2, 0.5, 1), (1, 3, 0.5, 1))
+    p.note(18, 90, "four subflows,", "left").note(18, 158, "one per path", "left")
+    return "A message is split so that every uplink of its sender carries the same bytes. Each subflow is a queue pair that keeps its path until a timeout."
+
+
 def flowcut(p: Page) -> str:
     p.fabric(acts="S").queue(0, 4)
     p.packets((2, 0, 0.6, 2), (1, 0, 0.8, 3), (0, 0, 0.5, 4))
@@ -330,7 +337,7 @@ def direct_cnp(p: Page) -> str:
 DRAWINGS = {
     f.__name__.replace("_", "-"): f
     for f in (
-        ecmp, rps, ar, drill, flowlet, flowlet_nic, flowcell, rps_nic, reps, conga, conweave, themis, dlbf, mp_rdma, flowcut,
+        ecmp, rps, ar, drill, flowlet, flowlet_nic, flowcell, rps_nic, reps, conga, conweave, themis, dlbf, mp_rdma, ethereal, flowcut,
         minimal, valiant, ugal_l, ugal_g, long_haul, direct_cnp,
     )
 }  # fmt: skip

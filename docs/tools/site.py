@@ -126,8 +126,9 @@ def columns(*words: str) -> dict[str, str]:
 
     parts = {}
     with tempfile.TemporaryDirectory() as folder:
-        # A run with GPUs has all tables.
-        small = ["--set", 'workload=[{collective={kind="all-reduce",bytes="64KB"}}]', "-o", "out", "--quiet"]
+        # A run with GPUs whose messages are split has all tables.
+        job = '{split={subflows=2,paths="free"},collective={kind="all-reduce",bytes="64KB"}}'
+        small = ["--set", f"workload=[{job}]", "-o", "out", "--quiet"]
         ask("run", "quickstart", *small, *words, cwd=Path(folder))
         for file in sorted(Path(folder, "out").glob("*.parquet")):
             rows = ["| column | unit | meaning |", "|---|---|---|"]

@@ -26,6 +26,7 @@ StrPath = str | os.PathLike[str]
 
 # Settings that record each optional table.
 HOW = {
+    "subflows": "`split` of a workload, or a scheme such as `ethereal`",
     "counters": "record__counters=True (or record=True), with a scheme that counts something",
     "events": "record__events=8 (or record=True)",
     "paths": "record__events=8 (or record=True)",
@@ -86,6 +87,11 @@ class Result:
     def paths(self) -> Table:
         """Links that packets of the followed queue pairs took. Raises NotRecorded if the run did not record them."""
         return self.table("paths")
+
+    @cached_property
+    def subflows(self) -> Table:
+        """One row per subflow of the flows that were split. Raises NotRecorded if no flow was."""
+        return self.table("subflows")
 
     @cached_property
     def operations(self) -> Table:

@@ -219,7 +219,11 @@ impl<P: Parts> Switch<P> {
         let tagged = pkt.is_data() || pkt.kind() == Kind::Signal;
         let tag = if P::Annex::CARRIES && tagged { pkt.annex.tag() } else { 0 };
         cx.tag = tag;
-        cx.entropy = if pkt.kind().is_forward() { pkt.annex.entropy() } else { 0 };
+        let entropy = pkt.annex.entropy();
+        (cx.entropy, cx.echoed) = match pkt.kind() {
+            Kind::Ack | Kind::Nack => (0, entropy),
+            kind => (if kind.is_forward() { entropy } else { 0 }, 0),
+        };
         let kind = pkt.kind();
         let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);
         if P::Annex::CARRIES && cx.tag != tag {

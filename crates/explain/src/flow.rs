@@ -9,8 +9,11 @@ use serde::Serialize;
 /// A flow, with the values of the tables and the plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Flow {
-    /// Number of the flow, as in `flows.parquet`.
+    /// Number of the flow, as in `flows.parquet`, or of the subflow, as in `subflows.parquet`.
     pub flow: u64,
+    /// Number of the whole flow if this is a subflow. A flow that was split is explained by the subflow that ends last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subflow_of: Option<u64>,
     /// Queue pair.
     pub qp: u64,
     /// Sending host.
@@ -48,11 +51,26 @@ pub(crate) fn ps(us: f64) -> Time {
 /// A message for the user, if there is no such flow.
 pub fn find(results: &Results, plan: &Plan, name: &str) -> Result<Flow, String> {
     let table = results.table("flows").ok_or("the results have no flows")?;
-    let row = row(table, plan, name.trim())?;
+    let subflow = name.trim().parse().ok().and_then(|number| Subflow::numbered(results, number));
+    let row = match &subflow {
+        Some(subflow) => row(table, plan, &subflow.flow.to_string())?,
+        None => row(table, plan, name.trim())?,
+    };
+    let mut flow = of_row(table, plan, row);
+    let subflow = subflow.or_else(|| Subflow::last(results, flow.flow));
+    if let Some(subflow) = subflow {
+        subflow.replace(&mut flow, plan);
+    }
+    Ok(flow)
+}
+
+/// The flow in a row of the table.
+fn of_row(table: &Table, plan: &Plan, row: usize) -> Flow {
     let reals = |column: &str| table.reals(column).filter(|c| c.is_valid(row)).map(|c| c.value(row));
     let counts = |column: &str| table.counts(column).map_or(0, |c| c.value(row));
     let texts = |column: &str| table.texts(column).map_or_else(String::new, |c| c.value(row).to_owned());
-    Ok(Flow {
+    Flow {
+        subflow_of: None,
         flow: counts("flow"),
         qp: counts("qp"),
         from: texts("from"),
@@ -66,7 +84,55 @@ pub fn find(results: &Results, plan: &Plan, name: &str) -> Result<Flow, String> 
         fct_us: reals("fct_us"),
         ideal_fct_us: reals("ideal_fct_us"),
         slowdown: reals("slowdown"),
-    })
+    }
+}
+
+/// A subflow of a flow that was split.
+struct Subflow<'r> {
+    table: &'r Table,
+    row: usize,
+    /// Number of the flow.
+    flow: u64,
+}
+
+impl<'r> Subflow<'r> {
+    /// The subflow with this number, unless it is the first of its flow: that number stands for the flow.
+    fn numbered(results: &'r Results, number: u64) -> Option<Self> {
+        let table = results.table("subflows")?;
+        let row = table.counts("subflow")?.iter().position(|n| n == Some(number))?;
+        let flow = table.counts("flow")?.value(row);
+        (flow != number).then_some(Subflow { table, row, flow })
+    }
+
+    /// The subflow for which a flow waits longest: the one that ends last.
+    fn last(results: &'r Results, flow: u64) -> Option<Self> {
+        let table = results.table("subflows")?;
+        let acked = table.reals("acked_us")?;
+        let flows = table.counts("flow")?;
+        let mine = (0..table.rows()).filter(|&row| flows.value(row) == flow);
+        let end = |row: usize| if acked.is_null(row) { f64::INFINITY } else { acked.value(row) };
+        // The first of several that end at the same time.
+        let last = mine.fold(None, |best: Option<usize>, row| match best {
+            Some(best) if end(best) >= end(row) => Some(best),
+            _ => Some(row),
+        });
+        last.map(|row| Subflow { table, row, flow })
+    }
+
+    /// Puts the values of the subflow into the place of those of its flow.
+    fn replace(&self, flow: &mut Flow, plan: &Plan) {
+        let reals = |column: &str| {
+            self.table.reals(column).filter(|c| c.is_valid(self.row)).map(|c| c.value(self.row))
+        };
+        let counts = |column: &str| self.table.counts(column).map_or(0, |c| c.value(self.row));
+        flow.subflow_of = Some(self.flow);
+        (flow.flow, flow.qp, flow.bytes) = (counts("subflow"), counts("qp"), counts("bytes"));
+        flow.packets = plan.wire.packets(flow.bytes);
+        (flow.start_us, flow.received_us) = (reals("start_us"), reals("received_us"));
+        (flow.acked_us, flow.fct_us) = (reals("acked_us"), reals("fct_us"));
+        flow.ideal_fct_us = reals("ideal_fct_us");
+        flow.slowdown = flow.fct_us.zip(flow.ideal_fct_us).map(|(fct, ideal)| fct / ideal);
+    }
 }
 
 fn row(table: &Table, plan: &Plan, name: &str) -> Result<usize, String> {

@@ -224,6 +224,29 @@ fn a_flow_is_found_by_number_hosts_or_slowness() {
     assert_eq!(Explanation::of(&checked, &results, &flow), Err(Unexplained::NotFollowed));
 }
 
+/// The subflow on the dead path ends last.
+#[test]
+fn a_flow_that_is_split_is_explained_by_the_subflow_that_ends_last() {
+    let text = "[topology.leaf-spine]\nleaves = 2\nspines = 4\nhosts-per-leaf = 1\n[nic]\ntimeout = { fixed = \"1ms\" }\n\
+                [routing]\ndetection = \"never\"\n[[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\n[scheme.ethereal]\n\
+                [[workload]]\nflows = { list = [{ from = \"host0\", to = \"host1\", bytes = \"100kB\" }] }\n";
+    // Queue pairs, and so subflows, are numbered by path.
+    let last = explained(text, "0");
+    assert!(
+        last.answer.starts_with("Subflow 1 of flow 0, 25.0 kB from host0 to host1, took 1,0"),
+        "{}",
+        last.answer
+    );
+    assert!(spent(&last, Cause::UntilTimeout) > 900.0, "{}", last.text());
+    assert_eq!(explained(text, "slowest").answer, last.answer);
+    let other = explained(text, "2");
+    assert!(
+        other.answer.starts_with("Subflow 2 of flow 0, 25.0 kB from host0 to host1, took"),
+        "{}",
+        other.answer
+    );
+}
+
 #[test]
 fn a_link_that_fails_under_a_flow_is_in_its_timeline() {
     let failing = "[[failure]]\nlinks = [[\"c\", \"s\"]]\n[[failure]]\nlinks = [[\"d\", \"s\"]]\nat = \"30us\"\nuntil = \"50us\"\n\

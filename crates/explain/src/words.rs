@@ -20,7 +20,11 @@ const LEAST: f64 = 0.000_5;
 
 /// The explanation in one sentence.
 pub(crate) fn answer(flow: &Flow, account: &Account, packets: &Packets) -> String {
-    let name = format!("Flow {}, {} from {} to {}", flow.flow, bytes(flow.bytes), flow.from, flow.to);
+    let which = match flow.subflow_of {
+        None => format!("Flow {}", flow.flow),
+        Some(whole) => format!("Subflow {} of flow {whole}", flow.flow),
+    };
+    let name = format!("{which}, {} from {} to {}", bytes(flow.bytes), flow.from, flow.to);
     let lost: f64 = account.delays.iter().map(|delay| delay.us.max(0.0)).sum();
     let worth = |delay: &&Delay| delay.us >= lost * WORTH_SAYING && delay.cause != Cause::RunEnded;
     let mut phrases = account

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use engine::outcome::Ending;
 use engine::{Kind, Outcome};
-use model::plan::Message;
+use model::plan::{Message, Whole};
 use model::{Plan, Time};
 use results::manifest::Config;
 use results::summary::{Summary, Timing, Title};
@@ -168,14 +168,21 @@ pub(crate) fn conclude(checked: Checked, outcome: Outcome, spent: Spent, room: O
     Run { checked, outcome, ideal, summary, room }
 }
 
-/// The ideal FCT of every message.
+/// The ideal FCT of every message, and then of every message that is split.
 fn ideal(plan: &Plan) -> Vec<Time> {
     let mut ideals = Ideals::new(plan);
-    let of = |m: &Message| {
-        let qp = &plan.qps[m.qp.index()];
-        ideals.fct(qp.from, qp.to, m.bytes)
+    let of = |m: &Message| (m.qp, m.bytes);
+    let whole = |whole: &Whole| {
+        let subflows = || whole.subflows.iter().map(|subflow| &plan.messages[subflow.index()]);
+        (plan.messages[whole.subflows[0].index()].qp, subflows().map(|subflow| subflow.bytes).sum())
     };
-    plan.messages.iter().map(of).collect()
+    let flows = plan.messages.iter().map(of).chain(plan.wholes.iter().map(whole));
+    flows
+        .map(|(qp, bytes)| {
+            let qp = &plan.qps[qp.index()];
+            ideals.fct(qp.from, qp.to, bytes)
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -204,5 +211,35 @@ mod tests {
         assert!(watch.others_cpu_s() > 0.0, "the second thread's");
         let most = engine::groups(&checked.plan.fabric);
         assert_eq!(of(1000).summary.timing.threads, most, "no more than there are groups");
+    }
+
+    /// Ethereal splits each message into four subflows.
+    #[test]
+    fn results_speak_of_whole_messages_however_they_travel() {
+        let run = |scheme: &str| {
+            let sets = ["workload=[{permutation={bytes='400kB',kind='shift'}}]".to_owned()];
+            let checked =
+                crate::load("quickstart", &sets).unwrap().checked.with_scheme(None, scheme).unwrap();
+            let stop = AtomicBool::new(false);
+            execute(Prepared { checked, setup_s: 0.0 }, Kind::Window, &Progress::silent(&stop))
+        };
+        let (whole, split) = (run("ecmp"), run("ethereal"));
+        assert_eq!((whole.checked.plan.messages.len(), split.checked.plan.messages.len()), (16, 64));
+        let (a, b) = (&whole.summary.flows, &split.summary.flows);
+        assert_eq!((a.count, a.finished, a.bytes), (b.count, b.finished, b.bytes));
+        assert_eq!((b.count, b.bytes), (16, 16 * 400_000));
+        let results = split.results(Vec::new());
+        let (flows, subflows) = (results.table("flows").unwrap(), results.table("subflows").unwrap());
+        assert_eq!((flows.rows(), subflows.rows()), (16, 64));
+        assert!(whole.results(Vec::new()).table("subflows").is_none());
+        let column = |table: &results::table::Table, name: &str| table.reals(name).unwrap().values().to_vec();
+        for row in 0..16 {
+            let flow = flows.counts("flow").unwrap().value(row);
+            let mine = (0..64).filter(|&subflow| subflows.counts("flow").unwrap().value(subflow) == flow);
+            let ends: Vec<f64> = mine.map(|subflow| column(subflows, "acked_us")[subflow]).collect();
+            assert_eq!(ends.len(), 4);
+            assert_eq!(column(flows, "acked_us")[row], ends.into_iter().fold(0.0, f64::max));
+            assert!(column(flows, "slowdown")[row] >= 1.0, "the ideal is that of the whole message");
+        }
     }
 }

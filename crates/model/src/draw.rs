@@ -32,6 +32,8 @@ pub enum Purpose {
     Failure = 10,
     /// Whether a switch cuts the arriving packet or a waiting one.
     Cut = 11,
+    /// The first path of messages that are split over all paths.
+    Split = 12,
 }
 
 /// A seed, a purpose and an entity, mixed into one number; a draw adds the ordinal.

@@ -38,6 +38,8 @@ pub struct Plan {
     pub sharing: Option<PortSharing>,
     /// Messages, sorted by queue pair. Each queue pair posts its messages strictly in this order.
     pub messages: Vec<Message>,
+    /// Messages of workloads that are split into subflows, each of which is one of `messages`.
+    pub wholes: Vec<Whole>,
     /// Work of hosts that sends nothing, sorted by host.
     pub tasks: Vec<Task>,
     /// Operations to which tasks belong, for the results.
@@ -318,6 +320,8 @@ pub struct Qp {
     pub to: HostId,
     /// Messages of the queue pair, as indices into [`Plan::messages`].
     pub messages: Range<u32>,
+    /// Number of the path to which the plan pins the queue pair. Only schemes that follow such paths read it.
+    pub path: Option<u16>,
 }
 
 /// A message.
@@ -349,6 +353,13 @@ impl Message {
         let operation = Operation::NONE;
         Message { qp, bytes, start, needs: 0, on_received: 0..0, on_acked: 0..0, job, group: 0, operation }
     }
+}
+
+/// A message of a workload that is split into subflows. What waits for it waits for all its subflows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Whole {
+    /// The subflows, two or more, in ascending order.
+    pub subflows: Box<[MessageId]>,
 }
 
 /// What a trigger starts, once all its triggers have fired.
@@ -495,6 +506,11 @@ impl Plan {
     /// The job of a message.
     pub fn job(&self, message: MessageId) -> &Job {
         &self.jobs[self.messages[message.index()].job as usize]
+    }
+
+    /// Number of flows: the messages of workloads. A message that is split counts once.
+    pub fn flows(&self) -> usize {
+        self.wholes.iter().fold(self.messages.len(), |flows, whole| flows + 1 - whole.subflows.len())
     }
 
     /// All rates that links have at any time of the run, each once, in ascending order. A telemetry record holds the index

@@ -120,6 +120,9 @@ pub struct Cx<'a> {
     pub view: &'a [u32],
     /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).
     pub entropy: u16,
+    /// The entropy of the packet that an ACK or a NACK answers. It is 0 for all other packets, and for replies that switches
+    /// make.
+    pub echoed: u16,
     /// Tag of a data packet or a signal ([`crate::Annex::tag`]). A value that `on_packet` writes here travels with the
     /// packet. It is always 0 in runs whose packets have no annex.
     pub tag: u64,
@@ -232,6 +235,7 @@ impl<'a> Cx<'a> {
             queued: &[],
             view: &[],
             entropy: 0,
+            echoed: 0,
             tag: 0,
             detours: Detours::NONE,
             via: None,

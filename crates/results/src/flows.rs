@@ -1,6 +1,6 @@
 //! Completion times and slowdown of flows, gathered by size and by distance.
 
-use crate::data::RunData;
+use crate::data::{Flow, RunData};
 use crate::stats::mean;
 use engine::outcome::MessageRecord;
 use model::plan::Job;
@@ -64,8 +64,8 @@ impl Samples {
     pub(crate) fn of(run: RunData<'_>, pick: impl Fn(&Job) -> bool) -> Self {
         let mut set = Samples::default();
         let long = long_paths(run.plan);
-        for (message, record, ideal) in run.flows(pick) {
-            let (bytes, fct) = (message.bytes, fct(record));
+        for Flow { message, bytes, record, ideal, .. } in run.flows(pick) {
+            let fct = fct(&record);
             set.all.add(bytes, fct, ideal);
             set.decades.entry(decade(bytes)).or_default().add(bytes, fct, ideal);
             if let Some(far) = long.get(message.qp.index()) {

@@ -29,6 +29,7 @@
 //! | `summary.json` | the [`Summary`] |
 //! | `manifest.json` | the [manifest] |
 //! | `flows.parquet` | one row per flow, see [`tables::flows`] |
+//! | `subflows.parquet` | one row per subflow of the flows that were split, see [`tables::subflows`] |
 //! | `links.parquet` | one row per direction of a link, see [`tables::links`] |
 //! | `series.parquet` | queue pairs, links and switches over time, see [`tables::series`] |
 //! | `counters.parquet` | the scheme's counters over time, see [`tables::counters`] |
@@ -40,7 +41,7 @@
 //! | `steps.parquet`, `timeline.parquet` | how every GPU spent each step, and each part of the time, see [`tables::steps`] |
 //! | `capture-NAME.pcapng` | the frames that passed a link, see the crate `capture` |
 //!
-//! The tables from `counters` to `paths` and the captures are written only if `[record]` asks for them, and the five tables from `operations` on
+//! `subflows` is written only if flows are split. The tables from `counters` to `paths` and the captures are written only if `[record]` asks for them, and the five tables from `operations` on
 //! only if the workload has GPUs that compute or collectives. For the same scenario and seed every byte is the same, except
 //! `timing` in `summary.json`.
 

@@ -89,7 +89,7 @@ impl Manifest {
                 switches: fabric.switch_count(),
                 links: fabric.links().len(),
                 queue_pairs: plan.qps.len(),
-                flows: plan.messages.len(),
+                flows: plan.flows(),
                 data_packets: outcome.data.sent,
                 data_hops: outcome.data_hops,
                 control_hops: outcome.control_hops,

@@ -14,6 +14,9 @@ pub fn explain(plan: &Plan, stall: &Stall) -> String {
         stall.since.as_us(),
         stall.count
     );
+    if !plan.wholes.is_empty() {
+        text.push_str("(subflows count as flows here)\n");
+    }
     for &(message, waiting) in stall.waiting.iter().take(LISTED) {
         let _ = writeln!(text, "  {} waits {}", flow(plan, message), reason(waiting));
     }

@@ -118,7 +118,7 @@ fn counters(outcome: &Outcome) -> BTreeMap<String, u64> {
 }
 
 impl Summary {
-    /// Derives the summary of a run. `ideal` holds the ideal FCT by message.
+    /// Derives the summary of a run. `ideal` holds the ideal FCT by message, then by whole.
     pub fn new(title: Title<'_>, plan: &Plan, ideal: &[Time], outcome: &Outcome, timing: Timing) -> Self {
         Summary::read(Ended { title, data: RunData { plan, ideal, outcome }, timing })
     }

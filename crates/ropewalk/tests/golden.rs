@@ -61,6 +61,7 @@ const SCHEMES: &[&str] = &[
     "flowlet-nic",
     "flowcell",
     "mp-rdma",
+    "ethereal",
     "conga",
     "conweave",
     "flowcut",

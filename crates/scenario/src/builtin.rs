@@ -33,6 +33,7 @@ builtins! {
     "dlbf",
     "dlbf-motivation",
     "dragonfly",
+    "ethereal",
     "fat-tree-8192",
     "flowcut-permutation",
     "gpt-13b",

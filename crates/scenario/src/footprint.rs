@@ -78,6 +78,10 @@ const MESSAGE: u64 = 370;
 /// three causes while the plan is made.
 const TASK: u64 = 200;
 
+/// Bytes per trigger of a split message. Our estimate from the sizes of the types: 16 for the cause while the plan is made, 8 for
+/// the trigger.
+const TRIGGER: u64 = 24;
+
 /// Bytes per recorded event, with its copies that are sorted and written to `events.parquet`. Measured in permutations of 16 hosts
 /// with messages of 20 MB and 60 MB: 107 to 109 per event of a sender or a receiver.
 const EVENT: u64 = 110;
@@ -88,6 +92,9 @@ const ROW: u64 = 200;
 const MOST_QPS: u64 = 1 << 24;
 /// Most messages (our choice): they take 12 GB, and the numbers of messages and triggers have 32 bits.
 pub(crate) const MOST_MESSAGES: u64 = 1 << 26;
+
+/// Most triggers between subflows (our choice): their numbers have 32 bits.
+const MOST_TRIGGERS: u64 = 1 << 30;
 
 /// The size of a fabric, computed from its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -239,6 +246,16 @@ impl MemoryBudget {
             ));
         }
         self.add(tasks.saturating_mul(TASK), path, format!("{tasks} tasks"))
+    }
+
+    /// Counts the triggers by which subflows wait for each other.
+    pub(crate) fn add_triggers(&mut self, triggers: u64, path: String) -> Result<(), KeyError> {
+        if triggers > MOST_TRIGGERS {
+            let text =
+                format!("expected at most {MOST_TRIGGERS} triggers between subflows, found {triggers}");
+            return Err(KeyError::rooted(&path, text));
+        }
+        self.add(triggers.saturating_mul(TRIGGER), path, format!("{triggers} triggers"))
     }
 
     /// Counts the packets in flight and in queues.

@@ -12,6 +12,8 @@ use crate::topology::Ground;
 use crate::values::LATEST;
 use crate::workload::draft::{Draft, Graph, Sorted};
 use crate::workload::ranks::Ranks;
+use crate::workload::split::Added;
+use crate::workload::{Paths, Split, Workload};
 use model::draw::{Key, Purpose};
 use model::fabric::Link;
 use model::plan::{Job, Message, PortSettings, Qp};
@@ -43,7 +45,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     let ranks = Ranks::new(&fabric, server)?;
     let (graph, jobs) = workload(scenario, (&fabric, &ranks), &wire, memory, &mut warnings)?;
     let traffic_classes = scenario.traffic_classes()?.into_iter().map(str::to_owned).collect();
-    let Sorted { qps, messages, tasks, operations, triggers } = graph.sorted();
+    let Sorted { qps, messages, tasks, operations, triggers, wholes } = graph.sorted();
     for qp in &qps {
         if !fabric.reaches(qp.from, qp.to) {
             let job = messages[qp.messages.start as usize].job;
@@ -88,6 +90,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         qps,
         sharing,
         messages,
+        wholes,
         tasks,
         operations,
         triggers,
@@ -321,6 +324,30 @@ fn switches(
     Ok((ports, switches))
 }
 
+/// The splitting of a job's messages: that of the workload, or that of a scheme that follows pinned paths.
+fn split_of(
+    scenario: &Scenario,
+    entry: &Workload,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Split>, KeyError> {
+    let scheme = scenario.scheme_of(entry.class());
+    let pinned = scheme.facts().pinned;
+    if entry.program.is_some() {
+        let text = "a program posts its messages itself, so they cannot be split";
+        return entry.split.map_or(Ok(None), |_| Err(KeyError::new("split", text)));
+    }
+    let Some(split) = entry.split else { return Ok(pinned.then(Split::default)) };
+    if split.paths == Paths::Pinned && !pinned {
+        warnings.push(format!(
+            "the workload `{}` pins the subflows of its messages to paths, but `{}` chooses paths by itself; \
+             `split.paths = \"free\"` says so",
+            entry.name.as_deref().unwrap_or_default(),
+            scheme.name()
+        ));
+    }
+    Ok(Some(split))
+}
+
 fn workload(
     scenario: &Scenario,
     (fabric, ranks): (&Fabric, &Ranks),
@@ -371,7 +398,11 @@ fn workload(
             warnings: &mut *warnings,
             tokens: 0,
         };
+        let added = Added { message: draft.graph.messages.len(), cause: draft.graph.causes.len() };
         let groups = entry.generate(&mut draft).map_err(|error| error.within(&path))?;
+        if let Some(split) = split_of(scenario, entry, draft.warnings).map_err(|error| error.within(&path))? {
+            split.apply(&mut draft, added, Key::new(scenario.seed, Purpose::Split, i as u64))?;
+        }
         let tokens = draft.tokens;
         if let Some(late) = graph.messages.iter().find(|m| m.start > LATEST) {
             return Err(KeyError::new(

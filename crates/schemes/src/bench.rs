@@ -131,7 +131,7 @@ fn plan(b: FabricBuilder) -> Plan {
     let switch = SwitchSettings { buffer: Bytes(64_000_000), flow_control, overflow: Overflow::Drop };
     let ids = || (0..fabric.hosts() as u32).map(HostId);
     let qps = ids().flat_map(|to| {
-        ids().filter(move |&from| from != to).map(move |from| Qp { from, to, messages: 0..0 })
+        ids().filter(move |&from| from != to).map(move |from| Qp { from, to, messages: 0..0, path: None })
     });
     Plan {
         seed: 1,
@@ -145,6 +145,7 @@ fn plan(b: FabricBuilder) -> Plan {
         qps: qps.collect(),
         sharing: None,
         messages: Vec::new(),
+        wholes: Vec::new(),
         tasks: Vec::new(),
         operations: Vec::new(),
         triggers: Vec::new(),
@@ -205,8 +206,9 @@ pub(crate) struct Bench {
     pub(crate) queued: Vec<u32>,
     /// Bytes that waited at every port of the fabric when the view was taken.
     pub(crate) view: Vec<u32>,
-    /// Entropy of packets, and their tag.
+    /// Entropy of data packets, entropy that replies echo, and tag of packets.
     pub(crate) entropy: u16,
+    pub(crate) echoed: u16,
     pub(crate) tag: u64,
     /// Ingress port of packets; `None` stands for the first port towards their source.
     pub(crate) ingress: Option<PortIndex>,
@@ -244,6 +246,7 @@ impl Bench {
             scheme,
             queued,
             entropy: 0,
+            echoed: 0,
             tag: 0,
             ingress: None,
             now: Time::ZERO,
@@ -410,6 +413,7 @@ impl Bench {
         let cx = Cx::new(self.now, keys, effects).with_ingress(ingress).with_hosts(from_host, to_host);
         let mut cx =
             cx.with_queued(queued).with_entropy(self.entropy).with_tag(self.tag).with_detours(detours, view);
+        cx.echoed = self.echoed;
         handler(&mut self.scheme, &mut cx)
     }
 }

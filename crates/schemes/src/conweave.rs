@@ -186,6 +186,7 @@ impl Recipe for Config {
             signal: self.signal_size.get() as u32,
             view: None,
             nic: None,
+            pinned: false,
         }
     }
 

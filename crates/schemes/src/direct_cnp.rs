@@ -87,7 +87,15 @@ impl Recipe for Config {
     type Scheme = DirectCnp;
 
     fn facts(&self) -> Facts {
-        Facts { sprays: false, feedback: Feedback::CnpsSent, tags: false, signal: 0, view: None, nic: None }
+        Facts {
+            sprays: false,
+            feedback: Feedback::CnpsSent,
+            tags: false,
+            signal: 0,
+            view: None,
+            nic: None,
+            pinned: false,
+        }
     }
 
     fn build(&self, site: Site<'_>) -> DirectCnp {

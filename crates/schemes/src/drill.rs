@@ -54,7 +54,15 @@ impl Recipe for Config {
     type Scheme = Drill;
 
     fn facts(&self) -> Facts {
-        Facts { sprays: true, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+        Facts {
+            sprays: true,
+            feedback: Feedback::Passed,
+            tags: false,
+            signal: 0,
+            view: None,
+            nic: None,
+            pinned: false,
+        }
     }
 
     fn build(&self, site: Site<'_>) -> Drill {

@@ -71,7 +71,15 @@ impl Recipe for Config {
     type Scheme = Ecmp;
 
     fn facts(&self) -> Facts {
-        Facts { sprays: false, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+        Facts {
+            sprays: false,
+            feedback: Feedback::Passed,
+            tags: false,
+            signal: 0,
+            view: None,
+            nic: None,
+            pinned: false,
+        }
     }
 
     fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {

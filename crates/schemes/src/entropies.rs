@@ -1,6 +1,6 @@
 //! Switch part of schemes that sit in the sending NIC: a packet's entropy decides its path.
 
-use model::{Cx, Interest, Packet, PortIndex, QpSite, Scheme, Site, Verdict};
+use model::{Cx, Fabric, HostId, Interest, Packet, PortIndex, QpSite, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ impl Entropies {
 }
 
 /// Product of the uplink counts of the tiers between the hosts and this switch.
-fn choices_below(site: Site<'_>) -> u16 {
+pub(crate) fn choices_below(site: Site<'_>) -> u16 {
     let fabric = site.fabric();
     let uplinks = |tier: usize| {
         let here = fabric.switches().filter(|&node| fabric.tier(node) == tier);
@@ -46,10 +46,15 @@ fn choices_below(site: Site<'_>) -> u16 {
 /// Equal-cost paths between the ends of a queue pair: the product of the choices on the path. Under [`Mapping::Map`],
 /// entropies below this number lead over all of them.
 pub fn paths(site: QpSite<'_>) -> u16 {
-    let (fabric, qp) = (&site.plan.fabric, &site.plan.qps[site.qp.index()]);
-    let (mut node, mut product) = (fabric.attachment(qp.from), 1usize);
+    let qp = &site.plan.qps[site.qp.index()];
+    paths_between(&site.plan.fabric, qp.from, qp.to)
+}
+
+/// Equal-cost paths between two hosts, as in [`paths`].
+pub fn paths_between(fabric: &Fabric, from: HostId, to: HostId) -> u16 {
+    let (mut node, mut product) = (fabric.attachment(from), 1usize);
     while !fabric.is_host(node) {
-        let ports = fabric.route(node, qp.to);
+        let ports = fabric.route(node, to);
         let Some(first) = ports.first() else { break };
         product = product.saturating_mul(ports.len()).min(usize::from(u16::MAX));
         node = fabric.ports(node)[first.index()].to;

@@ -18,6 +18,9 @@ pub struct Facts {
     pub view: Option<QueueView>,
     /// The NIC that its queue pairs have in place of the scenario's.
     pub nic: Option<OwnNic>,
+    /// Whether queue pairs follow the paths to which the plan pins them ([`model::plan::Qp::path`]). Messages are then split
+    /// over such paths, unless the workload says otherwise.
+    pub pinned: bool,
 }
 
 /// What the switches of a scheme do to the feedback between two hosts.

@@ -168,7 +168,15 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         let tags = self.deployment != Deployment::Nic;
         let signal = if tags { self.ack_size.get() as u32 } else { 0 };
-        Facts { sprays: false, feedback: Feedback::Passed, tags, signal, view: None, nic: None }
+        Facts {
+            sprays: false,
+            feedback: Feedback::Passed,
+            tags,
+            signal,
+            view: None,
+            nic: None,
+            pinned: false,
+        }
     }
 
     fn build(&self, site: Site<'_>) -> Flowcut {

@@ -69,7 +69,15 @@ impl Recipe for Config {
     type Scheme = Flowlet;
 
     fn facts(&self) -> Facts {
-        Facts { sprays: false, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: None }
+        Facts {
+            sprays: false,
+            feedback: Feedback::Passed,
+            tags: false,
+            signal: 0,
+            view: None,
+            nic: None,
+            pinned: false,
+        }
     }
 
     fn build(&self, _site: Site<'_>) -> Flowlet {

@@ -25,6 +25,7 @@
 //! | [`entropy_mixed`] | the sender reuses good entropies first, and else passes over bad ones |
 //! | [`dlbf`] | the sender leaves a congested path, and hides the move from the receiver |
 //! | [`mp_rdma`] | an ACK decides where the sender's next packet goes; the sender gives up paths that reorder |
+//! | [`ethereal`] | flows are split into subflows that fill all uplinks evenly, and each keeps its path |
 //! | [`flowcut`] | a flow moves only when none of its packets is in flight, and is held back to make that so |
 //!
 //! A scheme balances data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow hashes
@@ -38,7 +39,8 @@
 //! then checks the scheme against the engine's expectations.
 //!
 //! A scheme in the sending NIC also implements [`Steers`] with a [`model::Steering`], and belongs to the second part of the
-//! list; [`entropies`] is its part in switches. A scheme with parts of its own in both places belongs to the third part.
+//! list; [`entropies`] is its part in switches. [`pinned`] is the part in switches of schemes whose queue pairs keep explicit
+//! paths. A scheme with parts of its own in both places belongs to the third part.
 //! [`Assignment`] tells which scheme stands where in a run, and [`per_class`] gives each traffic class its own scheme.
 //!
 //! [`choice`] helps a scheme that chooses a port or a detour by load, for a packet or for a flow.
@@ -67,6 +69,7 @@ pub mod entropies;
 mod facts;
 pub mod flows;
 pub mod per_class;
+pub mod pinned;
 mod racks;
 
 pub use assignment::Assignment;
@@ -377,6 +380,8 @@ schemes! {
         mp_rdma: MpRdma,
     }
     in both {
+        /// Ethereal: messages are split into subflows that fill all uplinks evenly; a subflow keeps its path until a timeout.
+        ethereal: Ethereal,
         /// Flowcut switching: a flow moves only when none of its packets is in flight.
         flowcut: Flowcut,
     }

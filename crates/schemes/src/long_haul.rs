@@ -224,7 +224,15 @@ impl Recipe for Config {
     type Scheme = LongHaul;
 
     fn facts(&self) -> Facts {
-        Facts { sprays: false, feedback: Feedback::CnpsSent, tags: false, signal: 0, view: None, nic: None }
+        Facts {
+            sprays: false,
+            feedback: Feedback::CnpsSent,
+            tags: false,
+            signal: 0,
+            view: None,
+            nic: None,
+            pinned: false,
+        }
     }
 
     fn build(&self, site: Site<'_>) -> LongHaul {

@@ -87,7 +87,15 @@ impl Recipe for Config {
             congestion: CongestionConfig::MpRdma(Default::default()),
             ack_every: 1,
         };
-        Facts { sprays: true, feedback: Feedback::Passed, tags: false, signal: 0, view: None, nic: Some(nic) }
+        Facts {
+            sprays: true,
+            feedback: Feedback::Passed,
+            tags: false,
+            signal: 0,
+            view: None,
+            nic: Some(nic),
+            pinned: false,
+        }
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

@@ -146,7 +146,15 @@ impl Recipe for Config {
     type Scheme = Themis;
 
     fn facts(&self) -> Facts {
-        Facts { sprays: true, feedback: Feedback::NacksJudged, tags: false, signal: 0, view: None, nic: None }
+        Facts {
+            sprays: true,
+            feedback: Feedback::NacksJudged,
+            tags: false,
+            signal: 0,
+            view: None,
+            nic: None,
+            pinned: false,
+        }
     }
 
     fn build(&self, site: Site<'_>) -> Themis {

@@ -77,6 +77,7 @@ impl Recipe for Config {
             signal: 0,
             view: Some(self.own_view()),
             nic: None,
+            pinned: false,
         }
     }
 

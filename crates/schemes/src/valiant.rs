@@ -47,6 +47,7 @@ impl Recipe for Config {
             signal: 0,
             view: None,
             nic: None,
+            pinned: false,
         }
     }
 

@@ -23,6 +23,7 @@
 //! | [`short_links`] | short links inside racks do not make the windows of the whole fabric short |
 //! | [`conservation`] | every packet and every byte is accounted for, even in a run that is cut short |
 //! | [`memory`] | a run ends before memory runs out, and names the queue that has grown |
+//! | [`ethereal`] | subflows fill all uplinks evenly, and leave a dead path after a timeout |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and the recovery mode retransmits it |
 //! | [`telemetry`] | data packets report the load of their links; HPCC empties queues with it, Swift keeps delays near a target |
@@ -50,6 +51,7 @@ mod deadlock;
 mod dragonfly;
 mod drains;
 mod endpoint;
+mod ethereal;
 mod failures;
 mod fuzz;
 mod goal;

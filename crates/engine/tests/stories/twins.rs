@@ -33,6 +33,7 @@ pub(crate) const SCHEMES: &[(&str, &str)] = &[
     ("oblivious", "entropies = 16"),
     ("entropy-bitmap", ""),
     ("entropy-mixed", "entropies = 32"),
+    ("ethereal", ""),
 ];
 
 /// Pauses need a lossless fabric; on the others, sources are stopped flow by flow.
@@ -342,6 +343,7 @@ matrices! {
     under_oblivious_spraying_both_engines_agree: 21, false;
     under_entropies_with_penalties_both_engines_agree: 22, false;
     under_good_entropies_first_both_engines_agree: 23, false;
+    under_pinned_subflows_both_engines_agree: 24, false;
 }
 
 /// Two datacentres of six hosts, 10 us apart; the links between them carry a quarter of the hosts' rates.

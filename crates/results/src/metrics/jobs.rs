@@ -2,7 +2,7 @@
 
 use super::steps::{self, Steps};
 use super::{Better, Shown, Unit};
-use crate::data::RunData;
+use crate::data::{Flow, RunData};
 use crate::flows::set;
 use crate::operations;
 use crate::stats::{extremes, mean};
@@ -83,7 +83,7 @@ pub(crate) fn of(run: RunData<'_>) -> BTreeMap<String, JobSummary> {
     let jobs = &run.plan.jobs;
     let mut last: Vec<Vec<Option<Time>>> =
         jobs.iter().map(|job| vec![Some(Time::ZERO); job.groups.into()]).collect();
-    for (message, record, _) in run.flows(|_| true) {
+    for Flow { message, record, .. } in run.flows(|_| true) {
         let group = &mut last[message.job as usize][message.group as usize];
         *group = group.zip(set(record.received)).map(|(a, b)| a.max(b));
     }

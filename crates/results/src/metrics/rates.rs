@@ -1,7 +1,7 @@
 //! Goodput and sending rate of foreground flows.
 
 use super::{Better, Shown, Unit};
-use crate::data::RunData;
+use crate::data::{Flow, RunData};
 use crate::flows::{fct, gbps};
 use crate::stats::{extremes, mean};
 
@@ -33,7 +33,7 @@ section! {
 impl Goodput {
     pub(crate) fn of(run: RunData<'_>) -> Self {
         let foreground = run.flows(|job| !job.background);
-        let rates = foreground.filter_map(|(m, r, _)| Some(gbps(m.bytes, fct(r)?)));
+        let rates = foreground.filter_map(|flow| Some(gbps(flow.bytes, fct(&flow.record)?)));
         Self::read(&rates.collect::<Vec<f64>>())
     }
 }
@@ -41,9 +41,9 @@ impl Goodput {
 impl SendingRate {
     pub(crate) fn of(run: RunData<'_>) -> Self {
         let foreground = run.flows(|job| !job.background);
-        let fractions = foreground.filter_map(|(m, r, _)| {
-            fct(r)?;
-            let sender = run.plan.qps[m.qp.index()].from;
+        let fractions = foreground.filter_map(|Flow { message, record: r, .. }| {
+            fct(&r)?;
+            let sender = run.plan.qps[message.qp.index()].from;
             let line = run.plan.fabric.uplink(sender).rate;
             Some(gbps(r.wire_bytes, r.last_sent.since(r.start)) / line.as_gbps())
         });

@@ -1,44 +1,30 @@
 //! `flows.parquet`: one row per flow.
 
-use crate::data::RunData;
+use crate::data::{Flow, RunData};
 use crate::flows::{fct, gbps, set};
 use crate::table::{Column, Table};
-use engine::outcome::MessageRecord;
-use model::plan::{Message, Qp};
 use model::{HostId, Time};
 
 /// Most rows of the table; with more flows, every second, third, ... flow is kept.
 const MOST_ROWS: usize = 1_000_000;
 
-struct Row<'a> {
-    id: usize,
-    message: &'a Message,
-    record: &'a MessageRecord,
-    qp: &'a Qp,
-    ideal: Time,
-}
-
 /// The table of flows.
 pub fn table(run: RunData<'_>) -> Table {
     let plan = run.plan;
-    let every = plan.messages.len().div_ceil(MOST_ROWS).max(1);
-    let rows = || {
-        (0..plan.messages.len()).step_by(every).map(|id| {
-            let message = &plan.messages[id];
-            let (record, qp) = (&run.outcome.messages[id], &plan.qps[message.qp.index()]);
-            Row { id, message, record, qp, ideal: run.ideal[id] }
-        })
-    };
+    let every = plan.flows().div_ceil(MOST_ROWS).max(1);
+    let flows: Vec<Flow<'_>> = run.flows(|_| true).step_by(every).collect();
+    let rows = || flows.iter();
+    let qp = |r: &Flow<'_>| &plan.qps[r.message.qp.index()];
     let host = |h: HostId| plan.fabric.host_name(h).into_owned();
-    let job = |r: &Row<'_>| &plan.jobs[r.message.job as usize];
-    let class = |r: Row<'_>| run.plan.traffic_classes[usize::from(job(&r).class)].clone();
+    let job = |r: &Flow<'_>| &plan.jobs[r.message.job as usize];
+    let class = |r: &Flow<'_>| run.plan.traffic_classes[usize::from(job(r).class)].clone();
     let us = |time: Time| set(time).map(Time::as_us);
-    let columns = vec![
-        Column::count("flow", "-", "number of the flow (message), from 0", rows().map(|r| r.id as u64)),
+    let mut columns = vec![
+        Column::count("flow", "-", "number of the flow (message), from 0", rows().map(|r| r.number.into())),
         Column::count("qp", "-", "queue pair that carried it", rows().map(|r| r.message.qp.0.into())),
-        Column::text("from", "sending host", rows().map(|r| host(r.qp.from))),
-        Column::text("to", "receiving host", rows().map(|r| host(r.qp.to))),
-        Column::text("job", "job: the entry of the workload", rows().map(|r| job(&r).name.clone())),
+        Column::text("from", "sending host", rows().map(|r| host(qp(r).from))),
+        Column::text("to", "receiving host", rows().map(|r| host(qp(r).to))),
+        Column::text("job", "job: the entry of the workload", rows().map(|r| job(r).name.clone())),
         Column::count(
             "group",
             "-",
@@ -46,7 +32,7 @@ pub fn table(run: RunData<'_>) -> Table {
             rows().map(|r| r.message.group.into()),
         ),
         Column::text("class", "traffic class", rows().map(class)),
-        Column::count("bytes", "B", "payload", rows().map(|r| r.message.bytes)),
+        Column::count("bytes", "B", "payload", rows().map(|r| r.bytes)),
         Column::real(
             "start_us",
             "us",
@@ -71,7 +57,7 @@ pub fn table(run: RunData<'_>) -> Table {
             "time at which its last packet or retransmission had left the NIC",
             rows().map(|r| us(r.record.last_sent)),
         ),
-        Column::real("fct_us", "us", "acked_us - start_us", rows().map(|r| fct(r.record).map(Time::as_us))),
+        Column::real("fct_us", "us", "acked_us - start_us", rows().map(|r| fct(&r.record).map(Time::as_us))),
         Column::real(
             "ideal_fct_us",
             "us",
@@ -82,13 +68,13 @@ pub fn table(run: RunData<'_>) -> Table {
             "slowdown",
             "-",
             "fct_us / ideal_fct_us",
-            rows().map(|r| fct(r.record).map(|t| t.ps() as f64 / r.ideal.ps().max(1) as f64)),
+            rows().map(|r| fct(&r.record).map(|t| t.ps() as f64 / r.ideal.ps().max(1) as f64)),
         ),
         Column::real(
             "goodput_gbps",
             "Gb/s",
             "payload bits / fct_us",
-            rows().map(|r| fct(r.record).map(|t| gbps(r.message.bytes, t))),
+            rows().map(|r| fct(&r.record).map(|t| gbps(r.bytes, t))),
         ),
         Column::count(
             "wire_bytes",
@@ -98,5 +84,10 @@ pub fn table(run: RunData<'_>) -> Table {
         ),
         Column::count("retransmitted", "packets", "retransmissions", rows().map(|r| r.record.retransmitted)),
     ];
+    if !plan.wholes.is_empty() {
+        let about =
+            "subflows into which it was split, see subflows.parquet; flow and qp are those of the first";
+        columns.push(Column::count("subflows", "-", about, rows().map(|r| r.subflows.into())));
+    }
     Table::new(columns, every)
 }

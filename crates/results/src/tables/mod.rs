@@ -10,6 +10,7 @@ pub mod operations;
 pub mod paths;
 pub mod series;
 pub mod steps;
+pub mod subflows;
 pub mod tasks;
 
 use crate::data::RunData;
@@ -19,8 +20,9 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 11] = [
+pub const TABLES: [(&str, Make); 12] = [
     ("flows", |run| Some(flows::table(run))),
+    ("subflows", subflows::table),
     ("links", |run| Some(links::table(run))),
     ("series", |run| Some(series::table(run))),
     ("counters", counters::table),

@@ -5,10 +5,11 @@ use super::ranks::Ranks;
 use crate::error::{KeyError, nearest};
 use crate::footprint::MemoryBudget;
 use model::draw::Key;
-use model::plan::{Message, Operation, Qp, Task, Trigger, Work};
+use model::plan::{Message, Operation, Qp, Task, Trigger, Whole, Work};
 use model::{Fabric, HostId, MessageId, NodeId, QpId, TaskId, Time, Wire};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A message before it has a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,10 @@ pub(crate) struct DraftMessage {
     /// Queue pairs between two hosts that belong together, such as those of one communicator, have one number.
     pub(crate) lane: u32,
     pub(crate) fresh_qp: bool,
+    /// Path to which the message's queue pair is pinned.
+    pub(crate) path: Option<u16>,
+    /// Subflows of one message on the same path, or without a path, have different numbers, and so different queue pairs.
+    pub(crate) line: u16,
 }
 
 /// Event of one message that starts another message.
@@ -62,6 +67,8 @@ pub(crate) struct Graph {
     pub(crate) operations: Vec<Operation>,
     /// Pairs of cause and effect.
     pub(crate) causes: Vec<(Event, Item)>,
+    /// Messages of a workload that are split: the numbers of their subflows.
+    pub(crate) wholes: Vec<Range<u32>>,
 }
 
 /// The parts of a plan that come from workloads.
@@ -72,14 +79,21 @@ pub(crate) struct Sorted {
     pub(crate) tasks: Vec<Task>,
     pub(crate) operations: Vec<Operation>,
     pub(crate) triggers: Vec<Trigger>,
+    pub(crate) wholes: Vec<Whole>,
 }
 
 impl Graph {
     /// Gives messages their queue pairs, and messages and tasks their final numbers, in the order of a plan.
     pub(crate) fn sorted(self) -> Sorted {
-        let Graph { messages: all, tasks, operations, mut causes } = self;
+        let Graph { messages: all, tasks, operations, mut causes, wholes } = self;
         let (mut qps, mut messages, place) = on_queue_pairs(&all);
         drop(all);
+        let whole = |subflows: Range<u32>| {
+            let mut subflows: Vec<MessageId> = subflows.map(|m| MessageId(place[m as usize])).collect();
+            subflows.sort_unstable_by_key(|subflow| subflow.0);
+            Whole { subflows: subflows.into() }
+        };
+        let wholes = wholes.into_iter().map(whole).collect();
         let (mut tasks, rank) = by_host(tasks);
         let numbered = |item: Item| match item {
             Item::Message(m) => Item::Message(place[m as usize]),
@@ -126,15 +140,15 @@ impl Graph {
             });
         }
         qps.shrink_to_fit();
-        Sorted { qps, messages, tasks, operations, triggers }
+        Sorted { qps, messages, tasks, operations, triggers, wholes }
     }
 }
 
 /// The queue pairs, the messages in the order of a plan, and the place of every message of the draft in it.
 fn on_queue_pairs(all: &[DraftMessage]) -> (Vec<Qp>, Vec<Message>, Vec<u32>) {
     let qp_key = |i: u32| {
-        let DraftMessage { from, to, job, lane, fresh_qp, .. } = all[i as usize];
-        (to, from, job, lane, if fresh_qp { i + 1 } else { 0 })
+        let DraftMessage { from, to, job, lane, fresh_qp, path, line, .. } = all[i as usize];
+        (to, from, job, lane, path, line, if fresh_qp { i + 1 } else { 0 })
     };
     let mut order: Vec<u32> = (0..all.len() as u32).collect();
     order.sort_by_key(|&i| (qp_key(i), i));
@@ -146,7 +160,7 @@ fn on_queue_pairs(all: &[DraftMessage]) -> (Vec<Qp>, Vec<Message>, Vec<u32>) {
         let m = &all[i as usize];
         let at = position as u32;
         if position == 0 || qp_key(order[position - 1]) != qp_key(i) {
-            qps.push(Qp { from: m.from, to: m.to, messages: at..at });
+            qps.push(Qp { from: m.from, to: m.to, messages: at..at, path: m.path });
         }
         if let Some(qp) = qps.last_mut() {
             qp.messages.end = at + 1;
@@ -251,6 +265,8 @@ impl Draft<'_> {
             operation: Operation::NONE,
             lane: 0,
             fresh_qp: self.qp == QpUse::PerMessage,
+            path: None,
+            line: 0,
         });
         self.graph.messages.len() as u32 - 1
     }

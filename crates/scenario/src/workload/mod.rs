@@ -10,12 +10,14 @@ pub mod peers;
 pub mod rank_groups;
 pub(crate) mod ranks;
 pub mod sizes;
+pub(crate) mod split;
 
 use crate::error::KeyError;
 use draft::Draft;
 use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use split::{Paths, Split, Subflows};
 use std::path::Path;
 
 /// Settings of a kind of workload, which generate messages.
@@ -74,6 +76,10 @@ macro_rules! workloads {
             /// `"per-message"` (on a shared queue pair, messages would wait for the order of the file), and for `htsim`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub qp: Option<QpUse>,
+            /// Splitting of messages into subflows on paths of their own. Default: `{}` if the scheme of the job's class follows
+            /// pinned paths (`ethereal`), else messages stay whole.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub split: Option<Split>,
             $(
                 $(#[$doc])*
                 #[serde(rename = $name, default, skip_serializing_if = "Option::is_none")]
@@ -159,7 +165,8 @@ workloads! {
 
 impl Workload {
     /// Keys of every workload, whatever its kind.
-    pub(crate) const COMMON_KEYS: &'static [&'static str] = &["name", "start", "background", "class", "qp"];
+    pub(crate) const COMMON_KEYS: &'static [&'static str] =
+        &["name", "start", "background", "class", "qp", "split"];
 
     /// Whether `key` is a key of the `[[workload]]` table: one that every kind has, or the name of a kind.
     pub(crate) fn has_key(key: &str) -> bool {

@@ -211,6 +211,22 @@ pub(crate) const FAILURES: &[Case] = &[
     ("H[routing]\ndetektion = \"1us\"\nJ", "s.toml:6:1: unknown key `detektion`; did you mean `detection`?"),
 ];
 
+/// `split` of workloads.
+pub(crate) const SPLITS: &[Case] = &[
+    (
+        "H[[workload]]\nsplit = { subflows = 0 }\npermutation = {}",
+        "s.toml:6:22: expected \"balanced\" or a number of subflows from 1 to 4096, found 0",
+    ),
+    (
+        "H[[workload]]\nsplit = { subflows = \"even\" }\npermutation = {}",
+        "s.toml:6:22: expected \"balanced\" or a number of subflows from 1 to 4096, found \"even\"",
+    ),
+    (
+        "H[[workload]]\nsplit = { paths = \"pined\" }\npermutation = {}",
+        "s.toml:6:19: unknown name `pined`; did you mean `pinned`?",
+    ),
+];
+
 /// `[links]` and `[[links.lose]]`.
 pub(crate) const LOSSES: &[Case] = &[
     ("H[links]\nloss = 2\nJ", "s.toml:6:8: expected a probability between 0 and 1, found 2"),

@@ -46,6 +46,7 @@ topics! {
     mistakes_in_dragonflies_have_a_position: DRAGONFLIES,
     mistakes_in_lists_of_links_have_a_position: LINKS,
     mistakes_in_failures_have_a_position: FAILURES,
+    mistakes_in_splits_have_a_position: SPLITS,
     mistakes_in_losses_have_a_position: LOSSES,
     mistakes_in_switches_have_a_position: SWITCHES,
     mistakes_in_nics_have_a_position: NICS,
