@@ -29,7 +29,8 @@
 //! | [`flowcut`] | a flow moves only when none of its packets is in flight, and is held back to make that so |
 //!
 //! A scheme balances data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow hashes
-//! to: they are few, and their order carries meaning.
+//! to: they are few, and their order carries meaning. Only where queue pairs are [`pinned`] to paths, an ACK or a NACK takes the
+//! path of the packet that it answers.
 //!
 //! # Adding a scheme
 //!
