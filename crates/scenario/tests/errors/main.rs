@@ -267,6 +267,25 @@ fn a_run_gives_up_only_after_ten_round_trips() {
     assert!(text.contains("the run gives up before a round trip (300000.1 us)"), "{text}");
 }
 
+/// The timer of a mode that acknowledges whole messages runs from the last packet on. Then the rest of the message waits for a
+/// slow link, and the sender's own time does not count.
+#[test]
+fn where_acks_concern_messages_the_wait_begins_with_the_last_packet() {
+    let warnings = |rate: &str, bytes: &str, own: &str| {
+        let text = format!(
+            "[topology.links]\nhosts = 2\nswitches = [\"s\"]\nlinks = [[\"host0\", \"s\", \"100Gbps\"],\n\
+             [\"s\", \"host1\", \"{rate}\"]]\n[nic.transport.dcp]\n{own}\n[[workload]]\n\
+             back-to-back = {{ bytes = \"{bytes}\", messages = 1 }}\n"
+        );
+        check(&Source::new("s.toml", text), &[]).unwrap().warnings.join("\n")
+    };
+    assert_eq!(warnings("100Gbps", "100MB", ""), "", "it takes 8 ms to send");
+    let slow = warnings("10Gbps", "2MB", "");
+    assert!(slow.contains("shorter than the time from the last packet of a message until its ACK"), "{slow}");
+    assert_eq!(warnings("10Gbps", "1MB", ""), "", "0.77 ms");
+    assert_eq!(warnings("10Gbps", "2MB", "message-packets = 100"), "", "each part has its own wait");
+}
+
 /// ECMP may take the longer of two parallel links, though the ideal flow takes the shorter one.
 #[test]
 fn the_longest_of_several_paths_counts() {
