@@ -228,6 +228,8 @@ pub struct Control {
     pub returned: u64,
     /// Bytes of these frames, from the Ethernet header to the FCS.
     pub returned_bytes: u64,
+    /// Probes sent by senders, and the answers to them.
+    pub probes: u64,
     /// Pause frames sent.
     pub pause: u64,
     /// Resume frames sent.
@@ -253,7 +255,7 @@ pub struct Control {
 }
 
 merge!(Control {
-    sum: ack, nack, cnp, grants, returned, returned_bytes, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
+    sum: ack, nack, cnp, grants, probes, returned, returned_bytes, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
 });
 
 /// Counts of a queue pair in a bin of time.

@@ -7,7 +7,7 @@ use model::fabric::Detours;
 use model::packet::Kinds;
 use model::scheme::{Effects, Emitted, Handle, SwitchKeys, flow_hash};
 use model::{
-    Annex, Cx, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Time, Verdict,
+    Annex, Cx, HostId, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Time, Verdict,
 };
 
 /// A switch.
@@ -260,8 +260,19 @@ impl<P: Parts> Switch<P> {
         node: NodeId,
         emitted: Emitted,
     ) -> (PortIndex, Parcel<P::Annex>) {
-        let Emitted { packet, tag, port } = emitted;
-        let port = port.unwrap_or_else(|| match setup.router(node, self.route_change).ports(packet.to()).0 {
+        let Emitted { mut packet, tag, port } = emitted;
+        let router = setup.router(node, self.route_change);
+        if port.is_none()
+            && let Some(sharing) = setup.plan.sharing
+            && router.ports(packet.to()).0.is_empty()
+        {
+            // The queue pair has moved to this plane, and its own port is in another one.
+            let mut others = (0..sharing.ports).map(|k| HostId(sharing.home(packet.to()).0 + u32::from(k)));
+            if let Some(to) = others.find(|to| !router.ports(*to).0.is_empty()) {
+                packet = packet.with_to(to);
+            }
+        }
+        let port = port.unwrap_or_else(|| match router.ports(packet.to()).0 {
             [port] => *port,
             ports => ports[flow_hash(self.salt, &packet, ports.len())],
         });

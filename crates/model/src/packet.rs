@@ -22,7 +22,8 @@ pub enum Kind {
     /// Headers of a data packet that a switch has cut. PSN and all flags are those of the data packet, and the echo flag
     /// reports that its receiver's switch cut it.
     Trimmed = 5,
-    /// Control message from end to end, such as a grant or a probe. The annex holds the content.
+    /// Control message from end to end. Its PSN is one of [`Packet::AMOUNT`], [`Packet::PROBE`] and [`Packet::ANSWER`], and the
+    /// annex holds the content.
     Control = 6,
 }
 
@@ -118,6 +119,12 @@ const QP_MASK: u64 = (1 << 24) - 1;
 const TO_SHIFT: u32 = 44;
 
 impl Packet {
+    /// PSN of a control message that carries a running sum, such as a grant.
+    pub const AMOUNT: Psn = Psn::new(0);
+    /// PSN of a control message that its receiver sends back.
+    pub const PROBE: Psn = Psn::new(1);
+    /// PSN of the answer to such a message.
+    pub const ANSWER: Psn = Psn::new(2);
     /// Largest frame that the layout can name, bytes.
     pub const MAX_FRAME: u32 = SIZE_MASK as u32;
     /// Most ports that a node can have; the number behind the last port is the virtual port.

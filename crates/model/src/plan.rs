@@ -4,8 +4,8 @@ use crate::draw::{Key, Purpose};
 use crate::packet::Kinds;
 use crate::record::RecordPlan;
 use crate::{
-    Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, NodeId, PortSharing, Probability, Psn, QpId,
-    Rate, TaskId, Time, Wire,
+    Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, NodeId, PortChoice, PortSharing, Probability,
+    Psn, QpId, Rate, TaskId, Time, Wire,
 };
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -511,6 +511,15 @@ impl Plan {
     /// Number of flows: the messages of workloads. A message that is split counts once.
     pub fn flows(&self) -> usize {
         self.wholes.iter().fold(self.messages.len(), |flows, whole| flows + 1 - whole.subflows.len())
+    }
+
+    /// Rate at which the queue pairs of a host may send: that of its link, or of all ports of its NIC if they spread over them.
+    pub fn line(&self, host: HostId) -> Rate {
+        let rate = self.fabric.uplink(host).rate;
+        match self.sharing {
+            Some(PortSharing { ports, choice: PortChoice::Spread }) => Rate(rate.bps() * u64::from(ports)),
+            _ => rate,
+        }
     }
 
     /// All rates that links have at any time of the run, each once, in ascending order. A telemetry record holds the index

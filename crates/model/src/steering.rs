@@ -57,6 +57,9 @@ pub trait Steering {
         0
     }
 
+    /// Handles the answer to an [`AsideKind::Probe`]. The annex has the probe's entropy, and whether it was marked.
+    fn on_probed(&mut self, _now: Time, _annex: &Self::Annex) {}
+
     /// Handles the expiry of the retransmission timer.
     fn on_timeout(&mut self, _now: Time) {}
 
@@ -109,6 +112,8 @@ pub enum AsideKind {
     Copy(u64),
     /// A notice instead of payload; the annex carries it, too.
     Notice(Notice),
+    /// A control message that the receiver sends back, to test the path of its entropy.
+    Probe,
 }
 
 /// No steering: all packets of a queue pair have the same entropy.
@@ -169,6 +174,10 @@ macro_rules! within {
 
             fn on_reply(&mut self, now: Time, una: u64, annex: &$annex, room: Room<'_>) -> u32 {
                 self.0.on_reply(now, una, &annex.stamp, room)
+            }
+
+            fn on_probed(&mut self, now: Time, annex: &$annex) {
+                self.0.on_probed(now, &annex.stamp);
             }
 
             fn on_timeout(&mut self, now: Time) {

@@ -96,6 +96,8 @@ family::transports! {
     uec: Uec = "uec",
     /// DCP: the receiver counts the packets of each message and sends the headers of cut packets back to their sender.
     dcp: Dcp = "dcp",
+    /// MRC: as `uec`; besides, a packet is lost if it is old and a later one has been acknowledged.
+    mrc: Mrc = "mrc",
 }
 
 family::congestions! {

@@ -81,14 +81,15 @@ impl Nics {
 
     /// The granter of a host: one if a queue pair to the host needs credit.
     pub fn granter(&self, plan: &Plan, host: HostId) -> AnyGranter {
-        let start = plan.qps.partition_point(|qp| qp.to < host);
-        let to_host = plan.qps[start..].iter().take_while(|qp| qp.to == host);
+        let home = |host: HostId| plan.sharing.map_or(host, |sharing| sharing.home(host));
+        let start = plan.qps.partition_point(|qp| home(qp.to) < host);
+        let to_host = plan.qps[start..].iter().take_while(|qp| home(qp.to) == host);
         let needed = (start..).zip(to_host).find_map(|(qp, _)| {
             let qp = QpId(qp as u32);
             Some((self.of(qp).grants()?, self.path(qp)))
         });
         AnyGranter::new(needed.map(|((quantum, share), path)| {
-            let rate = plan.fabric.uplink(host).rate;
+            let rate = plan.line(host);
             let path = Path::or_guess(path, rate);
             // Our choice: as far ahead as the first window of the defaults, 1.5 bandwidth-delay products.
             let ahead = (1.5 * rate.bps() as f64 / 8e12 * path.longest_rtt.ps() as f64) as u64;
@@ -99,7 +100,7 @@ impl Nics {
     /// Congestion control of a queue pair, with its reactions.
     pub fn congestion(&self, plan: &Plan, qp: QpId) -> Reacting {
         let host = plan.qps[qp.index()].from;
-        let rate = plan.fabric.uplink(host).rate;
+        let rate = plan.line(host);
         match self.path(qp) {
             Some(path) => self.of(qp).congestion_over(rate, path),
             None => self.of(qp).congestion(rate),

@@ -88,6 +88,12 @@ fn ultra_ethernet_as_a_whole_survives() {
     );
 }
 
+/// MRC with its paths and window.
+#[test]
+fn mrc_as_a_whole_survives() {
+    survive_with("mrc with nscc", BYTES, "[scheme.mrc]\n[nic.transport.mrc]\n[nic.congestion.nscc]");
+}
+
 /// Ultra Ethernet with the receiver's credit.
 #[test]
 fn ultra_ethernet_with_credit_survives() {
@@ -108,4 +114,5 @@ modes! {
     adaptive_routing_mode_survives: "adaptive-routing",
     ultra_ethernet_survives: "uec",
     whole_messages_survive: "dcp",
+    mrc_survives: "mrc",
 }

@@ -53,6 +53,7 @@ builtins! {
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",
     "ultra-ethernet",
+    "mrc",
     "web-search",
     "which-scheme",
 }

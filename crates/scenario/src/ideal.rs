@@ -6,7 +6,7 @@
 //! when the ACK of its last byte has come back, over one link of every hop.
 
 use model::fabric::Link;
-use model::{Fabric, HostId, NodeId, Plan, Rate, Time, Wire};
+use model::{Fabric, HostId, NodeId, Plan, PortChoice, PortSharing, Rate, Time, Wire};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -37,7 +37,7 @@ pub fn crossing(plan: &Plan, from: HostId, to: HostId, frame: u32) -> Time {
 /// fabric until the first of them is acknowledged.
 pub fn bdp(ideals: &mut Ideals<'_>, from: HostId, to: HostId) -> u32 {
     let wire = &ideals.plan.wire;
-    let rate = ideals.plan.fabric.uplink(from).rate;
+    let rate = ideals.plan.line(from);
     let packet = wire.transmission(rate, wire.max_frame());
     let packets = ideals.base_rtt(from, to).ps().div_ceil(packet.ps().max(1));
     packets.clamp(1, 1 << 22) as u32
@@ -110,15 +110,33 @@ impl<'p> Ideals<'p> {
         Some(self.shapes[shape].path.len() - 1)
     }
 
+    /// The path between two hosts, over all ports of their NICs if queue pairs spread over them.
+    fn path(&mut self, from: HostId, to: HostId) -> Option<Vec<Rc<Hop>>> {
+        let Some(PortSharing { ports, choice: PortChoice::Spread }) = self.plan.sharing else {
+            return self.walks.path(from, to);
+        };
+        let mut all: Vec<Vec<(Rate, Time)>> = Vec::new();
+        for port in 0..u32::from(ports) {
+            let path = self.walks.path(HostId(from.0 + port), HostId(to.0 + port))?;
+            all.resize(path.len().max(all.len()), Vec::new());
+            all.iter_mut().zip(path).for_each(|(hop, lanes)| hop.extend_from_slice(&lanes));
+        }
+        Some(all.into_iter().map(Rc::from).collect())
+    }
+
     fn shape(&mut self, from: HostId, to: HostId) -> Option<usize> {
+        let spread = self.plan.sharing.filter(|sharing| sharing.choice == PortChoice::Spread);
+        let [from, to] = [from, to].map(|host| spread.map_or(host, |sharing| sharing.home(host)));
         let fabric = &self.plan.fabric;
         let link = |h: HostId| fabric.uplink(h);
         let (a, b) = (link(from), link(to));
         // Paths between the same two switches differ only in the links of the hosts.
         let own = [a.rate.bps(), a.delay.ps(), b.rate.bps(), b.delay.ps()];
         let key = (fabric.attachment(from), fabric.attachment(to), own);
-        *self.shape_of.entry(key).or_insert_with(|| {
-            let mut path = self.walks.path(from, to)?;
+        if let Some(known) = self.shape_of.get(&key) {
+            return *known;
+        }
+        let shape = self.path(from, to).map(|mut path| {
             if self.slowest {
                 let full = self.plan.wire.max_frame();
                 let time = |lane: &&(Rate, Time)| self.plan.wire.transmission(lane.0, full) + lane.1;
@@ -128,11 +146,13 @@ impl<'p> Ideals<'p> {
                     .collect();
             }
             let known = self.shapes.iter().position(|known| known.path == path);
-            Some(known.unwrap_or_else(|| {
+            known.unwrap_or_else(|| {
                 self.shapes.push(Shape::new(&self.plan.wire, path));
                 self.shapes.len() - 1
-            }))
-        })
+            })
+        });
+        self.shape_of.insert(key, shape);
+        shape
     }
 }
 
@@ -150,8 +170,8 @@ struct Shape {
     narrow: Option<Vec<Rc<Hop>>>,
     /// Time of a full frame on the first link.
     first: Time,
-    /// True if every link after the first is at least as fast, and the links of each hop are alike. Full packets then
-    /// never queue, and the last packets take the same time however many packets came before them.
+    /// True if every hop after the first has as many links, all at least as fast, and the links of each hop are alike. Full
+    /// packets then never queue, and the last packets take the same time however many packets came before them.
     open: bool,
 }
 
@@ -161,7 +181,8 @@ impl Shape {
         let first = wire.transmission(path[0][0].0, full);
         let even = path.iter().all(|lanes| lanes.iter().all(|lane| *lane == lanes[0]));
         let fast = path.iter().all(|lanes| {
-            wire.transmission(lanes[0].0, full).max(wire.transmission(lanes[0].0, wire.ack)) <= first
+            lanes.len() >= path[0].len()
+                && wire.transmission(lanes[0].0, full).max(wire.transmission(lanes[0].0, wire.ack)) <= first
         });
         let choice = path.iter().any(|lanes| lanes.len() > 1);
         let time = |lane: &&(Rate, Time)| wire.transmission(lane.0, full) + lane.1;
@@ -173,8 +194,11 @@ impl Shape {
     /// The size in bytes of a smaller flow that ends in the same way, and the difference of the two times, ps. The flow
     /// itself and 0 if there is no such flow.
     fn tail(&self, wire: &Wire, bytes: u64) -> (u64, u64) {
-        let skipped = if self.open { wire.packets(bytes).saturating_sub(TAIL) } else { 0 };
-        (bytes - skipped * u64::from(wire.payload), skipped.saturating_mul(self.first.ps()))
+        // The first links send so many packets at a time.
+        let side_by_side = self.path[0].len() as u64;
+        let rounds = if self.open { wire.packets(bytes).saturating_sub(TAIL) / side_by_side } else { 0 };
+        let skipped = rounds * side_by_side;
+        (bytes - skipped * u64::from(wire.payload), rounds.saturating_mul(self.first.ps()))
     }
 
     fn alone(&self, wire: &Wire, bytes: u64) -> Time {

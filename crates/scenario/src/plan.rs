@@ -102,6 +102,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         no_progress: Time::ZERO,
         record,
     };
+    spreading(&plan, &nics(scenario, &plan))?;
     let mut of_nics = Vec::new();
     for nic in nics(scenario, &plan) {
         plan.no_progress =
@@ -115,6 +116,30 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     crate::plan_check(&plan)
         .map_err(|broken| KeyError::new("", format!("this is a bug of ropewalk: {broken}")))?;
     Ok((plan, warnings))
+}
+
+/// Checks that queue pairs which spread over ports have a transport that lets them, and planes.
+fn spreading(plan: &Plan, nics: &[NicConfig]) -> Result<(), KeyError> {
+    let Some(sharing) = plan.sharing.filter(|sharing| sharing.choice == model::PortChoice::Spread) else {
+        return Ok(());
+    };
+    if let Some(nic) = nics.iter().find(|nic| !nic.transport.facts().sacks) {
+        let text = format!(
+            "to spread, expected a transport that reports every packet (`uec`, `mrc`), found `{}`",
+            nic.transport.name()
+        );
+        return Err(KeyError::new("server.port-use", text));
+    }
+    let apart =
+        |qp: &&Qp| sharing.open(&plan.fabric, None, qp.from, qp.to).count_ones() < sharing.ports.into();
+    if let Some(qp) = plan.qps.iter().find(apart) {
+        let [from, to] = [qp.from, qp.to].map(|host| plan.fabric.host_name(sharing.home(host)));
+        let text = format!(
+            "to spread, expected a path between all ports of equal number, and the NICs of {from} and {to} have fewer"
+        );
+        return Err(KeyError::new("server.port-use", text));
+    }
+    Ok(())
 }
 
 /// The NICs of all traffic classes with flows: the scenario's, or the one that a class's scheme brings.
@@ -241,8 +266,7 @@ fn least(window: &Window, nic: &NicConfig, plan: &Plan) -> u64 {
         return nic.build().most_outstanding(plan.wire.payload);
     }
     let (paths, path_of) = crate::parts::paths_of(plan);
-    let packets =
-        |(qp, path): (&Qp, &u32)| window.packets(plan.fabric.uplink(qp.from).rate, &paths[*path as usize]);
+    let packets = |(qp, path): (&Qp, &u32)| window.packets(plan.line(qp.from), &paths[*path as usize]);
     plan.qps.iter().zip(&path_of).map(packets).min().unwrap_or(u64::MAX)
 }
 

@@ -27,6 +27,11 @@ pub struct ServerConfig {
     /// its repair. Default `"resend"` (bonds of two ports, as in Alibaba's HPN).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bond_failover: Option<BondFailover>,
+    /// The ports by which packets leave, if a NIC has several: `"own"`: a queue pair keeps its port; `"spread"`: every packet takes
+    /// any port that is free, as the scheme chooses, and arrives at the port of the same number. Spreading needs planes, and a
+    /// transport that keeps packets in any order and reports each of them (`uec`, `mrc`). Default `"own"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_use: Option<PortUse>,
     /// The links between the GPUs of a server: `"off"`, or `{ rate, delay }`. Default: those of the preset, else 3600 Gb/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nvlink: Option<NvlinkConfig>,
@@ -44,6 +49,17 @@ pub enum Preset {
     HgxB200,
     /// A rack of 72 B200 GPUs in one NVLink domain of 900 GB/s per GPU (NVIDIA GB200 NVL72 data sheet: 130 TB/s).
     Gb200Nvl72,
+}
+
+/// The ports by which packets leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortUse {
+    /// A queue pair keeps its port.
+    #[default]
+    Own,
+    /// Every packet takes any port.
+    Spread,
 }
 
 /// What the queue pairs of a dead port do.
@@ -118,6 +134,8 @@ pub struct Server {
     pub nics: usize,
     /// Number of ports of a NIC.
     pub ports_per_nic: usize,
+    /// The ports by which packets leave.
+    pub port_use: PortUse,
     /// What the queue pairs of a dead port do.
     pub bond_failover: BondFailover,
     /// Links between GPUs, if there are any.
@@ -155,7 +173,8 @@ impl ServerConfig {
             return Err(KeyError::new("nvlink.delay", format!("expected at most 1 ms, found {delay}")));
         }
         let bond_failover = self.bond_failover.unwrap_or_default();
-        Ok(Server { gpus, nics, ports_per_nic, bond_failover, nvlink })
+        let port_use = self.port_use.unwrap_or_default();
+        Ok(Server { gpus, nics, ports_per_nic, port_use, bond_failover, nvlink })
     }
 }
 
@@ -165,12 +184,18 @@ impl Server {
         self.nics * self.ports_per_nic
     }
 
-    /// The ports that queue pairs share, if any route ever changes.
+    /// The ports that queue pairs share: always if they spread, else if any route ever changes.
     pub(crate) fn sharing(&self, failures: &Failures) -> Option<PortSharing> {
-        let moves = self.bond_failover == BondFailover::Resend && self.ports_per_nic > 1;
         let ports = self.ports_per_nic as u16;
-        (moves && !failures.route_changes().is_empty())
-            .then_some(PortSharing { ports, choice: PortChoice::Failover })
+        let choice = match (self.port_use, self.bond_failover) {
+            _ if ports == 1 => None,
+            (PortUse::Spread, _) => Some(PortChoice::Spread),
+            (PortUse::Own, BondFailover::Wait) => None,
+            (PortUse::Own, BondFailover::Resend) => {
+                (!failures.route_changes().is_empty()).then_some(PortChoice::Failover)
+            }
+        };
+        choice.map(|choice| PortSharing { ports, choice })
     }
 
     /// The NICs of a GPU, by their numbers in the server.

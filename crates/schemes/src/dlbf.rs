@@ -397,6 +397,7 @@ impl model::Steering for Dlbf {
                 AsideKind::Notice(notice)
                     if notice.first.distance_from(Psn::from_seq(self.una)) + i32::from(notice.count) <= 0 => {
                 }
+                AsideKind::Probe => {}
                 AsideKind::Notice(notice) => {
                     self.counters.notices += 1;
                     return Some(Aside { kind, annex: stamp.with_notice(notice) });

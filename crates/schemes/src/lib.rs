@@ -22,6 +22,7 @@
 //! | [`reps`] | the sender reuses source ports whose ACKs came without a mark |
 //! | [`oblivious`] | the sender takes one entropy after the other |
 //! | [`entropy_bitmap`] | the sender passes over entropies that have caused congestion |
+//! | [`mrc`] | the sender passes over marked entropies once, and replaces those that lose packets |
 //! | [`entropy_mixed`] | the sender reuses good entropies first, and else passes over bad ones |
 //! | [`dlbf`] | the sender leaves a congested path, and hides the move from the receiver |
 //! | [`mp_rdma`] | an ACK decides where the sender's next packet goes; the sender gives up paths that reorder |
@@ -374,6 +375,8 @@ schemes! {
         entropy_bitmap: EntropyBitmap,
         /// Mixed (Ultra Ethernet's simulator): the sender reuses good entropies first, and else passes over bad ones.
         entropy_mixed: EntropyMixed,
+        /// MRC: entropies over all planes; marks skip an entropy once, and losses replace it.
+        mrc: Mrc,
         /// DLBF: a flow leaves its path when the path is congested, and the sender hides the move.
         dlbf: Dlbf,
         /// MP-RDMA (NSDI'18): ACKs clock packets onto the paths that they answer; it brings its own recovery mode and

@@ -7,7 +7,7 @@ use model::annex::Answer;
 use model::congestion::Congestion;
 use model::granter::Arrival;
 use model::transport::Receiver;
-use model::{Annex, Granter, Kind, Packet, Parcel, Parts, PortIndex, Psn, QpId, Time};
+use model::{Annex, Granter, Kind, Packet, Parcel, Parts, PortIndex, QpId, Steering, Time};
 
 /// The timer of a receiver.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,7 @@ impl<P: Parts> Host<P> {
                 let mut annex = P::Annex::default();
                 annex.set_amount(total);
                 // Our choice: a grant has the size of an ACK.
-                let label = Packet::new(Kind::Control, qp, to, Psn::new(0), setup.plan.wire.ack);
+                let label = Packet::new(Kind::Control, qp, to, Packet::AMOUNT, setup.plan.wire.ack);
                 let label = label.arriving(0, port);
                 self.control.grants += 1;
                 self.control.created += 1;
@@ -111,10 +111,29 @@ impl<P: Parts> Host<P> {
         self.arm_granter(now + 1);
     }
 
-    /// Takes a control message: headers that come back or a grant at the sender of its queue pair, a demand at the receiver.
-    pub(super) fn on_message(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) {
+    /// Takes a control message: headers that come back, a grant, or the answer to a probe, at the sender of its queue pair; a
+    /// demand or a probe at the receiver. Returns the answer to a probe.
+    pub(super) fn on_message(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+    ) -> Option<Parcel<P::Annex>> {
         if P::Annex::SACKS && pkt.annex.is_returned() {
-            return self.on_control(setup, now, pkt);
+            self.on_control(setup, now, pkt);
+            return None;
+        }
+        match pkt.psn() {
+            Packet::PROBE => return Some(self.answer_probe(setup, now, pkt)),
+            Packet::ANSWER => {
+                let slot = setup.sender_slot[pkt.qp().index()];
+                let out = &mut self.outgoing[slot as usize];
+                out.steering.on_probed(Time(now + self.clock), &pkt.annex);
+                out.arm(now, slot, self.clock, &mut self.timers);
+                self.enqueue(slot, now);
+                return None;
+            }
+            _ => {}
         }
         let amount = pkt.annex.amount();
         if setup.home(setup.plan.qps[pkt.qp().index()].from) == self.id {
@@ -125,5 +144,17 @@ impl<P: Parts> Host<P> {
             self.granter.demand(Time(now), pkt.qp(), amount);
             self.arm_granter(now);
         }
+        None
+    }
+
+    fn answer_probe(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) -> Parcel<P::Annex> {
+        let from = self.incoming[(pkt.qp().0 - self.first_incoming) as usize].from;
+        let (to, port) = self.back(from, pkt.ingress());
+        self.control.probes += 1;
+        self.control.created += 1;
+        let answer = Answer { marked: pkt.marked(), ..Answer::default() };
+        let annex = pkt.annex.answer(Time(now + self.clock), answer);
+        let label = Packet::new(Kind::Control, pkt.qp(), to, Packet::ANSWER, setup.plan.wire.ack);
+        Parcel { label: label.arriving(0, port), annex }
     }
 }

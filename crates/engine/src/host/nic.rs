@@ -217,10 +217,12 @@ impl<P: Parts> Host<P> {
         } else {
             self.control.arrived += 1;
             match pkt.kind() {
-                Kind::Control => self.on_message(setup, now, pkt),
-                _ => self.on_control(setup, now, pkt),
+                Kind::Control => [self.on_message(setup, now, pkt), None],
+                _ => {
+                    self.on_control(setup, now, pkt);
+                    [None, None]
+                }
             }
-            [None, None]
         }
     }
 

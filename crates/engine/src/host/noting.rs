@@ -114,7 +114,7 @@ impl<P: Parts> Host<P> {
 
     fn at_most_line_rate(&self, setup: &Setup<'_>, slot: u32, pace: Pace) -> u64 {
         let qp = &setup.plan.qps[self.outgoing[slot as usize].qp.index()];
-        let line = setup.fabric().uplink(qp.from).rate.bps();
+        let line = setup.plan.line(qp.from).bps();
         (pace.bps() as u64).min(line)
     }
 

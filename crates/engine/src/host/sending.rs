@@ -84,17 +84,17 @@ impl<P: Parts> Host<P> {
                 self.ready.remove_first();
                 continue;
             }
-            if P::Annex::CARRIES && out.steering.has_aside() && allowed.window > 0 {
-                match self.send_aside(setup, now, at, slot) {
-                    Some(packet) => return Some(packet),
-                    None => out = &mut self.outgoing[slot as usize],
-                }
-            }
             if P::Annex::SACKS {
                 if !self.choose_port(now, slot, allowed.window) {
                     continue;
                 }
                 out = &mut self.outgoing[slot as usize];
+            }
+            if P::Annex::CARRIES && out.steering.has_aside() && allowed.window > 0 {
+                match self.send_aside(setup, now, at, slot) {
+                    Some(packet) => return Some(packet),
+                    None => out = &mut self.outgoing[slot as usize],
+                }
             }
             let Some((seq, again)) = out.sender.next(Time(now), allowed.window) else {
                 out.note_held(now, slot, self.clock, allowed.window, &mut self.timers);
@@ -211,7 +211,15 @@ impl<P: Parts> Host<P> {
     fn send_aside(&mut self, setup: &Setup<'_>, now: u64, ready: u64, slot: u32) -> Option<Parcel<P::Annex>> {
         let out = &mut self.outgoing[slot as usize];
         let aside = out.steering.aside(Time(now + self.clock))?;
+        let mut kind = Kind::Data;
         let (psn, last, frame) = match aside.kind {
+            // Our choice: a probe and its answer have the size of an ACK.
+            AsideKind::Probe => {
+                kind = Kind::Control;
+                self.control.probes += 1;
+                self.control.created += 1;
+                (Packet::PROBE, false, setup.plan.wire.ack)
+            }
             AsideKind::Copy(seq) => {
                 let Framed { frame, last } = self.copy_of(setup, now, slot, seq);
                 self.data.duplicated += 1;
@@ -222,13 +230,16 @@ impl<P: Parts> Host<P> {
         };
         let out = &mut self.outgoing[slot as usize];
         let on_wire = u64::from(frame + self.gap);
-        self.data.sent += 1;
+        self.data.sent += u64::from(kind == Kind::Data);
         let pace = out.congestion.allowance(Time(now)).pace;
         let gap = pace.gap(on_wire);
         out.next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
         self.ready.replace_first(out.next_at, now);
-        let label = Packet::new(Kind::Data, out.qp, out.peer.to(), psn, frame).with_last(last);
-        if out.peer.watched() {
+        let mut label = Packet::new(kind, out.qp, out.peer.to(), psn, frame);
+        if kind == Kind::Data {
+            label = label.with_last(last);
+        }
+        if out.peer.watched() && kind == Kind::Data {
             self.note_sent(setup, slot, PacketStart { now, ready, bytes: on_wire, pace }, &label);
         }
         Some(Parcel { label, annex: aside.annex })

@@ -5,7 +5,6 @@ use super::queue_pair::Peer;
 use super::ready::{Ready, Turn};
 use super::timers::Timer;
 use crate::setup::Setup;
-use model::transport::Sender;
 use model::{HostId, Parcel, Parts, PortChoice, PortIndex, PortSharing, QpId, Steering, Time};
 
 /// The ports of a NIC, as far as they concern the order in which its queue pairs send.
@@ -185,7 +184,7 @@ impl<P: Parts> Host<P> {
     pub(super) fn choose_port(&mut self, now: u64, slot: u32, window: u64) -> bool {
         let Some(ports) = self.ports.as_mut().filter(|ports| ports.spreads()) else { return true };
         let out = &mut self.outgoing[slot as usize];
-        if !out.sender.ready(window) {
+        if !out.can_send(window) {
             return true;
         }
         let open = u32::from(ports.open[slot as usize]);

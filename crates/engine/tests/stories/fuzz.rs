@@ -33,6 +33,7 @@ const SCHEMES: &[&str] = &[
     "oblivious]\nentropies = 8",
     "entropy-bitmap]\nentropies = 16\nmark = 3",
     "entropy-mixed]\nentropies = 4",
+    "mrc]\nentropies = 6\nspares = 1\nfirst-probe = \"5us\"\nlast-probe = \"20us\"\nclean-answers = 1",
     "flowcut]\nratio = 1.2\nalpha = 0.5\noverlap = 1",
     "flowcut]\ndeployment = \"full\"\nratio = 1.0\ngradient = 0.5\ndrain-timeout = \"20us\"",
     "flowcut]\ndeployment = \"ingress\"\nratio = 1.2\ncredit = \"2000B\"\nack-every = 3\ntimestamp-bits = 9",

@@ -199,6 +199,75 @@ fn under_any_scheme_a_bond_outlives_failures_of_its_ports() {
     }
 }
 
+/// Four servers with NICs of four ports in four planes, whose packets spread over them. The switches cut packets.
+fn planes(scheme: &str, nic: &str, rest: &str) -> String {
+    format!(
+        "[server]\ngpus = 1\nports-per-nic = 4\nport-use = \"spread\"\n[topology.rails]\nkind = \"per-server\"\nservers = 6\n\
+         servers-per-segment = 3\nspines = 2\nplanes = 4\nrate = \"100Gbps\"\ndelay = \"500ns\"\n\
+         [switch]\npfc = \"off\"\ncut = \"on\"\nqueue-cap = \"30kB\"\nqueue-cap-to-hosts = \"40kB\"\n\
+         classes = [{{ kinds = [\"ack\", \"nack\", \"cnp\", \"control\", \"trimmed\"] }}, {{ kinds = [\"data\"] }}]\n\
+         ecn = {{ kmin = \"9kB\", kmax = \"30kB\", pmax = 1.0 }}\n\
+         [scheme.{scheme}]\n[nic]\ntimeout = {{ fixed = \"100us\" }}\n{nic}\n{rest}"
+    )
+}
+
+const SPREADING: [&str; 4] = ["mrc", "oblivious", "entropy-mixed", "ecmp"];
+const TWO_ENDS: [&str; 3] = [
+    "[nic.transport.mrc]\n[nic.congestion.nscc]",
+    "[nic.transport.uec]\n[nic.congestion.rccc]",
+    "[nic.transport.uec]\n[nic.congestion.none]",
+];
+
+#[test]
+fn packets_that_spread_over_planes_arrive_once_whatever_fails() {
+    let all_to_all = "[[workload]]\ncollective = { kind = \"all-to-all\", bytes = \"3MB\" }\n";
+    let failures = [
+        "",
+        "[[failure]]\nswitch = \"spine1\"\nat = \"20us\"\n[routing]\ndetection = \"50us\"\n",
+        "[[failure]]\nswitch = \"tor2\"\nat = \"20us\"\nuntil = \"400us\"\n[routing]\ndetection = \"30us\"\n",
+        "[[failure]]\nlinks = [[\"s1\", \"tor0\"], [\"s4\", \"tor7\"]]\nat = \"10us\"\n[routing]\ndetection = \"30us\"\n",
+        "[links]\nloss = 0.002\nlose-replies = true\n",
+    ];
+    for (i, scheme) in SPREADING.iter().enumerate() {
+        for (k, failure) in failures.iter().enumerate() {
+            let text = planes(scheme, TWO_ENDS[(i + k) % 3], &format!("{failure}{all_to_all}"));
+            let checked = lay(&text);
+            let outcome = agreed_on(&checked, &text);
+            assert_eq!(outcome.ending, Ending::Finished, "{text}");
+        }
+    }
+}
+
+#[test]
+fn one_message_spreads_evenly_over_four_planes_and_fills_them() {
+    let flow =
+        "[[workload]]\n[workload.flows]\nlist = [{ from = \"s0g0p0\", to = \"s4g0p0\", bytes = \"10MB\" }]\n";
+    let text = planes("mrc", "[nic.transport.mrc]\n[nic.congestion.none]", flow);
+    let checked = lay(&text);
+    let outcome = agreed_on(&checked, &text);
+    let sent: Vec<u64> = outcome.links[..4].iter().map(|link| link.frames).collect();
+    assert!(sent.iter().max().unwrap() - sent.iter().min().unwrap() <= 1, "{sent:?}");
+    let fct = outcome.messages[0].acked.ps() as f64;
+    // 10 MB take 200 us at 400 Gb/s.
+    assert!(fct < 1.1 * 200e6, "{fct}");
+}
+
+#[test]
+fn a_nic_leaves_a_dead_path_by_itself_when_routes_stay_frozen() {
+    let flow = "[[workload]]\n[workload.flows]\nlist = [{ from = \"s0g0p0\", to = \"s4g0p0\", bytes = \"40MB\" }]\n\
+                [[failure]]\nswitch = \"spine0\"\nat = \"50us\"\n[routing]\ndetection = \"100ms\"\n";
+    let lost = |scheme: &str| {
+        let text = planes(scheme, "[nic.transport.mrc]\n[nic.congestion.nscc]", flow);
+        let checked = lay(&text);
+        let outcome = agreed_on(&checked, &text);
+        assert_eq!(outcome.ending, Ending::Finished);
+        outcome.data.dropped_link
+    };
+    // An eighth of the paths leads over the dead spine: half of a plane.
+    let (mrc, oblivious) = (lost("mrc"), lost("oblivious"));
+    assert!(mrc * 4 < oblivious, "{mrc} {oblivious}");
+}
+
 #[test]
 fn a_ring_over_the_ports_of_its_hosts_waits_for_no_port() {
     // Twelve ports at three hosts pass one message on from host to host: it arrives at port p and leaves by port p + 1.

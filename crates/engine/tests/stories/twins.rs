@@ -34,6 +34,7 @@ pub(crate) const SCHEMES: &[(&str, &str)] = &[
     ("entropy-bitmap", ""),
     ("entropy-mixed", "entropies = 32"),
     ("ethereal", ""),
+    ("mrc", "entropies = 12\nspares = 2\nfirst-probe = \"20us\""),
 ];
 
 /// Pauses need a lossless fabric; on the others, sources are stopped flow by flow.
@@ -54,7 +55,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-pub(crate) const NICS: [&str; 21] = [
+pub(crate) const NICS: [&str; 22] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -74,6 +75,7 @@ pub(crate) const NICS: [&str; 21] = [
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\n[nic.congestion.nscc]",
     "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]\nack-bytes = \"4kB\"",
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nnscc = {}",
+    "[nic]\ntimeout = { fixed = \"70us\" }\n[nic.transport.mrc]\nlost-after = 2\n[nic.congestion.nscc]",
     "[nic]\nack-per-message = true\nwindow = \"bdp\"\nwindow-scales-with-rate = true",
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.dcp]\nmessage-packets = 9",
 ];

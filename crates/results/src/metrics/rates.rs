@@ -44,7 +44,7 @@ impl SendingRate {
         let fractions = foreground.filter_map(|Flow { message, record: r, .. }| {
             fct(&r)?;
             let sender = run.plan.qps[message.qp.index()].from;
-            let line = run.plan.fabric.uplink(sender).rate;
+            let line = run.plan.line(sender);
             Some(gbps(r.wire_bytes, r.last_sent.since(r.start)) / line.as_gbps())
         });
         Self::read(&fractions.collect::<Vec<f64>>())

@@ -20,19 +20,28 @@ pub struct Rules {
     pub(crate) infer: Option<Infer>,
 }
 
-/// Loss by reordering: packets are taken for lost once so much has arrived beyond them.
+/// Rule by which packets are taken for lost although no switch reports it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Infer {
-    /// Windows that must have arrived beyond ePSN.
-    pub(crate) windows: f64,
-    /// Packets that must have arrived at least.
-    pub(crate) least: u16,
+pub(crate) enum Infer {
+    /// Once so much has arrived beyond ePSN.
+    Beyond {
+        /// Windows that must have arrived.
+        windows: f64,
+        /// Packets that must have arrived at least.
+        least: u16,
+    },
+    /// Once they are so many least round trips old, and a packet that was sent later has arrived.
+    Age(u32),
 }
 
 #[cfg(test)]
 impl std::hash::Hash for Infer {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        (self.windows.to_bits(), self.least).hash(state);
+        match *self {
+            Infer::Beyond { windows, least } => (windows.to_bits(), u32::from(least)),
+            Infer::Age(times) => (0, times),
+        }
+        .hash(state);
     }
 }
 
@@ -43,6 +52,8 @@ struct Sent {
     at: Time,
     frame: u32,
     state: State,
+    /// True if the packet was sent more than once.
+    again: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +111,10 @@ pub struct Sender {
     recovery: u64,
     /// Packets of the recovery before this one were judged.
     judged: u64,
+    /// Least time from a transmission to the news of its arrival.
+    least_trip: Time,
+    /// Latest transmission of a packet that has arrived.
+    latest_arrived: Time,
     rules: Arc<Rules>,
 }
 
@@ -122,6 +137,8 @@ impl Sender {
             lost: VecDeque::new(),
             recovery: 0,
             judged: 0,
+            least_trip: Time::NEVER,
+            latest_arrived: Time::ZERO,
             rules,
         }
     }
@@ -134,7 +151,7 @@ impl Sender {
 
     /// Takes missing packets for lost if enough later ones have arrived, or during a recovery; returns their bytes.
     fn infer(&mut self, ahead: u16, window: u64) -> u64 {
-        let Some(Infer { windows, least }) = self.rules.infer else { return 0 };
+        let Some(Infer::Beyond { windows, least }) = self.rules.infer else { return 0 };
         if self.una >= self.recovery {
             let many = (window.min(1 << 40) as f64 * windows) as u64;
             if u64::from(ahead) < self.packets_of(many).max(least.into()) {
@@ -153,6 +170,23 @@ impl Sender {
             }
         }
         self.judged = self.judged.max(end);
+        bytes
+    }
+
+    /// Takes old packets for lost if a packet that was sent later has arrived; returns their bytes.
+    fn infer_by_age(&mut self, now: Time) -> u64 {
+        let Some(Infer::Age(times)) = self.rules.infer else { return 0 };
+        let age = self.least_trip.ps().saturating_mul(times.into());
+        let mut bytes = 0;
+        self.tidy();
+        while let Some(&(at, seq)) = self.order.front()
+            && at < self.latest_arrived
+            && now.ps() - at.ps() > age
+        {
+            bytes += self.give_up(seq);
+            self.lost.push_back(seq);
+            self.tidy();
+        }
         bytes
     }
 
@@ -188,8 +222,15 @@ impl Sender {
     }
 
     /// Notes that a packet has arrived.
-    fn note_arrival(&mut self, seq: u64) {
+    fn note_arrival(&mut self, now: Time, seq: u64) {
         let packet = *self.packet(seq);
+        if packet.state == State::Flying {
+            // The news may concern an earlier transmission of a packet that was sent again.
+            if !packet.again {
+                self.least_trip = self.least_trip.min(Time(now.ps().saturating_sub(packet.at.ps())));
+            }
+            self.latest_arrived = self.latest_arrived.max(packet.at);
+        }
         self.packet(seq).state = State::Arrived;
         if packet.state == State::Missing {
             // The receiver's count has it, and it was taken off before.
@@ -242,14 +283,14 @@ impl model::Sender for Sender {
         let (seq, frame, again) = match self.missing.pop_first() {
             Some(seq) => {
                 let packet = self.packet(seq);
-                (packet.at, packet.state) = (now, State::Flying);
+                (packet.at, packet.state, packet.again) = (now, State::Flying, true);
                 let frame = packet.frame;
                 self.again -= u64::from(frame);
                 (seq, frame, true)
             }
             None => {
                 let frame = self.next_frame()?;
-                self.packets.push_back(Sent { at: now, frame, state: State::Flying });
+                self.packets.push_back(Sent { at: now, frame, state: State::Flying, again: false });
                 self.unsent -= u64::from(frame);
                 self.next += 1;
                 (self.next - 1, frame, false)
@@ -276,7 +317,7 @@ impl model::Sender for Sender {
 
     fn on_sack(
         &mut self,
-        _: Time,
+        now: Time,
         reply: Reply,
         _: Selective,
         sack: &Sack,
@@ -298,7 +339,7 @@ impl model::Sender for Sender {
             delivery.arrived = more as u64;
         }
         for seq in self.una..self.una + acked {
-            self.note_arrival(seq);
+            self.note_arrival(now, seq);
         }
         self.packets.drain(..acked as usize);
         self.una += acked;
@@ -306,7 +347,7 @@ impl model::Sender for Sender {
         while bits != 0 {
             let psn = Psn::new(sack.base.value().wrapping_add(bits.trailing_zeros()));
             if let Some(seq) = self.outstanding(psn) {
-                self.note_arrival(seq);
+                self.note_arrival(now, seq);
             }
             bits &= bits - 1;
         }
@@ -320,7 +361,7 @@ impl model::Sender for Sender {
         if acked > 0 || more > 0 {
             self.fired = 0;
         }
-        delivery.lost = self.infer(sack.ahead, window);
+        delivery.lost = self.infer(sack.ahead, window) + self.infer_by_age(now);
         self.tidy();
         delivery.flight = self.flight.max(0) as u64;
         (Progress { acked, nack: delivery.cut > 0 }, delivery)
@@ -476,8 +517,26 @@ mod tests {
     }
 
     #[test]
+    fn an_old_packet_is_lost_once_a_later_one_has_arrived() {
+        let mut sender = sender(9, 3, Some(Infer::Age(3)));
+        assert_eq!(reply(&mut sender, 0, &[1]).lost, 0, "the first round trip takes 1 us");
+        let _ = sender.next(Time::from_ns(1_500), 1 << 40);
+        let sack =
+            |arrived: u32| Sack { base: Psn::new(1), bits: 0b101, arrived, ahead: 2, ..Sack::default() };
+        let ack = Reply::Ack(Psn::new(u32::MAX));
+        let late = |sender: &mut Sender, at: Time, bytes| {
+            sender.on_sack(at, ack, Selective::Nothing, &sack(bytes), u64::MAX).1.lost
+        };
+        // Packet 3, which was sent at 1.5 us, has arrived; packets 0 and 2 were sent at 0.
+        assert_eq!(late(&mut sender, US(3), 2_000), 0, "three round trips have not passed");
+        assert_eq!(late(&mut sender, Time::from_ns(3_001), 2_000), 2_000);
+        assert_eq!((sender.take_lost(), sender.take_lost(), sender.take_lost()), (Some(0), Some(2), None));
+        assert_eq!(sender.next(US(4), 1 << 40), Some((0, true)));
+    }
+
+    #[test]
     fn many_later_arrivals_make_missing_packets_lost_once_per_recovery() {
-        let mut sender = sender(40, 20, Some(Infer { windows: 1.5, least: 5 }));
+        let mut sender = sender(40, 20, Some(Infer::Beyond { windows: 1.5, least: 5 }));
         assert_eq!(reply_in(&mut sender, 1, &[3, 4, 5, 6, 7], 4_000).lost, 0, "six packets are 1.5 windows");
         let delivery = reply_in(&mut sender, 1, &[3, 4, 5, 6, 7, 8], 4_000);
         assert_eq!(

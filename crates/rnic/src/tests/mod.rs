@@ -24,7 +24,7 @@ pub(crate) fn nic(transport: TransportConfig) -> NicConfig {
 /// The table of a recovery mode whose receivers acknowledge every packet, if `ack-every` is 1.
 pub(crate) fn acking(name: &str) -> String {
     let own = match name {
-        "uec" => "ack-bytes = \"1B\"\n",
+        "uec" | "mrc" => "ack-bytes = \"1B\"\n",
         "dcp" => "message-packets = 1\n",
         _ => "",
     };

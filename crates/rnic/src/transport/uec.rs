@@ -83,7 +83,7 @@ impl Recovery for Config {
 
     fn sending(&self, timing: Timing) -> Sending {
         let (reach, ask_below) = (self.reorder_window, self.ask_below.get());
-        let infer = self.infer_loss.then_some(sender::Infer { windows: 1.5, least: 5 });
+        let infer = self.infer_loss.then_some(sender::Infer::Beyond { windows: 1.5, least: 5 });
         Sending::Sack(Arc::new(sender::Rules { timing, reach, ask_below, infer }))
     }
 

@@ -1,0 +1,90 @@
+//! Loss recovery of Multipath Reliable Connection (MRC; OCP specification 1.0 and the authors' reports of 2026): RoCEv2 Writes that
+//! arrive in any order.
+//!
+//! The two ends are those of `uec`: ACKs with a map of 64 packets and the bytes that have arrived, and a NACK for every packet
+//! that a switch has cut. In addition, a sender takes a packet for lost if a packet that was sent later has been acknowledged
+//! and the packet itself is old. MRC gives no time for that; here it is a multiple of the least round trip that the queue pair
+//! has seen, because the base round trip plus twice the target delay of the window control is three of them.
+//!
+//! * Lost packets are sent again before new ones, oldest first, in the class of data (our choice: the specification has a code
+//!   point for it; the authors' NIC has a class of its own).
+//! * MRC's timer grows linearly first and exponentially later, with unpublished numbers; set `nic.timeout` and `nic.backoff`.
+//! * NACKs for other reasons than a cut (no bitmap, no buffer, out of window) do not occur: the receiver's bitmap has the
+//!   size of the sender's reach.
+
+use crate::ends::{Receiving, Sending};
+use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::limits::{Invalid, outstanding};
+use crate::reaction::Reaction;
+use crate::receiver::Answers;
+use crate::sack::{receiver, sender};
+use crate::timeout::Timing;
+use model::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// `[nic.transport.mrc]`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[schemars(rename = "TransportMrc")]
+pub struct Config {
+    /// Number of packets from ePSN on that the receiver can note, and the sender may have sent: a multiple of 128. Default 4096
+    /// (the largest MPR).
+    pub reorder_window: u32,
+    /// Bytes after which the receiver sends an ACK. Default 16 KiB (our choice, as in `uec`).
+    pub ack_bytes: Bytes,
+    /// Age from which a packet is taken for lost if a later one has been acknowledged, in least round trips of the queue pair; 0
+    /// turns this off. Default 3 (our choice).
+    pub lost_after: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { reorder_window: 4096, ack_bytes: Bytes(16 << 10), lost_after: 3 }
+    }
+}
+
+impl Recovery for Config {
+    fn facts(&self) -> TransportFacts {
+        TransportFacts {
+            keeps_out_of_order: true,
+            on_nack: OnNack::Default(Reaction::None),
+            names_packets: false,
+            heeds_notices: false,
+            acks_messages: None,
+            sacks: true,
+        }
+    }
+
+    fn validate(&self) -> Result<(), Invalid> {
+        outstanding("reorder-window", self.reorder_window)?;
+        if !self.reorder_window.is_multiple_of(128) {
+            return Err(Invalid::new("reorder-window", "must be a multiple of 128"));
+        }
+        if self.ack_bytes.get() > u64::from(u32::MAX / 2) {
+            return Err(Invalid::new("ack-bytes", "must be at most 2 GiB"));
+        }
+        if self.lost_after > 1000 {
+            return Err(Invalid::new("lost-after", "must be at most 1000"));
+        }
+        Ok(())
+    }
+
+    fn sending(&self, timing: Timing) -> Sending {
+        let infer = (self.lost_after > 0).then_some(sender::Infer::Age(self.lost_after));
+        // As in `uec`, the last packet that the window allows asks for an ACK.
+        let ask_below = self.ack_bytes.get();
+        Sending::Sack(Arc::new(sender::Rules { timing, reach: self.reorder_window, ask_below, infer }))
+    }
+
+    fn receiving(&self, answers: Answers) -> Receiving {
+        Receiving::Sack(Arc::new(receiver::Rules {
+            marks: answers.marks,
+            window: self.reorder_window,
+            ack_bytes: self.ack_bytes.get() as u32,
+            // Our choice, as in `uec`.
+            least: 1 << 10,
+        }))
+    }
+}

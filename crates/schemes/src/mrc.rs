@@ -1,0 +1,444 @@
+//! Paths of Multipath Reliable Connection (MRC; OCP specification 1.0 and the authors' reports of 2026), in the sending NIC.
+//!
+//! A queue pair has a ring of active entropies, equally many per plane, and spare ones beside. Every packet walks on along
+//! the ring to the next good entropy whose port is free. What the answers report moves an entropy through its states:
+//!
+//! | report | effect |
+//! |---|---|
+//! | mark, or a packet cut before the last hop | *skip*: the next packet that passes the entropy restores it without using it; a packet restores one at most |
+//! | packet cut by the receiver's own switch | none |
+//! | packet lost without a report | *bad*: a spare entropy of the same plane takes its place at once |
+//! | probe answered without a mark | after some such answers in a row the bad entropy is a spare again |
+//!
+//! Probes of bad entropies are control packets. The interval between them doubles.
+
+use crate::entropies::{Entropies, Mapping};
+use crate::entropy_bitmap::Verdict;
+use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
+use model::draw::Key;
+use model::steering::{Aside, AsideKind, Room, Sent};
+use model::{Annex, Plan, PortChoice, QpSite, Site, Stamp, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// `[scheme.mrc]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeMrc")]
+pub struct Config {
+    /// Active entropies of a queue pair: a multiple of the planes, up to 4096. Default 128 (MRC: 128 to 256).
+    pub entropies: u16,
+    /// Spare entropies of each plane, up to 256. Default 16 (our choice; MRC gives no number).
+    pub spares: u16,
+    /// Time from a loss to the first probe of its entropy. Default 100 us (our choice; MRC gives no time).
+    pub first_probe: Time,
+    /// Largest interval between probes of an entropy. Default 10 ms (our choice).
+    pub last_probe: Time,
+    /// Clean answers in a row that make a bad entropy a spare again. Default 3 (our choice).
+    pub clean_answers: u8,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            entropies: 128,
+            spares: 16,
+            first_probe: Time::from_us(100),
+            last_probe: Time::from_ms(10),
+            clean_answers: 3,
+        }
+    }
+}
+
+/// Most entropies of a queue pair, active or spare. Our choice.
+const MOST: usize = 1 << 13;
+
+/// State of an active entropy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Good,
+    Skip,
+}
+
+/// An entropy that has lost a packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bad {
+    entropy: u16,
+    next_probe: Time,
+    interval: Time,
+    clean: u8,
+}
+
+/// Sending part of the scheme, in the NIC.
+#[derive(Clone, Debug)]
+pub struct Mrc {
+    /// Active entropies with their states, planes in turn.
+    ring: Vec<(u16, State)>,
+    cursor: usize,
+    /// Spare entropies by plane.
+    spares: Vec<VecDeque<u16>>,
+    bad: Vec<Bad>,
+    /// Entropies to probe now.
+    due: VecDeque<u16>,
+    /// Entropies of the packets from `una` on, as they were sent last.
+    sent: VecDeque<u16>,
+    una: u64,
+    /// Entropy of the packet that starts now, and whether a probe starts.
+    chosen: u16,
+    probing: bool,
+    /// Entropies of a plane.
+    per_plane: u16,
+    /// True if the queue pair spreads over ports, so that [`model::Steering::port`] precedes each packet.
+    spread: bool,
+    config: Config,
+    skips: u64,
+    replaced: u64,
+    probes: u64,
+}
+
+impl Mrc {
+    /// `planes` is `None` for a queue pair that has one port.
+    fn new(key: Key, planes: Option<u16>, config: &Config) -> Self {
+        let (spread, planes) = (planes.is_some(), planes.unwrap_or(1));
+        let active = (config.entropies / planes).max(1);
+        let per_plane = active + config.spares;
+        // Our choice: the order within a plane is that of keyed draws, and planes take turns.
+        let mut orders: Vec<VecDeque<u16>> = (0..planes)
+            .map(|plane| {
+                let mut order: Vec<u16> = (plane * per_plane..(plane + 1) * per_plane).collect();
+                order.sort_by_key(|entropy| key.draw((*entropy).into()));
+                order.into()
+            })
+            .collect();
+        let mut ring = Vec::with_capacity(usize::from(active * planes));
+        for _ in 0..active {
+            ring.extend(orders.iter_mut().filter_map(|order| Some((order.pop_front()?, State::Good))));
+        }
+        Mrc {
+            ring,
+            cursor: 0,
+            spares: orders,
+            bad: Vec::new(),
+            due: VecDeque::new(),
+            sent: VecDeque::new(),
+            una: 0,
+            chosen: 0,
+            probing: !spread,
+            per_plane,
+            spread,
+            config: config.clone(),
+            skips: 0,
+            replaced: 0,
+            probes: 0,
+        }
+    }
+
+    fn plane(&self, entropy: u16) -> usize {
+        usize::from(entropy / self.per_plane)
+    }
+
+    /// True if an entropy leads through one of these ports.
+    fn leads(&self, entropy: u16, ports: u32) -> bool {
+        ports >> self.plane(entropy) & 1 != 0
+    }
+
+    /// The next entropy that leads through one of these ports.
+    fn pick(&mut self, ports: u32) -> Option<u16> {
+        let mut restored = None;
+        for _ in 0..self.ring.len() {
+            let at = self.cursor;
+            self.cursor = (at + 1) % self.ring.len();
+            let (entropy, state) = self.ring[at];
+            match state {
+                State::Good if self.leads(entropy, ports) => return Some(entropy),
+                State::Good => {}
+                State::Skip if restored.is_none() => {
+                    self.ring[at].1 = State::Good;
+                    restored = Some(entropy);
+                }
+                State::Skip => {}
+            }
+        }
+        let any =
+            || self.ring.iter().map(|(entropy, _)| *entropy).find(|entropy| self.leads(*entropy, ports));
+        restored.filter(|entropy| self.leads(*entropy, ports)).or_else(any)
+    }
+
+    /// Notes what the answer to a packet of this entropy reports.
+    fn judge(&mut self, entropy: u16, verdict: Verdict) {
+        if verdict != Verdict::Good
+            && let Some((_, state)) = self.ring.iter_mut().find(|(active, _)| *active == entropy)
+        {
+            self.skips += u64::from(*state == State::Good);
+            *state = State::Skip;
+        }
+    }
+
+    /// Replaces an entropy that has lost a packet.
+    fn replace(&mut self, now: Time, entropy: u16) {
+        let plane = self.plane(entropy);
+        let Some(at) = self.ring.iter().position(|(active, _)| *active == entropy) else { return };
+        let Some(spare) = self.spares[plane].pop_front() else {
+            // Without a spare the plane would lose its share, so the entropy stays and is passed over once.
+            self.ring[at].1 = State::Skip;
+            return;
+        };
+        self.ring[at] = (spare, State::Good);
+        self.replaced += 1;
+        let interval = self.config.first_probe;
+        self.bad.push(Bad { entropy, next_probe: now + interval, interval, clean: 0 });
+    }
+}
+
+impl Recipe for Config {
+    type Scheme = Entropies;
+
+    fn facts(&self) -> Facts {
+        Facts {
+            sprays: true,
+            feedback: Feedback::Passed,
+            tags: false,
+            signal: 0,
+            view: None,
+            nic: None,
+            pinned: false,
+        }
+    }
+
+    fn build(&self, site: Site<'_>) -> Entropies {
+        Entropies::new(Mapping::Hash, site)
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        let spread = planes(plan);
+        let planes = spread.unwrap_or(1);
+        if self.entropies == 0 || self.entropies > 4096 || !self.entropies.is_multiple_of(planes) {
+            let text = format!(
+                "expected a multiple of the planes ({planes}) from {planes} to 4096, found {}",
+                self.entropies
+            );
+            return Err(ConfigError::new("entropies", text));
+        }
+        if self.spares > 256 || usize::from(self.entropies + self.spares * planes) > MOST {
+            return Err(ConfigError::new("spares", format!("expected at most 256, found {}", self.spares)));
+        }
+        for (key, time) in [("first-probe", self.first_probe), ("last-probe", self.last_probe)] {
+            if time == Time::ZERO {
+                return Err(ConfigError::new(key, "expected a time above 0".to_owned()));
+            }
+        }
+        Ok(match spread.is_some() {
+            true => Vec::new(),
+            false => vec![
+                "`mrc` runs over one plane here; `ports-per-nic` and `port-use = \"spread\"` of [server] give it planes"
+                    .to_owned(),
+            ],
+        })
+    }
+}
+
+/// Number of planes over which queue pairs spread, if they do.
+fn planes(plan: &Plan) -> Option<u16> {
+    let spread = plan.sharing.filter(|sharing| sharing.choice == PortChoice::Spread);
+    spread.map(|sharing| sharing.ports)
+}
+
+impl Steers for Config {
+    type Steering = Mrc;
+
+    fn steer(&self, site: QpSite<'_>) -> Mrc {
+        Mrc::new(site.key(), planes(site.plan), self)
+    }
+}
+
+impl model::Steering for Mrc {
+    type Annex = Stamp;
+
+    fn port(&mut self, ports: u32) -> Option<u8> {
+        if let Some(place) = self.due.iter().position(|entropy| self.leads(*entropy, ports)) {
+            self.due.swap(0, place);
+            self.probing = true;
+            return self.due.front().map(|entropy| self.plane(*entropy) as u8);
+        }
+        self.probing = false;
+        self.chosen = self.pick(ports)?;
+        Some(self.plane(self.chosen) as u8)
+    }
+
+    #[inline]
+    fn on_send(&mut self, now: Time, sent: Sent) -> Stamp {
+        if !self.spread {
+            self.chosen = self.pick(1).unwrap_or(0);
+        }
+        let place = (sent.seq - self.una.min(sent.seq)) as usize;
+        if place >= self.sent.len() {
+            self.sent.resize(place + 1, 0);
+        }
+        self.sent[place] = self.chosen;
+        Stamp::new(self.chosen, now)
+    }
+
+    fn deadline(&self) -> Time {
+        self.bad.iter().map(|bad| bad.next_probe).min().unwrap_or(Time::NEVER)
+    }
+
+    fn on_deadline(&mut self, now: Time) {
+        for bad in self.bad.iter_mut().filter(|bad| bad.next_probe <= now) {
+            bad.interval = Time(2 * bad.interval.ps()).min(self.config.last_probe);
+            bad.next_probe = now + bad.interval;
+            if !self.due.contains(&bad.entropy) {
+                self.due.push_back(bad.entropy);
+            }
+        }
+    }
+
+    fn has_aside(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    fn aside(&mut self, now: Time) -> Option<Aside<Stamp>> {
+        // The port that was asked for leads to the first entropy, or to none of them.
+        let entropy = if self.probing { self.due.pop_front()? } else { return None };
+        self.probes += 1;
+        Some(Aside { kind: AsideKind::Probe, annex: Stamp::new(entropy, now) })
+    }
+
+    fn on_probed(&mut self, _now: Time, annex: &Stamp) {
+        let Some(at) = self.bad.iter().position(|bad| bad.entropy == annex.entropy()) else { return };
+        let bad = &mut self.bad[at];
+        bad.clean = if annex.marked() { 0 } else { bad.clean + 1 };
+        if bad.clean >= self.config.clean_answers {
+            let Bad { entropy, .. } = self.bad.swap_remove(at);
+            self.due.retain(|due| *due != entropy);
+            let plane = self.plane(entropy);
+            self.spares[plane].push_back(entropy);
+        }
+    }
+
+    fn on_reply(&mut self, _now: Time, una: u64, annex: &Stamp, _room: Room<'_>) -> u32 {
+        let acked = una.saturating_sub(self.una);
+        self.sent.drain(..self.sent.len().min(acked as usize));
+        self.una = self.una.max(una);
+        self.judge(annex.entropy(), Verdict::of(annex));
+        0
+    }
+
+    fn on_lost(&mut self, now: Time, seq: u64) {
+        let lost = seq.checked_sub(self.una).and_then(|place| self.sent.get(place as usize)).copied();
+        if let Some(entropy) = lost {
+            self.replace(now, entropy);
+        }
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("entropies_skipped", self.skips);
+        sink("entropies_replaced", self.replaced);
+        sink("entropies_probed", self.probes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::leaf_spine;
+    use model::{QpId, Steering};
+
+    /// A queue pair with four active entropies and two spares in each of `planes`.
+    fn mrc(planes: u16) -> Mrc {
+        let plan = leaf_spine(2, 4, 1);
+        let config = Config { entropies: 4 * planes, spares: 2, ..Config::default() };
+        Mrc::new(QpSite { plan: &plan, qp: QpId(0) }.key(), Some(planes), &config)
+    }
+
+    fn sent(mrc: &mut Mrc, seq: u64, ports: u32) -> u16 {
+        mrc.port(ports).unwrap();
+        mrc.on_send(Time::ZERO, Sent { seq, again: false, left: 0, frame: 4000 }).entropy()
+    }
+
+    #[test]
+    fn planes_carry_equal_shares_and_every_entropy_has_its_turn() {
+        let mut mrc = mrc(4);
+        let entropies: Vec<u16> = (0..32).map(|seq| sent(&mut mrc, seq, 0b1111)).collect();
+        for plane in 0..4 {
+            let through = entropies.iter().filter(|entropy| mrc.plane(**entropy) == plane).count();
+            assert_eq!(through, 8);
+        }
+        assert!(
+            entropies[..16]
+                .iter()
+                .all(|entropy| entropies[16..].iter().filter(|e| *e == entropy).count() == 1)
+        );
+    }
+
+    #[test]
+    fn a_packet_leaves_by_a_free_port() {
+        let mut mrc = mrc(4);
+        for seq in 0..20 {
+            let entropy = sent(&mut mrc, seq, 0b0100);
+            assert_eq!(mrc.plane(entropy), 2);
+        }
+        assert_eq!(mrc.port(0), None);
+    }
+
+    #[test]
+    fn a_skip_costs_its_entropy_exactly_one_turn() {
+        let mut mrc = mrc(1);
+        let first: Vec<u16> = (0..4).map(|seq| sent(&mut mrc, seq, 1)).collect();
+        mrc.judge(first[2], Verdict::Marked);
+        mrc.judge(first[2], Verdict::Cut);
+        let next: Vec<u16> = (4..12).map(|seq| sent(&mut mrc, seq, 1)).collect();
+        let turns = |entropy: u16| next.iter().filter(|taken| **taken == entropy).count();
+        // Eight packets pass nine places of the ring.
+        assert_eq!([0, 1, 2, 3].map(|i| turns(first[i])), [3, 2, 1, 2]);
+    }
+
+    #[test]
+    fn a_loss_replaces_its_entropy_by_a_spare_of_the_same_plane() {
+        let mut mrc = mrc(2);
+        let lost = sent(&mut mrc, 0, 0b10);
+        mrc.on_lost(Time::from_us(7), 0);
+        let later: Vec<u16> = (1..17).map(|seq| sent(&mut mrc, seq, 0b11)).collect();
+        assert!(!later.contains(&lost));
+        assert_eq!(
+            later.iter().filter(|entropy| mrc.plane(**entropy) == 1).count(),
+            8,
+            "the plane keeps its share"
+        );
+        assert_eq!(mrc.deadline(), Time::from_us(107));
+    }
+
+    #[test]
+    fn without_spares_an_entropy_stays_and_is_passed_over_once() {
+        let mut mrc = mrc(1);
+        for seq in 0..3 {
+            sent(&mut mrc, seq, 1);
+            mrc.on_lost(Time::ZERO, seq);
+        }
+        assert_eq!((mrc.replaced, mrc.ring.len()), (2, 4));
+        assert_eq!(mrc.ring.iter().filter(|(_, state)| *state == State::Skip).count(), 1);
+    }
+
+    #[test]
+    fn probes_come_at_doubling_intervals_and_three_clean_answers_bring_the_entropy_back() {
+        let mut mrc = mrc(1);
+        let lost = sent(&mut mrc, 0, 1);
+        mrc.on_lost(Time::ZERO, 0);
+        let mut times = Vec::new();
+        for _ in 0..9 {
+            let at = mrc.deadline();
+            times.push(at.ps() / Time::from_us(100).ps());
+            mrc.on_deadline(at);
+            assert!(mrc.has_aside());
+            assert_eq!(mrc.port(1), Some(0));
+            let aside = mrc.aside(at).unwrap();
+            assert_eq!((aside.kind, aside.annex.entropy()), (AsideKind::Probe, lost));
+        }
+        assert_eq!(times, [1, 3, 7, 15, 31, 63, 127, 227, 327]);
+        for _ in 0..3 {
+            assert_eq!(mrc.spares[0].len(), 1);
+            mrc.on_probed(Time::ZERO, &Stamp::new(lost, Time::ZERO));
+        }
+        assert_eq!((mrc.spares[0].len(), mrc.deadline()), (2, Time::NEVER));
+    }
+}
