@@ -11,6 +11,8 @@
 //!
 //! Classes may have caps of their own, also those that the buffer does not charge. A refused packet is dropped or cut.
 
+use crate::switch::Egress;
+use model::Bytes;
 use model::plan::{Class, Cut, FlowControl, Overflow, SwitchSettings};
 
 /// The unit of charging and pausing: a virtual channel of an ingress port, or the whole port if links have one
@@ -43,6 +45,32 @@ pub(crate) enum Admission {
     Dropped,
     /// There is no room for the packet, and a data packet is cut instead of a drop.
     Cut(Cut),
+}
+
+/// The caps of a buffer's egress queues.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caps {
+    to_switches: Bytes,
+    to_hosts: Bytes,
+    overflow: Overflow,
+}
+
+impl Caps {
+    /// The cap of a queue, bytes.
+    #[inline(always)]
+    pub(crate) fn of(&self, to_host: bool) -> u64 {
+        if to_host { self.to_hosts.get() } else { self.to_switches.get() }
+    }
+
+    /// Decides whether a packet of `bytes` may join its queue.
+    #[inline]
+    pub(crate) fn admit(&self, bytes: u64, egress: Egress, cuttable: bool) -> Admission {
+        match self.overflow {
+            _ if egress.queue + bytes <= self.of(egress.to_host) => Admission::Admitted,
+            Overflow::Cut(cut) if cuttable => Admission::Cut(cut),
+            _ => Admission::Dropped,
+        }
+    }
 }
 
 /// Knowledge of the charges by account. Light visits do not compute them.
@@ -296,6 +324,14 @@ impl Buffer {
         }
     }
 
+    /// Starts a visit whose ports keep their caps by themselves: if the shared buffer cannot fill, caps are all that bounds
+    /// queues. Returns the caps, or `None` if the buffer has none or could fill. The charges by account are then unknown.
+    pub(crate) fn caps(&mut self, incoming: u64) -> Option<Caps> {
+        let FlowControl::Capped { to_switches, to_hosts } = self.flow_control else { return None };
+        let fits = self.light_without_detail(self.used + incoming <= self.shared);
+        fits.then_some(Caps { to_switches, to_hosts, overflow: self.overflow })
+    }
+
     fn light_without_detail(&mut self, light: bool) -> bool {
         if light {
             self.detail = Detail::Unknown;
@@ -332,9 +368,9 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Kind;
     use model::packet::Kinds;
     use model::plan::{Pfc, Victim};
-    use model::{Bytes, Kind};
 
     const IN: Account = Account(0);
     const ONE: [(Account, u64); 1] = [(IN, 5_000)];

@@ -21,7 +21,7 @@ use crate::record::sampler::{self, Sampler};
 use crate::record::{Note, Recorder};
 use crate::setup::{LinkState, NO_TRACK, Setup};
 use crate::stall;
-use crate::switch::{Arrival, Egress, Switch, channel};
+use crate::switch::{Arrival, Egress, Switch, channel, may_be_victim};
 use crate::tasks::{Ended, Tasks};
 use crate::view::{Views, shown};
 use model::fabric::Detours;
@@ -804,7 +804,7 @@ impl<P: Parts> Reference<'_, P> {
             Victim::Even if self.setup.coin(gp, now) => queue.iter().rposition(|waiting| waiting.is_data()),
             _ => None,
         };
-        let place = newest.filter(|place| Switch::<P>::may_be_victim(&queue[*place], &pkt));
+        let place = newest.filter(|place| may_be_victim(&queue[*place], &pkt));
         let (joins, mut victim) =
             match place.and_then(|place| self.ports[gp].remove(Position { class, place })) {
                 Some(waiting) => {

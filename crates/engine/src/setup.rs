@@ -96,6 +96,8 @@ pub(crate) struct Setup<'a> {
     marks_data: bool,
     /// Kinds of packets in the class of data.
     pub(crate) with_data: Kinds,
+    /// True if CNPs wait in the class of ACKs.
+    pub(crate) cnps_with_acks: bool,
     /// Kinds of packets that are charged and paused.
     pub(crate) charged: Kinds,
     /// Messages that a program posts; `None` if no program drives the run.
@@ -195,6 +197,7 @@ impl<'a> Setup<'a> {
             data_class: plan.classes.of(Kind::Data),
             marks_data: plan.classes.data().marked,
             with_data: plan.classes.with_data(),
+            cnps_with_acks: plan.classes.of(Kind::Cnp) == plan.classes.of(Kind::Ack),
             charged: plan.classes.charged(),
             posted: None,
         }
@@ -363,12 +366,12 @@ impl<'a> Setup<'a> {
         !self.followed.is_empty()
     }
 
-    /// The class in which a packet waits if the plan's classes are a preset; class 0 leaves first.
+    /// The class in which a packet waits if the plan's classes are plain; class 0 leaves first.
     #[inline]
     pub(crate) fn class(&self, pkt: &Packet) -> usize {
         match pkt.kind() {
             _ if self.with_data.take(pkt) => DATA,
-            Kind::Cnp => 0,
+            Kind::Cnp if !self.cnps_with_acks => 0,
             _ => 1,
         }
     }
@@ -423,9 +426,9 @@ impl Tie {
     }
 }
 
-/// The class of data in all presets. PFC pauses only this class, and buffers charge only this class.
+/// The class of data if classes are plain. PFC pauses only this class, and buffers charge only this class.
 pub(crate) const DATA: usize = 2;
-/// Number of classes in all presets.
+/// Number of plain classes.
 pub(crate) const CLASSES: usize = 3;
 
 /// The least time from the start of a packet or a pause frame to its arrival, by link.

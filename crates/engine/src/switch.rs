@@ -56,8 +56,13 @@ fn account_of(port: PortIndex, channel: u8, channels: u8) -> Account {
 }
 
 /// True for data with a payload.
-fn may_be_cut<A: Annex>(pkt: &Parcel<A>) -> bool {
+pub(crate) fn may_be_cut<A: Annex>(pkt: &Parcel<A>) -> bool {
     pkt.is_data() && pkt.annex.notice().is_none()
+}
+
+/// True if a waiting packet may be cut in place of one that arrives.
+pub(crate) fn may_be_victim<A: Annex>(waiting: &Parcel<A>, arriving: &Parcel<A>) -> bool {
+    may_be_cut(waiting) && waiting.ingress() != PortIndex::VIRTUAL && waiting.frame() >= arriving.frame()
 }
 
 /// An egress queue that a packet is to join.
@@ -148,11 +153,6 @@ impl<P: Parts> Switch<P> {
         let charged = queued.chain(held).filter(|pkt| pkt.ingress() != PortIndex::VIRTUAL);
         let channels = self.channels;
         self.buffer.detail(charged.map(|pkt| (account(pkt, channels), pkt.frame().into())));
-    }
-
-    /// True if a waiting packet may be cut in place of one that arrives.
-    pub(crate) fn may_be_victim(waiting: &Parcel<P::Annex>, arriving: &Parcel<P::Annex>) -> bool {
-        may_be_cut(waiting) && waiting.ingress() != PortIndex::VIRTUAL && waiting.frame() >= arriving.frame()
     }
 
     /// Gives the room of a waiting packet, which is cut, to the one that arrives.

@@ -194,9 +194,21 @@ impl Classes {
             .fold(Kinds::of(&[]), |all, class| all.and(class.kinds))
     }
 
-    /// True for [`Classes::STRICT`], [`Classes::ONE`] and [`Classes::CNP_FIRST`], for which engines may be faster.
-    pub fn is_preset(&self) -> bool {
-        [Classes::STRICT, Classes::ONE, Classes::CNP_FIRST].contains(self)
+    /// True for the presets and for tables of their form, for which engines may be faster: CNPs before replies before data,
+    /// without limits. CNPs may wait with replies, and replies with data. Only the class of data is charged.
+    pub fn is_plain(&self) -> bool {
+        let (data, replies) = (self.of(Kind::Data), self.of(Kind::Ack));
+        let own_cnps = self.table[0].kinds == Kinds::of(&[Kind::Cnp]);
+        let plain = |(class, settings): (usize, &Class)| {
+            settings.service == Service::Strict
+                && settings.cap.is_none()
+                && settings.charged == (class == data)
+        };
+        self.all().iter().enumerate().all(plain)
+            && [Kind::Nack, Kind::Control].iter().all(|kind| self.of(*kind) == replies)
+            && (own_cnps || self.of(Kind::Cnp) == replies)
+            && data + 1 == self.all().len()
+            && self.all().len() == 1 + usize::from(own_cnps) + usize::from(replies != data)
     }
 }
 

@@ -63,9 +63,10 @@ pub fn paths_between(fabric: &Fabric, from: HostId, to: HostId) -> u16 {
 }
 
 impl Scheme for Entropies {
+    /// Under [`Mapping::Hash`] every packet takes its hashed path, so the switch acts on each port by itself.
     #[inline]
     fn interest(&self) -> Interest {
-        Interest::default()
+        Interest { local: self.mapping == Mapping::Hash, ..Interest::default() }
     }
 
     #[inline]

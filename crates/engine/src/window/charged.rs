@@ -4,6 +4,9 @@
 //! with the earliest event goes on until another port has an earlier one. Ports without charged packets need no turns,
 //! and [`super::local`] computes them afterwards. A pause frame that leaves by such a port waits for a frame on its wire, so
 //! it is owed until the port has been computed up to that instant.
+//!
+//! Where caps alone bound the queues, no turns are needed either: every port that may reach its cap is computed by itself,
+//! event by event.
 
 use super::departures::Departures;
 use super::lanes::bits;
@@ -11,10 +14,11 @@ use super::line::{self, LOW, NEVER, departure, key};
 use super::local::{CNPS, DATA, Play, REPLIES, Taken};
 use super::port::{LOSSY, MARKS_EARLY, TAPPED, TO_HOST};
 use super::queue::Queue;
-use crate::buffer::Admission;
+use crate::buffer::{Admission, Caps};
 use crate::outcome::EventKind;
-use crate::setup::LinkState;
-use crate::switch::{Egress, Switch};
+use crate::setup::{LinkState, Setup};
+use crate::switch::{Egress, Switch, may_be_cut, may_be_victim};
+use model::plan::{Cut, Victim};
 use model::{Annex, Parcel, Parts};
 
 /// Working memory of heavy visits.
@@ -64,6 +68,42 @@ enum Event {
     Departure,
 }
 
+/// What decides about data that arrives.
+trait Rule<A> {
+    /// Decides whether a packet may join its queue.
+    fn admit(&mut self, setup: &Setup<'_>, pkt: &Parcel<A>, egress: Egress) -> Admission;
+
+    /// Notes that a packet leaves; true if its ingress must be resumed.
+    fn release(&mut self, pkt: &Parcel<A>) -> bool;
+}
+
+/// The switch's buffer decides.
+struct ByBuffer<'s, P: Parts>(&'s mut Switch<P>);
+
+impl<P: Parts> Rule<P::Annex> for ByBuffer<'_, P> {
+    #[inline(always)]
+    fn admit(&mut self, setup: &Setup<'_>, pkt: &Parcel<P::Annex>, egress: Egress) -> Admission {
+        self.0.admit(setup, pkt, Some(egress))
+    }
+
+    #[inline(always)]
+    fn release(&mut self, pkt: &Parcel<P::Annex>) -> bool {
+        self.0.buffer.release(self.0.account(pkt), pkt.frame().into())
+    }
+}
+
+impl<A: Annex> Rule<A> for Caps {
+    #[inline(always)]
+    fn admit(&mut self, _: &Setup<'_>, pkt: &Parcel<A>, egress: Egress) -> Admission {
+        Caps::admit(self, pkt.frame().into(), egress, may_be_cut(pkt))
+    }
+
+    #[inline(always)]
+    fn release(&mut self, _: &Parcel<A>) -> bool {
+        false
+    }
+}
+
 /// The place of an event at port `p` in the order of all ports. Departures of one instant go by port, and no two arrivals
 /// have the same rank.
 #[inline(always)]
@@ -76,6 +116,7 @@ impl<A: Annex> Play<'_, A> {
     #[inline(never)]
     pub(super) fn charged<P: Parts<Annex = A>>(&mut self, switch: &mut Switch<P>) {
         let mut ports = std::mem::take(&mut self.charging.ports);
+        let mut by_buffer = ByBuffer(switch);
         for word in 0..self.layer.busy.len() {
             for p in bits(self.layer.busy[word], word * 64) {
                 if self.may_charge(p) {
@@ -97,10 +138,35 @@ impl<A: Annex> Play<'_, A> {
             if next == end {
                 break;
             }
-            self.advance(&mut ports[first], limit, switch);
+            self.advance(&mut ports[first], limit, &mut by_buffer);
         }
         ports.drain(..).for_each(|port| self.end_charged(port));
         self.charging.ports = ports;
+    }
+
+    /// Computes all ports that may reach their caps. They are then no longer busy.
+    #[inline(never)]
+    pub(super) fn capped(&mut self, mut caps: Caps) {
+        let end = line::instant(self.out.window.length);
+        for word in 0..self.layer.busy.len() {
+            for p in bits(self.layer.busy[word], word * 64) {
+                if self.may_exceed(p, caps) {
+                    self.layer.busy[word] &= !(1 << (p % 64));
+                    let mut port = self.begin_charged(p);
+                    self.advance(&mut port, end, &mut caps);
+                    self.end_charged(port);
+                }
+            }
+        }
+    }
+
+    /// True if the queue of port `p` would exceed its cap if all data of the window arrived before any departs.
+    #[inline(always)]
+    fn may_exceed(&self, p: usize, caps: Caps) -> bool {
+        let (port, line) = (&self.ports[p], &self.layer.line(p, DATA).packets);
+        let room = caps.of(port.is(TO_HOST)).saturating_sub(port.waiting);
+        line.len() as u64 * u64::from(self.out.setup.largest_frame) > room
+            && line.iter().map(|pkt| u64::from(pkt.frame())).sum::<u64>() > room
     }
 
     /// True if data may arrive or depart at port `p`.
@@ -160,7 +226,7 @@ impl<A: Annex> Play<'_, A> {
 
     /// Computes the events of a port that come before the place `limit`.
     #[inline(never)]
-    fn advance<P: Parts<Annex = A>>(&mut self, port: &mut Charged, limit: u64, switch: &mut Switch<P>) {
+    fn advance(&mut self, port: &mut Charged, limit: u64, rule: &mut impl Rule<A>) {
         loop {
             let (key, event) = self.next_event(port);
             port.next = place(key, port.p);
@@ -168,8 +234,8 @@ impl<A: Annex> Play<'_, A> {
                 return;
             }
             match event {
-                Event::Departure => self.depart_charged(port, key, switch),
-                Event::Arrival => self.arrive_charged(port, key, switch),
+                Event::Departure => self.depart_charged(port, key, rule),
+                Event::Arrival => self.arrive_charged(port, key, rule),
                 Event::Pause => self.pause_charged(port, key),
             }
         }
@@ -191,7 +257,7 @@ impl<A: Annex> Play<'_, A> {
 
     /// Data arrives. It starts at once if the wire is free.
     #[inline(always)]
-    fn arrive_charged<P: Parts<Annex = A>>(&mut self, port: &mut Charged, key: u64, switch: &mut Switch<P>) {
+    fn arrive_charged(&mut self, port: &mut Charged, key: u64, rule: &mut impl Rule<A>) {
         let (p, at) = (port.p, self.out.window.opened + line::time(key));
         let line = &self.layer.line(p, DATA).packets;
         let mut pkt = self.shelf.unkeyed(&line[port.data], self.layer.tie);
@@ -199,18 +265,23 @@ impl<A: Annex> Play<'_, A> {
         port.arrival = line::key(line, port.data);
         let own = &self.ports[p];
         let egress = Egress { queue: own.waiting, to_host: own.is(TO_HOST) };
-        match switch.admit(self.out.setup, &pkt, Some(egress)) {
+        match rule.admit(self.out.setup, &pkt, egress) {
             Admission::Admitted => {}
             Admission::AdmittedPause => self.send_pause(&pkt, (key, p), true),
-            Admission::Dropped | Admission::Cut(_) => {
+            Admission::Dropped => {
                 self.out.links[p].drops += 1;
                 self.out.tally.lost(&pkt, true);
                 return self.out.note(at, EventKind::Dropped, &pkt);
             }
+            Admission::Cut(cut) => {
+                if !self.cut(port, key, &pkt, cut) {
+                    return;
+                }
+            }
         }
         let own = &mut self.ports[p];
         if port.free < key && !own.paused() && own.data.is_empty() {
-            self.release(&pkt, (key, p), switch);
+            self.release(&pkt, (key, p), rule);
             return self.start_charged(port, at, pkt);
         }
         if own.is(MARKS_EARLY) && own.waiting > own.unmarked.into() {
@@ -221,9 +292,37 @@ impl<A: Annex> Play<'_, A> {
         own.data.push(pkt);
     }
 
+    /// Cuts a packet that arrives, or one that waits: then the arriving packet takes its place, and the result is true.
+    /// The headers are a reply that arrives at this instant.
+    #[cold]
+    fn cut(&mut self, port: &mut Charged, key: u64, pkt: &Parcel<A>, rule: Cut) -> bool {
+        let (p, at) = (port.p, self.out.window.opened + line::time(key));
+        let setup = self.out.setup;
+        let waiting = match rule.victim {
+            Victim::Even if setup.coin(self.out.gp + p, at) => {
+                self.ports[p].take_newest(|waiting| may_be_victim(waiting, pkt))
+            }
+            _ => None,
+        };
+        let victim = waiting.as_ref().unwrap_or(pkt);
+        let last_hop = self.ports[p].is(TO_HOST);
+        self.out.tally.cut(last_hop);
+        self.out.note(at, EventKind::Cut, victim);
+        let headers = victim.cut(rule.frame, last_hop);
+        let label = headers.with_word(key & !LOW | headers.word() & LOW);
+        let annex = self.shelf.put(&victim.annex);
+        let line = &mut self.layer.line_mut(p, REPLIES).packets;
+        let place = port.replies + line[port.replies..].partition_point(|pkt| pkt.word() < label.word());
+        line.insert(place, Parcel { label, annex });
+        let cnps = &self.layer.line(p, CNPS).packets;
+        port.control =
+            line::key(&self.layer.line(p, REPLIES).packets, port.replies).min(line::key(cnps, port.cnps));
+        waiting.is_some()
+    }
+
     /// The port's next packet departs.
     #[inline(always)]
-    fn depart_charged<P: Parts<Annex = A>>(&mut self, port: &mut Charged, key: u64, switch: &mut Switch<P>) {
+    fn depart_charged(&mut self, port: &mut Charged, key: u64, rule: &mut impl Rule<A>) {
         let (p, at) = (port.p, self.out.window.opened + line::time(key));
         let own = &mut self.ports[p];
         let data = if own.data.is_empty() || own.paused() { NEVER } else { 0 };
@@ -236,7 +335,7 @@ impl<A: Annex> Play<'_, A> {
         if own.waiting > own.unmarked.into() && !own.is(MARKS_EARLY) {
             pkt.label = self.out.mark::<false>(p, at, own.waiting, pkt.label);
         }
-        self.release(&pkt, (key, p), switch);
+        self.release(&pkt, (key, p), rule);
         self.start_charged(port, at, pkt);
     }
 
@@ -274,8 +373,8 @@ impl<A: Annex> Play<'_, A> {
 
     /// Releases the buffer of a packet that leaves, and resumes its ingress if the buffer has room again.
     #[inline(always)]
-    fn release<P: Parts<Annex = A>>(&mut self, pkt: &Parcel<A>, event: (u64, usize), switch: &mut Switch<P>) {
-        if switch.buffer.release(switch.account(pkt), pkt.frame().into()) {
+    fn release(&mut self, pkt: &Parcel<A>, event: (u64, usize), rule: &mut impl Rule<A>) {
+        if rule.release(pkt) {
             self.send_pause(pkt, event, false);
         }
     }

@@ -1,4 +1,4 @@
-//! The queues of a port whose classes are no preset. Its node computes every departure in order of time.
+//! The queues of a port whose classes are not plain. Its node computes every departure in order of time.
 
 use super::port::Port;
 use super::queue::Queue;

@@ -1,4 +1,4 @@
-//! A host in one window, if the plan's classes are no preset: all its events, one by one in order of time. The order
+//! A host in one window, if the plan's classes are not plain: all its events, one by one in order of time. The order
 //! at one instant is that of [`super::host`]. Waiting replies leave in the order of the table, and before the data of
 //! queue pairs.
 

@@ -486,7 +486,7 @@ impl<A: Annex> Departures<A> {
         }
     }
 
-    /// Puts counts and lanes back, and returns what has left. `mixed` is true if replies share a class with data.
+    /// Puts counts and lanes back, and returns what has left. `mixed` is true if other kinds share a class with data.
     #[inline(always)]
     pub(super) fn end(
         mut self,

@@ -6,7 +6,7 @@ use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, 
 use super::layout::Layout;
 use super::line;
 use super::live::Parked;
-use super::local::{self, LineOf};
+use super::local::{self, Bound, LineOf};
 use super::out::{Out, Window};
 use super::port::{Port, WATCHED};
 use super::queue::Queue;
@@ -88,7 +88,7 @@ pub(super) struct Group<P: Parts> {
     /// Tasks by node; empty if the plan has none and no program posts any.
     pub(super) tasks: Vec<Option<Tasks>>,
     pub(super) ports: Vec<Port<P::Annex>>,
-    /// Queues of all ports, if the plan's classes are no preset; else empty.
+    /// Queues of all ports, if the plan's classes are not plain; else empty.
     classed: Vec<Queues<P::Annex>>,
     /// The lane that leads to each port.
     pub(super) feeds: Vec<Feed>,
@@ -249,7 +249,7 @@ impl<P: Parts> Group<P> {
             liveness: Liveness::default(),
             load: 0,
             with_data: setup.with_data,
-            line_of: LineOf::new(setup.with_data),
+            line_of: LineOf::new(setup),
             cold: fabric.links().len() > NEAR,
             exact_keys: setup.window <= line::LONGEST && setup.longest_time < line::LONGEST,
             data_class: setup.data_class,
@@ -281,7 +281,7 @@ impl<P: Parts> Group<P> {
                 let mut port = Port::new(&setup.ports[gp as usize + p], setup.marking(gp as usize + p));
                 port.set(WATCHED, watched && fabric.is_host(link.to));
                 group.ports.push(port);
-                if !plan.classes.is_preset() {
+                if !plan.classes.is_plain() {
                     group.classed.push(Queues::new(is_host));
                 }
                 let inner = lead.is_some() && far.group as usize == number;
@@ -495,11 +495,31 @@ impl<P: Parts> Group<P> {
             switch.held_bytes + waiting
         };
         let bound = count as u64 * self.largest_frame;
+        let channels = u16::from(setup.fabric().channels());
         // The bounds below leave out packets that the scheme makes, so they do not hold for queues that may drop
         // these.
+        let replies = self.with_data.has(Kind::Ack) || self.with_data.has(Kind::Signal);
         let surprises = !switch.buffer.lossless()
-            && (switch.interest.makes_data || self.with_data.has(Kind::Ack) && switch.interest.makes_replies);
-        let channels = u16::from(setup.fabric().channels());
+            && (switch.interest.makes_data || replies && switch.interest.makes_replies);
+        let by_itself = self.exact_keys
+            && switch.interest.local
+            && switch.route_change.is_none()
+            && setup.fabric().groups() == 0
+            && scratch.events.only_pauses()
+            && window.close == window.opened + window.length
+            && !setup.follows_any();
+        // Charges go by ingress alone, and all data is charged.
+        let only_arrivals = self.classed.is_empty()
+            && !surprises
+            && channels == 1
+            && !switch.interest.host_departures
+            && switch.uncharged + switch.held_bytes == 0;
+        // Caps bound each queue by itself if the shared buffer cannot fill. The headers of cut packets must be replies.
+        let cuts = switch.buffer.cuts();
+        let caps = match by_itself && only_arrivals && !(cuts && self.with_data.has(Kind::Trimmed)) {
+            true => switch.buffer.caps(bound),
+            false => None,
+        };
         // In a group that steps, one lane holds the packets of several ports, one port after the other.
         let of_ports = incoming.iter().flat_map(|lane| lane.chunk_by(|a, b| a.ingress() == b.ingress()));
         let by_account = of_ports.flat_map(|packets| {
@@ -508,25 +528,13 @@ impl<P: Parts> Group<P> {
             (first..first + channels).map(move |account| (Account(account), bytes))
         });
         // Light and heavy visits give the same result.
-        let heavy = !self.classed.is_empty()
-            || surprises
-            || !switch.buffer.stays_below_thresholds(bound, by_account, longest);
+        let heavy = caps.is_none()
+            && (!self.classed.is_empty()
+                || surprises
+                || !switch.buffer.stays_below_thresholds(bound, by_account, longest));
         self.effort.heavy += heavy as u64;
-        // Ports can take turns if charges go by ingress alone, refused packets are dropped, and all data is charged.
-        let by_port = self.classed.is_empty()
-            && !surprises
-            && channels == 1
-            && !switch.buffer.cuts()
-            && !switch.interest.host_departures
-            && switch.uncharged + switch.held_bytes == 0;
-        let local = (!heavy || by_port)
-            && self.exact_keys
-            && switch.interest.local
-            && switch.route_change.is_none()
-            && setup.fabric().groups() == 0
-            && scratch.events.only_pauses()
-            && window.close == window.opened + window.length
-            && !setup.follows_any();
+        // In a heavy visit ports can take turns if refused packets are dropped.
+        let local = (!heavy || only_arrivals && !cuts) && by_itself;
         let arrivals = match local {
             true => &[],
             false => {
@@ -552,7 +560,14 @@ impl<P: Parts> Group<P> {
             line_of: self.line_of,
         };
         let next = match heavy {
-            _ if local => local::visit(state, out, incoming, heavy),
+            _ if local => {
+                let bound = match caps {
+                    Some(caps) => Bound::Caps(caps),
+                    None if heavy => Bound::Buffer,
+                    None => Bound::Nothing,
+                };
+                local::visit(state, out, incoming, bound)
+            }
             _ if context.setup.follows_any() => visit_following(heavy, state, out, arrivals),
             true => switch::Visit::<P, true, false>::new(state, out).run(arrivals),
             false => switch::Visit::<P, false, false>::new(state, out).run(arrivals),

@@ -142,7 +142,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         self.catch_up(uplink, now, now);
         let [reply, cnp] = self.host.on_arrival(self.out.setup, now, pkt);
         let cnp = match cnp {
-            Some(cnp) if !self.with_data.has(Kind::Cnp) => self.send_first(uplink, now, cnp),
+            Some(cnp) if !self.out.setup.cnps_with_acks => self.send_first(uplink, now, cnp),
             cnp => cnp,
         };
         if let Some(reply) = reply {
@@ -150,7 +150,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         }
         match cnp {
             None => {}
-            Some(cnp) if self.with_data.has(Kind::Cnp) => self.reply(uplink, now, cnp),
+            Some(cnp) if self.out.setup.cnps_with_acks => self.reply(uplink, now, cnp),
             Some(cnp) if self.with_data.has(Kind::Ack) => {
                 self.port.cnps.push(cnp);
                 uplink.plain = false;

@@ -1,4 +1,4 @@
-//! A light visit of a switch whose scheme acts on every port by itself.
+//! A visit of a switch whose scheme acts on every port by itself.
 //!
 //! Such a switch needs no order among its ports. The visit lays each arrival onto a line of the port by which it leaves,
 //! puts every line in order, and computes the departures of one port after the other. Where the scheme watches the
@@ -14,11 +14,11 @@ use super::port::{Port, TO_HOST, UNCHARGED, WATCHED};
 use super::queue::Queue;
 use super::shelf::{self, Shelf};
 use super::switch::{Scratch, SwitchState, recount};
-use crate::setup::Tie;
+use crate::buffer::Caps;
+use crate::setup::{Setup, Tie};
 use crate::switch::Switch;
 use model::draw::Key;
 use model::fabric::Router;
-use model::packet::Kinds;
 use model::scheme::{Acks, Arrived, Emitted, flow_of, flow_tuple};
 use model::{Annex, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Time};
 
@@ -80,11 +80,10 @@ pub(super) struct Made {
 pub(super) struct LineOf([u8; 8]);
 
 impl LineOf {
-    /// The lines of a run in which these kinds are in the class of data.
-    pub(super) fn new(with_data: Kinds) -> Self {
+    pub(super) fn new(setup: &Setup<'_>) -> Self {
         let line = |kind| match kind {
-            _ if with_data.has(kind) => DATA,
-            Kind::Cnp => CNPS,
+            _ if setup.with_data.has(kind) => DATA,
+            Kind::Cnp if !setup.cnps_with_acks => CNPS,
             _ => REPLIES,
         };
         let mut lines = [0; 8];
@@ -94,14 +93,26 @@ impl LineOf {
         LineOf(lines)
     }
 
-    fn of_kind(&self, kind: Kind) -> usize {
-        usize::from(self.0[kind as usize])
+    /// True if other kinds of packets share the line of data.
+    fn is_mixed(&self) -> bool {
+        Kind::ALL.iter().any(|kind| kind.is_control() && usize::from(self.0[*kind as usize]) == DATA)
     }
 
     #[inline(always)]
     fn of(&self, pkt: &Packet) -> usize {
         usize::from(self.0[pkt.kind_number() as usize % 8]) % CLASSES
     }
+}
+
+/// What bounds the queues of data in a visit.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bound {
+    /// No queue can reach a bound: the visit is light.
+    Nothing,
+    /// The cap of each queue.
+    Caps(Caps),
+    /// The buffer, by the bytes of all ports: the visit is heavy.
+    Buffer,
 }
 
 /// Lays arrivals onto lines.
@@ -225,10 +236,10 @@ pub(super) fn visit<P: Parts>(
     state: SwitchState<'_, P>,
     out: Out<'_, P::Annex>,
     lanes: &[Vec<Parcel<P::Annex>>],
-    heavy: bool,
+    bound: Bound,
 ) -> u64 {
     let SwitchState { node, switch, ports, backlog, scratch, line_of, with_data, .. } = state;
-    if heavy {
+    if let Bound::Buffer = bound {
         recount(switch, ports, with_data);
     }
     let Window { opened, length, .. } = out.window;
@@ -248,7 +259,7 @@ pub(super) fn visit<P: Parts>(
         ports,
         out,
         backlog,
-        mixed: line_of.of_kind(Kind::Ack) == DATA,
+        mixed: line_of.is_mixed(),
         room,
         sent,
         made,
@@ -299,8 +310,10 @@ pub(super) fn visit<P: Parts>(
     if interest.passes {
         play.pass_all(&mut switch.scheme);
     }
-    if heavy {
-        play.charged(switch);
+    match bound {
+        Bound::Nothing => {}
+        Bound::Caps(caps) => play.capped(caps),
+        Bound::Buffer => play.charged(switch),
     }
     for word in 0..play.layer.busy.len() {
         for p in bits(std::mem::take(&mut play.layer.busy[word]), word * 64) {
@@ -313,7 +326,7 @@ pub(super) fn visit<P: Parts>(
     play.pauses.clear();
     play.charging.owed.clear();
     play.shelf.clear();
-    if !heavy {
+    if !matches!(bound, Bound::Buffer) {
         switch.buffer.settle(play.bytes + switch.held_charge - switch.uncharged);
     }
     play.next
@@ -356,7 +369,7 @@ pub(super) struct Play<'v, A: Annex> {
     pub(super) ports: &'v mut [Port<A>],
     pub(super) out: Out<'v, A>,
     backlog: &'v mut [u64],
-    /// True if replies share the class of data.
+    /// True if other kinds of packets share the class of data.
     mixed: bool,
     pub(super) room: &'v mut Vec<Parcel<A::Held>>,
     pub(super) sent: &'v mut Vec<Parcel<A>>,

@@ -15,7 +15,7 @@
 //! | [`short`], [`departures`], [`charged`] | a port of such a switch: with little to do, in general, and in heavy visits |
 //! | [`shelf`] | large annexes, which stay in their lanes meanwhile |
 //! | [`switch`], [`sort`], [`order`], [`play`] | other switches: arrivals and departures in order of time |
-//! | [`classed`], [`classed_host`] | ports whose classes are no preset |
+//! | [`classed`], [`classed_host`] | ports whose classes are not plain |
 //! | [`host`], [`server`] | a host in one window, with one port or several |
 //! | [`nic`] | a NIC whose ports serve all its queue pairs |
 //! | [`live`] | runs that a program drives: hosts that wait for it within a window |

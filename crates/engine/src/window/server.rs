@@ -42,7 +42,7 @@ pub(super) struct PortEvents {
 pub(super) struct Visit<'v, P: Parts> {
     pub(super) hosts: &'v mut [Host<P>],
     pub(super) ports: &'v mut [Port<P::Annex>],
-    /// Empty if the plan's classes are a preset.
+    /// Empty if the plan's classes are plain.
     pub(super) classed: &'v mut [Queues<P::Annex>],
     pub(super) events: &'v mut [PortEvents],
     pub(super) tasks: Option<&'v mut Tasks>,

@@ -22,7 +22,7 @@ use crate::buffer::Admission;
 use crate::failing::FailureEvent;
 use crate::outcome::EventKind;
 use crate::setup::{LinkState, Tie};
-use crate::switch::{Arrival, Egress, Switch};
+use crate::switch::{Arrival, Egress, Switch, may_be_victim};
 use crate::view::shown;
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
@@ -48,7 +48,7 @@ pub(super) struct SwitchState<'v, P: Parts> {
     pub(super) node: NodeId,
     pub(super) switch: &'v mut Switch<P>,
     pub(super) ports: &'v mut [Port<P::Annex>],
-    /// Queues of all ports, if the plan's classes are no preset. The visit is then heavy.
+    /// Queues of all ports, if the plan's classes are not plain. The visit is then heavy.
     pub(super) classed: &'v mut [Queues<P::Annex>],
     /// A bit for every port with a queue.
     pub(super) backlog: &'v mut [u64],
@@ -647,7 +647,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             return self.out.note(now, EventKind::Dropped, &pkt);
         };
         let setup = self.out.setup;
-        let suitable = |waiting: &Parcel<P::Annex>| Switch::<P>::may_be_victim(waiting, &pkt);
+        let suitable = |waiting: &Parcel<P::Annex>| may_be_victim(waiting, &pkt);
         let waiting = match rule.victim {
             Victim::Even if setup.coin(self.out.gp + p, now) => match self.classed.get_mut(p) {
                 None => self.ports[p].take_newest(suitable),
@@ -679,13 +679,13 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// True if the plan's classes are no preset.
+    /// True if the plan's classes are not plain.
     #[inline(always)]
     fn is_classed(&self) -> bool {
         HEAVY && !self.classed.is_empty()
     }
 
-    /// [`Visit::enqueue_now`] if the plan's classes are no preset.
+    /// [`Visit::enqueue_now`] if the plan's classes are not plain.
     #[inline(never)]
     fn enqueue_classed(&mut self, p: usize, now: u64, mut pkt: Parcel<P::Annex>, charged: bool) {
         let setup = self.out.setup;
@@ -714,7 +714,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// [`Visit::depart`] if the plan's classes are no preset.
+    /// [`Visit::depart`] if the plan's classes are not plain.
     #[inline(never)]
     fn depart_classed(&mut self, p: usize, at: u64) {
         let setup = self.out.setup;
@@ -735,7 +735,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.note_start(p);
     }
 
-    /// Updates the start of a port's next packet if the plan's classes are no preset.
+    /// Updates the start of a port's next packet if the plan's classes are not plain.
     fn schedule_classed(&mut self, p: usize) {
         let has_next = self.classed[p].has_next(self.out.setup.plan.classes.all(), &self.ports[p]);
         let port = &mut self.ports[p];

@@ -38,7 +38,7 @@ fn a_table_that_repeats_a_preset_is_the_preset() {
         for table in [format!("\"{name}\""), table.replace("CAP", "")] {
             let checked = lay(&world("ecmp]", &format!("classes = {table}")));
             assert_eq!(checked.plan.classes, classes, "{table}");
-            assert!(checked.plan.classes.is_preset());
+            assert!(checked.plan.classes.is_plain());
         }
     }
 }
@@ -59,7 +59,7 @@ fn the_general_rules_give_the_outcome_of_the_presets() {
                     &format!("{buffer}\nclasses = {}", table.replace("CAP", ", cap = \"1GB\"")),
                 );
                 let checked = lay(&text);
-                assert!(!checked.plan.classes.is_preset());
+                assert!(!checked.plan.classes.is_plain());
                 let general = agreed_on(&checked, &text);
                 let plain = Outcome {
                     notes: general.notes.clone(),

@@ -87,10 +87,14 @@ const ECN: [&str; 4] = [
     "ecn = { kmin = \"1kB\", kmax = \"9kB\" }",
     "ecn = { kmin = \"1kB\", kmax = \"30kB\", mark = \"enqueue\" }",
 ];
-const CLASSES: [&str; 6] = [
+const CLASSES: [&str; 9] = [
     "\"strict\"",
     "\"one\"",
     "\"cnp-first\"",
+    // Plain tables that are no presets.
+    "[{ kinds = [\"ack\", \"nack\", \"cnp\", \"control\", \"trimmed\"] }, { kinds = [\"data\"] }]",
+    "[{ kinds = [\"ack\", \"nack\", \"cnp\", \"control\", \"signal\"] }, { kinds = [\"data\"], marked = false }]",
+    "[{ kinds = [\"cnp\"] }, { kinds = [\"ack\", \"nack\", \"control\"] }, { kinds = [\"data\"] }]",
     "[{ kinds = [\"cnp\", \"control\"] }, { kinds = [\"trimmed\"], weight = 1, cap = \"2kB\" }, \
      { kinds = [\"ack\", \"nack\"], weight = 2, cap = \"1kB\" }, { kinds = [\"data\"], weight = 5 }]",
     "[{ kinds = [\"data\"], weight = 3, cap = \"9kB\", charged = false }, \

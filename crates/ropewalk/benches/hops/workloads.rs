@@ -179,6 +179,20 @@ permutation = {{ kind = "cross-rack" }}
     )
 }
 
+/// A random permutation across racks of 128 hosts with Ultra Ethernet's NICs, whose window comes from delays and marks. The
+/// fabric and the caps are those of uet-htsim's permutations at 400 Gb/s: one bandwidth-delay product per queue, beyond which
+/// switches cut data.
+fn trimmed() -> String {
+    "[topology.leaf-spine]\nleaves = 8\nspines = 16\nhosts-per-leaf = 16\nrate = \"400Gbps\"\ndelay = \"500ns\"\n\
+     [wire]\npayload = \"4096B\"\nheader = \"110B\"\nack = \"82B\"\n\
+     [switch]\npfc = \"off\"\ncut = { victim = \"even\" }\nqueue-cap = \"217kB\"\n\
+     ecn = { kmin = \"11kB\", kmax = \"44kB\", pmax = 1.0 }\n\
+     classes = [{ kinds = [\"ack\", \"nack\", \"cnp\", \"control\", \"trimmed\"] }, { kinds = [\"data\"] }]\n\
+     [nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.uec]\n[nic.congestion.nscc]\n[scheme.entropy-mixed]\n\
+     [record]\nflows = 0\nlinks = 0\n[[workload]]\npermutation = { kind = \"cross-rack\" }\n"
+        .to_owned()
+}
+
 /// Nine simultaneous permutations with at most three packets in flight per queue pair: 27 packets in a round trip of
 /// 8.2 us are 10 % of 400 Gb/s. They start one after the other within a round trip, so that the load is even.
 fn sparse() -> String {
@@ -451,6 +465,23 @@ pub(crate) const ALL: &[Workload] = &[
         counted: (500_000, 1_000_000),
         small: SMALL,
         on_demand: true,
+    },
+    Workload {
+        name: "trim-permutation",
+        what: "128 hosts on 8 leaves and 16 spines, links of 500 ns, random permutation across racks; Ultra Ethernet's NICs \
+               (NSCC), and switches that cut data",
+        scenario: trimmed,
+        key: "bytes",
+        bytes: 32_000_000,
+        counted: (2_000_000, 4_000_000),
+        small: &[
+            SMALL_LEAF_SPINE[0],
+            SMALL_LEAF_SPINE[1],
+            SMALL_LEAF_SPINE[2],
+            "switch.queue-cap=20kB",
+            "workload.0.bytes=200kB",
+        ],
+        on_demand: false,
     },
     Workload {
         name: "cut",
