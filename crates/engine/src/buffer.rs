@@ -480,6 +480,27 @@ mod tests {
     }
 
     #[test]
+    fn caps_alone_bound_queues_as_long_as_the_shared_buffer_cannot_fill() {
+        let flow_control = FlowControl::Capped { to_switches: Bytes(3_000), to_hosts: Bytes(4_000) };
+        let cut = Cut { frame: 64, victim: Victim::Arriving };
+        let cutting = SwitchSettings { overflow: Overflow::Cut(cut), ..settings(6_000, flow_control) };
+        let mut b = Buffer::new(&cutting, vec![0]);
+        b.settle(2_000);
+        assert!(b.caps(4_001).is_none() && b.detailed());
+        let caps = b.caps(4_000).unwrap();
+        assert!(!b.detailed(), "visits with caps do not count charges by account");
+        assert_eq!((caps.of(false), caps.of(true)), (3_000, 4_000));
+        let egress = |queue, to_host| Egress { queue, to_host };
+        assert_eq!(caps.admit(1_000, egress(2_000, false), true), Admission::Admitted);
+        assert_eq!(caps.admit(1_000, egress(2_001, false), true), Admission::Cut(cut));
+        assert_eq!(caps.admit(1_000, egress(2_001, false), false), Admission::Dropped);
+        assert_eq!(caps.admit(1_000, egress(3_000, true), true), Admission::Admitted);
+        let dropping = Buffer::new(&settings(6_000, flow_control), vec![0]).caps(0).unwrap();
+        assert_eq!(dropping.admit(1_000, egress(3_001, true), true), Admission::Dropped);
+        assert!(lossless(100_000, 0).caps(0).is_none());
+    }
+
+    #[test]
     fn below_all_thresholds_admission_cannot_fail() {
         let mut b = lossless(100_000, 10_000);
         assert!(b.stays_below_thresholds(5_000, ONE.into_iter(), || 0));

@@ -51,6 +51,11 @@ pub trait Congestion {
         Time::ZERO
     }
 
+    /// True if neither time nor [`Congestion::on_send`] changes the allowance: it holds until the next other event.
+    fn is_still(&self) -> bool {
+        false
+    }
+
     /// Handles the acknowledgements of a NACK, by default like those of an ACK.
     fn on_nacked(&mut self, now: Time, packets: u64, echo: bool) {
         self.on_ack(now, packets, echo);

@@ -10,6 +10,12 @@ pub trait Granter {
     /// False for `()` only, whose methods are never called.
     const GRANTS: bool = true;
 
+    /// True if it grants nothing in this run, whatever arrives. Its other methods need not be called then.
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        !Self::GRANTS
+    }
+
     /// The sender of `qp` demands `total` in all: the amount of a data packet or of a control message
     /// ([`crate::Annex::amount`]).
     fn demand(&mut self, now: Time, qp: QpId, total: u64);

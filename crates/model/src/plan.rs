@@ -581,6 +581,47 @@ mod tests {
     }
 
     #[test]
+    fn plain_classes_have_the_order_of_the_presets() {
+        const ACKS: [Kind; 3] = [Kind::Ack, Kind::Nack, Kind::Control];
+        let strict = |kinds: &[Kind]| Class::strict(Kinds::of(kinds));
+        let (acks, cnps) = (Kinds::of(&ACKS), Kinds::of(&[Kind::Cnp]));
+        let rest = |others: Kinds| Class::strict(others.others()).of_data();
+        for plain in [Classes::STRICT, Classes::ONE, Classes::CNP_FIRST] {
+            assert!(plain.is_plain());
+        }
+        assert!(Classes::new(&[Class::strict(acks.and(cnps)), rest(acks.and(cnps))]).is_plain());
+        assert!(Classes::new(&[Class::strict(cnps), Class::strict(acks), rest(acks.and(cnps))]).is_plain());
+        let capped = Class { cap: Some(Bytes(1_000_000)), ..Class::strict(acks.and(cnps)) };
+        let weighted = Class { service: Service::Weighted(3), ..Class::strict(acks.and(cnps)) };
+        let charged = Class { charged: true, ..Class::strict(acks.and(cnps)) };
+        for first in [capped, weighted, charged] {
+            assert!(!Classes::new(&[first, rest(acks.and(cnps))]).is_plain(), "{first:?}");
+        }
+        let uncharged = Class { charged: false, ..rest(acks.and(cnps)) };
+        assert!(!Classes::new(&[Class::strict(acks.and(cnps)), uncharged]).is_plain());
+        let data = strict(&[Kind::Data]).of_data();
+        let others = Kinds::of(&[Kind::Data]).others();
+        assert!(!Classes::new(&[data, Class::strict(others)]).is_plain(), "data first");
+        assert!(
+            !Classes::new(&[Class::strict(acks), rest(acks)]).is_plain(),
+            "CNPs with data, ACKs before it"
+        );
+        let trimmed = Kinds::of(&[Kind::Trimmed]);
+        assert!(
+            !Classes::new(&[Class::strict(trimmed), Class::strict(acks.and(cnps)), {
+                rest(trimmed.and(acks).and(cnps))
+            }])
+            .is_plain(),
+            "a class of cut packets alone"
+        );
+        let few = Kinds::of(&[Kind::Ack, Kind::Cnp]);
+        assert!(
+            !Classes::new(&[Class::strict(few), rest(few)]).is_plain(),
+            "NACKs with data, ACKs before it"
+        );
+    }
+
+    #[test]
     fn equal_thresholds_mark_every_packet_above_them_without_a_draw() {
         let limit = Bytes(64_000);
         let marking = Marking { kmin: limit, kmax: limit, pmax: Probability::new(1.0), at: MarkAt::Enqueue };

@@ -171,6 +171,10 @@ macro_rules! congestions {
                 of_control!(self, control => control.allowance(now))
             }
 
+            fn is_still(&self) -> bool {
+                of_control!(self, control => control.is_still())
+            }
+
             #[inline]
             fn on_ack(&mut self, now: model::Time, packets: u64, echo: bool) {
                 of_control!(self, control => control.on_ack(now, packets, echo))

@@ -120,6 +120,11 @@ impl AnyGranter {
 
 impl Granter for AnyGranter {
     #[inline]
+    fn is_idle(&self) -> bool {
+        self.0.is_none()
+    }
+
+    #[inline]
     fn demand(&mut self, now: Time, qp: QpId, total: u64) {
         if let Some(pacer) = &mut self.0 {
             pacer.demand(now, qp, total);

@@ -76,6 +76,8 @@ struct Inner {
     on_timeout: Reaction,
     cap: Option<Cap>,
     factor: Factor,
+    /// The window of the last answer, as long as it holds in any case.
+    window: Option<u64>,
 }
 
 /// Conversion of the control's window to the sender's unit, with the bytes of a full frame.
@@ -124,6 +126,7 @@ impl Reacting {
             on_timeout,
             cap: None,
             factor: Factor::One,
+            window: None,
         });
         Reacting { pace: Pace::UNPACED, steady_until: Time::ZERO, inner }
     }
@@ -149,6 +152,15 @@ impl Reacting {
         &self.inner.control
     }
 
+    /// The window, and the time before which no packet may start.
+    #[inline]
+    fn answer(&mut self, now: Time) -> (u64, Time) {
+        match self.inner.window {
+            Some(window) => (window, Time::ZERO),
+            None => self.ask(now),
+        }
+    }
+
     /// Asks the control and keeps the pace; returns the window, and the time before which no packet may start.
     fn ask(&mut self, now: Time) -> (u64, Time) {
         let mut allowance = self.inner.control.allowance(now);
@@ -161,6 +173,8 @@ impl Reacting {
         }
         self.steady_until =
             if stalled || self.inner.cap.is_some() { Time::ZERO } else { self.inner.control.steady_until() };
+        let still = !stalled && self.inner.cap.is_none() && self.inner.control.is_still();
+        self.inner.window = still.then_some(allowance.window);
         (allowance.window, allowance.not_before)
     }
 
@@ -169,6 +183,7 @@ impl Reacting {
     fn acknowledge(&mut self, now: Time, echo: bool, event: impl FnOnce(&mut Inner)) {
         if self.steady_until == Time::ZERO {
             event(&mut self.inner);
+            self.inner.window = None;
         } else if echo {
             self.tell(now, event);
         }
@@ -185,7 +200,7 @@ impl Congestion for Reacting {
     #[inline]
     fn allowance(&mut self, now: Time) -> Allowance {
         let steady = now < self.steady_until;
-        let (window, not_before) = if steady { (u64::MAX, Time::ZERO) } else { self.ask(now) };
+        let (window, not_before) = if steady { (u64::MAX, Time::ZERO) } else { self.answer(now) };
         Allowance { window, pace: self.pace, not_before }
     }
 
@@ -267,6 +282,46 @@ mod tests {
     fn a_stall_holds_the_packets_and_keeps_the_rate() {
         let (before, after) = after_nack(Reaction::Stall(Time::from_us(17)));
         assert_eq!((after.pace, after.not_before), (before.pace, Time::from_us(18)));
+    }
+
+    #[test]
+    fn a_control_that_time_does_not_change_is_asked_after_every_event() {
+        struct Counted(u64);
+        impl Congestion for Counted {
+            fn allowance(&mut self, _: Time) -> Allowance {
+                Allowance { window: self.0, pace: Pace::UNPACED, not_before: Time::ZERO }
+            }
+
+            fn is_still(&self) -> bool {
+                true
+            }
+
+            fn on_ack(&mut self, _: Time, _: u64, _: bool) {
+                self.0 += 1;
+            }
+
+            fn on_cnp(&mut self, _: Time) {
+                self.0 += 10;
+            }
+
+            fn on_timeout(&mut self, _: Time) {
+                self.0 += 100;
+            }
+        }
+        let control = AnyCongestion::Custom(Box::new(Counted(5)));
+        let mut control = Reacting::new(control, Reaction::Stall(Time::from_us(17)), Reaction::None);
+        let window = |control: &mut Reacting| control.allowance(Time::from_us(1)).window;
+        assert_eq!((window(&mut control), window(&mut control)), (5, 5));
+        control.on_ack(Time::from_us(1), 1, false);
+        assert_eq!(window(&mut control), 6);
+        control.on_cnp(Time::from_us(1));
+        assert_eq!(window(&mut control), 16);
+        control.on_timeout(Time::from_us(1));
+        assert_eq!(window(&mut control), 116);
+        control.on_nack(Time::from_us(1));
+        let not_before = |control: &mut Reacting, us| control.allowance(Time::from_us(us)).not_before;
+        assert_eq!(not_before(&mut control, 2), Time::from_us(18), "a stall ends with time");
+        assert!(not_before(&mut control, 18) <= Time::from_us(18));
     }
 
     #[test]

@@ -26,15 +26,20 @@ impl<P: Parts> Host<P> {
     }
 
     /// Makes sure that a timer fires no later than the deadline of a receiver, after the arrival of `pkt`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arm_receiver(&mut self, now: u64, index: u32, pkt: &Parcel<P::Annex>) {
         if self.incoming[index as usize].receiver.deadline() != Time::NEVER {
-            let none = ReplyTimer { armed: u64::MAX, annex: P::Annex::default(), port: PortIndex(0) };
-            self.reply_timers.resize(self.incoming.len(), none);
-            let timer = &mut self.reply_timers[index as usize];
-            (timer.annex, timer.port) = (pkt.annex, pkt.ingress());
-            self.rearm_receiver(now, index);
+            self.arm_replies(now, index, pkt);
         }
+    }
+
+    #[inline(never)]
+    fn arm_replies(&mut self, now: u64, index: u32, pkt: &Parcel<P::Annex>) {
+        let none = ReplyTimer { armed: u64::MAX, annex: P::Annex::default(), port: PortIndex(0) };
+        self.reply_timers.resize(self.incoming.len(), none);
+        let timer = &mut self.reply_timers[index as usize];
+        (timer.annex, timer.port) = (pkt.annex, pkt.ingress());
+        self.rearm_receiver(now, index);
     }
 
     #[inline(never)]
@@ -140,7 +145,7 @@ impl<P: Parts> Host<P> {
             let slot = setup.sender_slot[pkt.qp().index()];
             self.outgoing[slot as usize].congestion.on_grant(Time(now), amount);
             self.enqueue(slot, now);
-        } else if P::Granter::GRANTS {
+        } else if !self.granter.is_idle() {
             self.granter.demand(Time(now), pkt.qp(), amount);
             self.arm_granter(now);
         }

@@ -27,5 +27,5 @@ mod sharing;
 mod tests;
 mod timers;
 
-pub(crate) use nic::{Abroad, Host};
+pub(crate) use nic::{Abroad, Host, Replies};
 pub(crate) use sharing::Vacancy;

@@ -159,7 +159,10 @@ impl<P: Parts> Host<P> {
     /// True if arrivals may be computed ahead of departures: no grants, and no record of single events.
     #[inline]
     pub(crate) fn may_run_ahead(&self, setup: &Setup<'_>) -> bool {
-        !P::Granter::GRANTS && self.arrivals_of.is_empty() && !setup.several_classes && !setup.follows_any()
+        self.granter.is_idle()
+            && self.arrivals_of.is_empty()
+            && !setup.several_classes
+            && !setup.follows_any()
     }
 
     /// Time from which the first queue pair in line may send; [`u64::MAX`] if no queue pair has anything to send.
@@ -210,10 +213,15 @@ impl<P: Parts> Host<P> {
         pkt: &Parcel<P::Annex>,
     ) -> Replies<P::Annex> {
         self.last_event = now;
-        if pkt.is_data() {
-            self.receive::<false>(setup, now, pkt)
-        } else if pkt.kind() == Kind::Trimmed {
-            self.receive::<true>(setup, now, pkt)
+        if matches!(pkt.kind(), Kind::Data | Kind::Trimmed) {
+            let (replies, whole) = match pkt.is_data() {
+                true => self.receive::<false>(setup, now, pkt),
+                false => self.receive::<true>(setup, now, pkt),
+            };
+            if whole {
+                self.complete(setup, now, pkt.qp());
+            }
+            replies
         } else {
             self.control.arrived += 1;
             match pkt.kind() {

@@ -88,7 +88,7 @@ impl Peer {
 
 impl<P: Parts> Outgoing<P> {
     /// True if a window of this size would let the queue pair send now.
-    #[inline]
+    #[inline(always)]
     pub(super) fn can_send(&self, window: u64) -> bool {
         if !P::Annex::CARRIES {
             return self.sender.ready(window);

@@ -62,20 +62,35 @@ impl<P: Parts> Host<P> {
         Some((reply, incoming.receiver.completed() >= incoming.message_end))
     }
 
-    /// Handles a data packet, or the headers of a data packet that a switch has cut (`CUT`).
+    /// Takes a data packet in a run with SACKs; returns the answers, and whether [`Host::complete`] must follow. Neither
+    /// affects departures before that. Requires [`Host::may_run_ahead`].
+    #[inline(always)]
+    pub(crate) fn on_sacked(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+    ) -> (Replies<P::Annex>, bool) {
+        self.last_event = now;
+        self.receive::<false>(setup, now, pkt)
+    }
+
+    /// Handles a data packet, or the headers of a data packet that a switch has cut (`CUT`). Returns the answers, and whether
+    /// [`Host::complete`] must follow.
+    #[inline(always)]
     pub(super) fn receive<const CUT: bool>(
         &mut self,
         setup: &Setup<'_>,
         now: u64,
         pkt: &Parcel<P::Annex>,
-    ) -> Replies<P::Annex> {
+    ) -> (Replies<P::Annex>, bool) {
         let qp = pkt.qp();
         let index = (qp.0 - self.first_incoming) as usize;
         let (from, port) = self.back(self.incoming[index].from, pkt.ingress());
         let mut incoming = &mut self.incoming[index];
         let notice = pkt.annex.notice();
         if CUT && P::Annex::SACKS && notice.is_none() && incoming.receiver.returns_headers() {
-            return self.return_header(now, pkt, from, port);
+            return (self.return_header(now, pkt, from, port), false);
         }
         let noted = !self.arrivals_of.is_empty();
         let expected = if noted { incoming.receiver.expected() } else { 0 };
@@ -135,7 +150,6 @@ impl<P: Parts> Host<P> {
             self.note_feedback_sent(setup, now, pkt, &got);
             incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         }
-        let mut annex = P::Annex::default();
         if P::Annex::CARRIES {
             if pkt.annex.is_copy() && got.fate == Fate::Accepted && !CUT {
                 self.copies += 1;
@@ -143,11 +157,15 @@ impl<P: Parts> Host<P> {
             let held = incoming.receiver.held();
             self.data.reorder_sum += if notice.is_none() && !CUT { held } else { 0 };
             self.data.reorder_peak = self.data.reorder_peak.max(held);
-            annex = incoming.answer(Time(now + self.clock), pkt);
         }
         let reply = got.reply.map(|reply| {
-            if P::Annex::SACKS {
-                annex.set_sack(&self.incoming[(qp.0 - self.first_incoming) as usize].receiver.sack());
+            let mut annex = P::Annex::default();
+            if P::Annex::CARRIES {
+                let incoming = &self.incoming[(qp.0 - self.first_incoming) as usize];
+                annex = incoming.answer(Time(now + self.clock), pkt);
+                if P::Annex::SACKS {
+                    annex.set_sack(&incoming.receiver.sack());
+                }
             }
             let label = self.label(setup, qp, from, reply).with_echo(got.echo).arriving(0, port);
             Parcel { label, annex }
@@ -159,13 +177,10 @@ impl<P: Parts> Host<P> {
             Parcel::bare(label.arriving(0, port))
         });
         self.arm_receiver(now, qp.0 - self.first_incoming, pkt);
-        if P::Granter::GRANTS {
+        if !self.granter.is_idle() {
             self.ask_granter(now, pkt);
         }
-        if whole {
-            self.complete(setup, now, qp);
-        }
-        [reply, cnp]
+        ([reply, cnp], whole)
     }
 
     /// Sends the headers of a cut packet back to their sender.
@@ -183,7 +198,7 @@ impl<P: Parts> Host<P> {
         self.control.created += 1;
         let answer = Answer { marked: pkt.marked(), ..Answer::default() };
         let annex = pkt.annex.returned(Time(now + self.clock), answer, pkt.echo());
-        if P::Granter::GRANTS {
+        if !self.granter.is_idle() {
             self.ask_granter(now, pkt);
         }
         let label = Packet::new(Kind::Control, pkt.qp(), to, pkt.psn(), pkt.frame());

@@ -101,7 +101,7 @@ impl<A: Annex> Departures<A> {
             unmarked: if port.is(MARKS_EARLY) { u64::MAX } else { port.unmarked.into() },
             unmarked_early: if port.is(MARKS_EARLY) { port.unmarked.into() } else { u64::MAX },
             few: (unnoticed / u64::from(out.setup.largest_frame)) as usize,
-            short: !A::LARGE && !special && port.waiting <= unnoticed,
+            short: !A::TELEMETRY && !special && port.waiting <= unnoticed,
             special,
             paused: port.paused(),
             annex: PhantomData,
@@ -257,7 +257,7 @@ impl<A: Annex> Departures<A> {
         self.spent = self.spent.wrapping_add(sum);
         self.frames += (sent - self.sent) as u64;
         match A::LARGE {
-            true => self.close_lane(port, lane, out),
+            true => close_lane(out, self.p, port, lane),
             false => self.sent = sent,
         }
         self.control += (r - self.left.replies) as u64;
@@ -432,7 +432,7 @@ impl<A: Annex> Departures<A> {
         let sent = pkt.arriving(after as u32, port.peer_port);
         match after < span {
             true => out.lane_packets(self.p).push(sent),
-            false => out.send_far(self.p, port, after, sent),
+            false => out.send_far(self.p, port, after, &sent),
         }
     }
 
@@ -457,20 +457,6 @@ impl<A: Annex> Departures<A> {
             }
             self.run::<true>(port, lines, instant(after) + 1, out, departed);
         }
-    }
-
-    /// Puts the lane back, without the packets that arrive after its span. They are the last ones, as the wire sends packets
-    /// in order.
-    #[inline(always)]
-    fn close_lane(&self, port: &mut Port<A>, mut lane: Vec<Parcel<A>>, out: &mut Out<'_, A>) {
-        let far = out.lane_span(self.p).1 << Packet::TIME_SHIFT;
-        if lane.last().is_some_and(|last| last.word() >= far) {
-            let near = lane.partition_point(|pkt| pkt.word() < far);
-            for pkt in lane.drain(near..) {
-                out.send_far(self.p, port, pkt.word() >> Packet::TIME_SHIFT, pkt);
-            }
-        }
-        out.close_lane(self.p, lane);
     }
 
     /// Puts the packets that have been sent onto the lane.
@@ -518,6 +504,27 @@ impl<A: Annex> Departures<A> {
     }
 }
 
+/// Puts the lane of port `p` back, without the packets that arrive after its span. They are the last ones, as the wire sends
+/// packets in order.
+#[inline(always)]
+pub(super) fn close_lane<A: Annex>(
+    out: &mut Out<'_, A>,
+    p: usize,
+    port: &mut Port<A>,
+    mut lane: Vec<Parcel<A>>,
+) {
+    let far = out.lane_span(p).1 << Packet::TIME_SHIFT;
+    let late = lane.iter().rev().take_while(|pkt| pkt.word() >= far).count();
+    if late > 0 {
+        let near = lane.len() - late;
+        for pkt in &lane[near..] {
+            out.send_far(p, port, pkt.word() >> Packet::TIME_SHIFT, pkt);
+        }
+        lane.truncate(near);
+    }
+    out.close_lane(p, lane);
+}
+
 /// Adds frames with this sum of costs to the counts of a port. The last one ends at `end`, ps.
 #[inline(always)]
 pub(super) fn count_sent<A: Annex>(port: &mut Port<A>, end: u64, costs: u64, frames: u64) {
@@ -550,6 +557,6 @@ pub(super) fn lay_on_lane<A: Annex>(out: &mut Out<'_, A>, p: usize, port: &mut P
         super::lanes::add_all(out.lane_packets(p), &sent[..near], unit);
     }
     for pkt in &sent[near..] {
-        out.send_far(p, port, pkt.word() >> Packet::TIME_SHIFT, *pkt);
+        out.send_far(p, port, pkt.word() >> Packet::TIME_SHIFT, pkt);
     }
 }

@@ -165,8 +165,9 @@ pub(super) struct Outputs<A> {
     /// A bit for every port with packets in flight that arrive after the next window, laid out like
     /// [`Group::backlog`].
     far: Vec<u64>,
-    /// Growth increment of a lane, in packets: the data that a link carries in a window at full rate, at most 64.
-    /// There are about as many replies as data packets in the other direction.
+    /// Growth increment of a lane, in packets: the data that a link carries in a window at full rate, from 11 to 64, plus one.
+    /// There are about as many replies as data packets in the other direction. A lane of a short window would grow often
+    /// by less than 11 packets. Our choice.
     pub(super) unit: u32,
     pub(super) tally: Tally,
     recorder: Recorder,
@@ -235,7 +236,9 @@ impl<P: Parts> Group<P> {
                 links: Vec::new(),
                 paused_since: Vec::new(),
                 far: Vec::new(),
-                unit: (setup.window / setup.time_on_wire(0, plan.wire.max_frame()).max(1)).min(64) as u32 + 1,
+                unit: (setup.window / setup.time_on_wire(0, plan.wire.max_frame()).max(1)).clamp(11, 64)
+                    as u32
+                    + 1,
                 tally: Tally::default(),
                 recorder: Recorder::default(),
             },

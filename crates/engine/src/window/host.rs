@@ -12,9 +12,9 @@ use super::queue::Queue;
 use super::server::Step;
 use super::wire::Wire;
 use crate::failing::FailureEvent;
-use crate::host::Host;
+use crate::host::{Host, Replies};
 use model::packet::Kinds;
-use model::{Annex, Kind, Parcel, Parts, PortIndex};
+use model::{Annex, Kind, Parcel, Parts, PortIndex, QpId};
 
 /// The visit of one host in one window.
 pub(super) struct Visit<'v, P: Parts> {
@@ -84,6 +84,8 @@ impl<'v, P: Parts> Visit<'v, P> {
             let now = opened + pkt.offset() as u64;
             if now >= calm {
                 calm = self.arrive(uplink, now, pkt);
+            } else if pkt.is_data() && P::Annex::SACKS {
+                calm = self.take_ahead(uplink, now, pkt, calm);
             } else if pkt.is_data() {
                 match self.host.on_plain(self.out.setup, now, pkt) {
                     Some((reply, false)) => uplink.replies.push(at_offset(reply, pkt.offset() + 1)),
@@ -140,7 +142,54 @@ impl<'v, P: Parts> Visit<'v, P> {
     #[inline(never)]
     fn arrive(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64, pkt: &Parcel<P::Annex>) -> u64 {
         self.catch_up(uplink, now, now);
-        let [reply, cnp] = self.host.on_arrival(self.out.setup, now, pkt);
+        let answers = self.host.on_arrival(self.out.setup, now, pkt);
+        self.answer(uplink, now, answers);
+        self.calm_before()
+    }
+
+    /// Takes data ahead of the departures before it: what its receiver does affects none of them. Takes and returns
+    /// [`Visit::calm_before`].
+    #[inline(always)]
+    fn take_ahead(
+        &mut self,
+        uplink: &mut Uplink<'v, P::Annex>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+        calm: u64,
+    ) -> u64 {
+        let (answers, whole) = self.host.on_sacked(self.out.setup, now, pkt);
+        match answers {
+            [reply, None] if !whole => {
+                if let Some(reply) = reply {
+                    uplink.replies.push(at_offset(reply, pkt.offset() + 1));
+                }
+                calm.min(self.host.timer_at().saturating_add(1))
+            }
+            answers => self.end_ahead(uplink, now, (answers, whole), pkt.qp()),
+        }
+    }
+
+    /// The end of [`Visit::take_ahead`] for a packet that completes a message or causes a CNP.
+    #[cold]
+    #[inline(never)]
+    fn end_ahead(
+        &mut self,
+        uplink: &mut Uplink<'v, P::Annex>,
+        now: u64,
+        (answers, whole): (Replies<P::Annex>, bool),
+        qp: QpId,
+    ) -> u64 {
+        self.catch_up(uplink, now, now);
+        if whole {
+            self.host.complete(self.out.setup, now, qp);
+        }
+        self.answer(uplink, now, answers);
+        self.calm_before()
+    }
+
+    /// Sends or queues the answers to an arrival, when all departures up to `now` have been computed.
+    #[inline(always)]
+    fn answer(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64, [reply, cnp]: Replies<P::Annex>) {
         let cnp = match cnp {
             Some(cnp) if !self.out.setup.cnps_with_acks => self.send_first(uplink, now, cnp),
             cnp => cnp,
@@ -157,7 +206,6 @@ impl<'v, P: Parts> Visit<'v, P> {
             }
             Some(cnp) => uplink.replies = put_first(std::mem::take(&mut uplink.replies), cnp),
         }
-        self.calm_before()
     }
 
     /// Sends or queues a reply, when all departures up to `now` have been computed. A reply goes before data that the same
@@ -229,6 +277,8 @@ impl<'v, P: Parts> Visit<'v, P> {
                 self.host.end_row(&row);
             } else {
                 if let Some(pkt) = self.host.pull(self.out.setup, start) {
+                    // A steering may send a probe.
+                    uplink.wire.control += u64::from(P::Annex::CARRIES && !pkt.is_data());
                     let sent = uplink.wire.launch(start, pkt);
                     self.send_far(sent);
                 }
@@ -314,7 +364,7 @@ impl<'v, P: Parts> Visit<'v, P> {
     #[inline(always)]
     fn send_far(&mut self, sent: Option<(u64, Parcel<P::Annex>)>) {
         if let Some((after, pkt)) = sent {
-            self.out.send_far(0, self.port, after, pkt);
+            self.out.send_far(0, self.port, after, &pkt);
         }
     }
 

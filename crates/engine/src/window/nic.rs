@@ -15,7 +15,7 @@ pub(super) struct Visit<'v, 'o, P: Parts> {
     /// The host of the first port, which has all queue pairs.
     pub(super) host: &'v mut Host<P>,
     pub(super) ports: &'v mut [Port<P::Annex>],
-    /// Empty if the plan's classes are a preset.
+    /// Empty if the plan's classes are plain.
     pub(super) queues: &'v mut [Queues<P::Annex>],
     pub(super) events: &'v mut [PortEvents],
     /// The egress side of the whole host, and the NIC's first port there.

@@ -1,7 +1,7 @@
 //! The egress side of a node: packets go onto lanes and into the counts.
 
 use super::inside::InnerMail;
-use super::lanes::{Address, Lane, Outbox, Pause, Pool, add, bits};
+use super::lanes::{Address, Lane, Outbox, Pause, Pool, add, add_copy, bits};
 use super::port::{LOSSY, Port, TAPPED};
 use crate::books::Tally;
 use crate::failing::FailureEvent;
@@ -156,15 +156,15 @@ impl<A: Annex> Out<'_, A> {
             let (unit, pkt) = (self.unit, pkt.arriving(after as u32, port.peer_port));
             add(self.lane(p).packets(), pkt, unit);
         } else {
-            self.send_far(p, port, after, pkt);
+            self.send_far(p, port, after, &pkt);
         }
     }
 
     /// [`Out::send`] for a packet that arrives after the lane's span.
     #[inline(never)]
-    pub(super) fn send_far(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: Parcel<A>) {
+    pub(super) fn send_far(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: &Parcel<A>) {
         port.far.make_room();
-        port.far.push_back((self.lane_span(p).0 + after, pkt));
+        port.far.push_back((self.lane_span(p).0 + after, *pkt));
         self.far[p >> 6] |= 1 << (p & 63);
     }
 
@@ -207,17 +207,19 @@ impl<A: Annex> Out<'_, A> {
 
     #[inline(never)]
     fn bring_near_from(&mut self, p: usize, port: &mut Port<A>) {
-        let (from, span) = self.lane_span(p);
-        while let Some((at, pkt)) = port.far.front().copied() {
-            let after = at - from;
-            if after >= span {
-                return;
+        let ((from, span), unit) = (self.lane_span(p), self.unit);
+        if port.far.front().is_some_and(|(at, _)| at - from < span) {
+            let lane = self.lane_packets(p);
+            while let Some((at, pkt)) = port.far.front()
+                && at - from < span
+            {
+                add_copy(lane, pkt, pkt.label.arriving((at - from) as u32, port.peer_port), unit);
+                port.far.pop_front();
             }
-            port.far.pop_front();
-            let unit = self.unit;
-            add(self.lane(p).packets(), pkt.arriving(after as u32, port.peer_port), unit);
         }
-        self.far[p >> 6] &= !(1 << (p & 63));
+        if port.far.is_empty() {
+            self.far[p >> 6] &= !(1 << (p & 63));
+        }
     }
 
     /// The packets of the lane of port `p`.

@@ -50,7 +50,7 @@ pub(super) fn forward<A: Annex>(
     {
         wire.control += 1;
         if let Some((after, sent)) = wire.launch(wire.free, cnp) {
-            out.send_far(p, port, after, sent);
+            out.send_far(p, port, after, &sent);
         }
     }
     let (mut data_queue, mut reply_queue) =
@@ -90,7 +90,7 @@ pub(super) fn forward<A: Annex>(
         let link = LinkState { hop, at: opened + start, sent, queue };
         out.setup.trace(&mut pkt, link);
         if let Some((after, sent)) = wire.launch(start, pkt) {
-            out.send_far(p, port, after, sent);
+            out.send_far(p, port, after, &sent);
         }
         wire.control += u64::from(!pkt.is_data());
     }

@@ -1,7 +1,8 @@
 //! A port with little to do in a visit of [`super::local`]: its queue of data is empty and stays short, or it is paused.
 //! Mostly one to four packets leave by it.
 
-use super::departures::{count_sent, lay_on_lane, reach};
+use super::departures::{close_lane, count_sent, lay_on_lane, reach};
+use super::lanes::add_copy;
 use super::line::{self, LOW, WHOLE_TICKS, departure, instant, key, time};
 use super::local::{CNPS, DATA, Play, REPLIES};
 use super::port::{LOSSY, TAPPED, UNCHARGED};
@@ -28,7 +29,7 @@ impl<A: Annex> Play<'_, A> {
     fn classes_of_short(&self, p: usize) -> Option<[usize; 2]> {
         let port = &self.ports[p];
         let unusual = port.is(LOSSY | TAPPED | UNCHARGED) || port.delay >= line::LONGEST;
-        if A::LARGE || unusual || self.is_framed(p) || !self.made.is_empty() {
+        if A::TELEMETRY || unusual || self.is_framed(p) || !self.made.is_empty() {
             return None;
         }
         let [data, replies, cnps] =
@@ -58,7 +59,9 @@ impl<A: Annex> Play<'_, A> {
         let (opened, out) = (self.out.window.opened, &mut self.out);
         let port = &mut self.ports[p];
         let [first, second] = classes.map(|class| &self.layer.line(p, class).packets[..]);
-        if self.sent.len() < first.len() + second.len() {
+        // A large annex goes from its place onto the lane.
+        let mut lane = if A::LARGE { out.open_lane(p) } else { Vec::new() };
+        if !A::LARGE && self.sent.len() < first.len() + second.len() {
             self.sent.resize((first.len() + second.len()).next_power_of_two(), Parcel::default());
         }
         let (costs, limit) = (out.setup.costs(port.row), instant(out.window.length));
@@ -93,14 +96,26 @@ impl<A: Annex> Play<'_, A> {
             sum = sum.wrapping_add(cost);
             control += u64::from(!pkt.is_data());
             let word = ((free & WHOLE_TICKS) >> 1).wrapping_add(reach) | pkt.word() & LOW;
-            let annex = *self.shelf.annex(&pkt.annex);
-            self.sent[sent] = Parcel { label: pkt.label.with_word(word), annex };
+            let label = pkt.label.with_word(word);
+            let (annex, holder) = self.shelf.holder(&pkt.annex);
+            if A::LARGE
+                && let Some(holder) = holder
+            {
+                add_copy(&mut lane, holder, label, out.unit);
+            } else {
+                self.sent[sent] = Parcel { label, annex: *annex };
+            }
         }
         let sent = i + j;
         if sent > 0 {
             count_sent(port, opened + time(free), sum, sent as u64);
             out.tally.control_hops += control;
-            lay_on_lane(out, p, port, &self.sent[..sent]);
+            if !A::LARGE {
+                lay_on_lane(out, p, port, &self.sent[..sent]);
+            }
+        }
+        if A::LARGE {
+            close_lane(out, p, port, lane);
         }
         for (class, left) in classes.into_iter().zip([i, j]) {
             self.keep(p, class, left);

@@ -128,6 +128,23 @@ fn a_coin_cuts_the_arriving_packet_or_the_newest_one_that_waits() {
     }
 }
 
+/// With a large shared buffer, a cut depends on the queue of one port alone.
+#[test]
+fn caps_need_no_heavy_visits_unless_the_shared_buffer_may_fill() {
+    let control_first = "classes = [{ kinds = [\"ack\", \"nack\", \"cnp\", \"control\", \"trimmed\"] }, { kinds = [\"data\"] }]";
+    for classes in [control_first, "classes = \"strict\""] {
+        for (overflow, cuts) in [("cut = { victim = \"even\" }", true), ("cut = \"on\"", true), ("", false)] {
+            let text = incast(12, 7, &format!("{classes}\n{overflow}"));
+            let run = agreed_on(&lay(&text), &text);
+            let refused = if cuts { run.data.cut } else { run.data.dropped_buffer };
+            assert!(refused > 500, "{:?}", run.data);
+            assert_eq!(run.effort.heavy, 0, "{text}");
+            let text = text.replace("10MB", "90kB");
+            assert!(agreed_on(&lay(&text), &text).effort.heavy > 0, "{text}");
+        }
+    }
+}
+
 #[test]
 fn a_lossy_buffer_with_dynamic_thresholds_cuts_as_well() {
     let text = incast(12, 0, "cut = \"on\"").replace("queue-cap = \"41700B\"\n", "drop-alpha = \"1/64\"\n");

@@ -317,6 +317,10 @@ impl Congestion for Nscc {
         Allowance { window: self.window as u64, pace: self.pace, not_before: Time::ZERO }
     }
 
+    fn is_still(&self) -> bool {
+        true
+    }
+
     fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
         if feedback.delivery.lost > 0 {
             self.ignored += feedback.delivery.lost as f64;

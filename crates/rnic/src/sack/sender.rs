@@ -99,6 +99,8 @@ pub struct Sender {
     flight: i64,
     /// The receiver's count of bytes.
     arrived: u32,
+    /// The last map of packets that have arrived, without those below `una`: its first packet, and its bits.
+    map: (u64, u64),
     /// Packets in the order in which they were sent last, with outdated entries: (time, packet).
     order: VecDeque<(Time, u64)>,
     fired: u8,
@@ -130,6 +132,7 @@ impl Sender {
             again: 0,
             flight: 0,
             arrived: 0,
+            map: (0, 0),
             order: VecDeque::new(),
             fired: 0,
             held: Time::NEVER,
@@ -202,6 +205,7 @@ impl Sender {
     }
 
     /// The frame of the next new packet, if the reach allows one.
+    #[inline]
     fn next_frame(&self) -> Option<u32> {
         let message = self.posted.front()?;
         let free = self.next - self.una < u64::from(self.rules.reach);
@@ -216,6 +220,7 @@ impl Sender {
     }
 
     /// True if a full frame more may be in flight.
+    #[inline]
     fn fits(&self, window: u64) -> bool {
         let full = self.posted.front().map_or(0, |message| message.full);
         window == u64::MAX || self.flight.saturating_add(full.into()) <= window.min(i64::MAX as u64) as i64
@@ -237,6 +242,29 @@ impl Sender {
             self.missing.remove(&seq);
             self.again -= u64::from(packet.frame);
             self.flight += i64::from(packet.frame);
+        }
+    }
+
+    /// Notes the packets of a report's map. Successive maps overlap, and what has arrived once stays so.
+    #[inline]
+    fn note_map(&mut self, now: Time, sack: &Sack) {
+        let ahead = sack.base.distance_from(Psn::from_seq(self.una));
+        let (first, bits) = match ahead {
+            ..0 => (self.una, sack.bits.checked_shr(ahead.unsigned_abs()).unwrap_or(0)),
+            _ => (self.una + ahead as u64, sack.bits),
+        };
+        let sent = self.next.saturating_sub(first);
+        let bits = if sent < 64 { bits & ((1 << sent) - 1) } else { bits };
+        let (before, known) = self.map;
+        let known = match first >= before {
+            true => u32::try_from(first - before).ok().and_then(|by| known.checked_shr(by)),
+            false => u32::try_from(before - first).ok().and_then(|by| known.checked_shl(by)),
+        };
+        self.map = (first, bits);
+        let mut new = bits & !known.unwrap_or(0);
+        while new != 0 {
+            self.note_arrival(now, first + u64::from(new.trailing_zeros()));
+            new &= new - 1;
         }
     }
 
@@ -307,6 +335,7 @@ impl model::Sender for Sender {
         Some((seq, again))
     }
 
+    #[inline]
     fn ready(&self, window: u64) -> bool {
         (!self.missing.is_empty() || self.unsent > 0 && self.next_frame().is_some()) && self.fits(window)
     }
@@ -338,19 +367,13 @@ impl model::Sender for Sender {
             self.flight -= i64::from(more);
             delivery.arrived = more as u64;
         }
-        for seq in self.una..self.una + acked {
-            self.note_arrival(now, seq);
+        // What has arrived matters for packets that wait to be sent again, and for round trips.
+        if !self.missing.is_empty() || matches!(self.rules.infer, Some(Infer::Age(_))) {
+            (self.una..self.una + acked).for_each(|seq| self.note_arrival(now, seq));
         }
         self.packets.drain(..acked as usize);
         self.una += acked;
-        let mut bits = sack.bits;
-        while bits != 0 {
-            let psn = Psn::new(sack.base.value().wrapping_add(bits.trailing_zeros()));
-            if let Some(seq) = self.outstanding(psn) {
-                self.note_arrival(now, seq);
-            }
-            bits &= bits - 1;
-        }
+        self.note_map(now, sack);
         if is_nack
             && sack.cut
             && let Some(seq) = self.outstanding(sack.cause)
@@ -388,6 +411,7 @@ impl model::Sender for Sender {
     }
 
     /// The timer runs for the packet that was sent first among those in flight, or while a window of 0 holds packets back.
+    #[inline]
     fn deadline(&self) -> Time {
         match self.order.front() {
             Some((at, _)) => self.rules.timing.deadline(*at, self.fired),
@@ -483,6 +507,45 @@ mod tests {
         // The packet has arrived after all: the receiver's count has it.
         assert_eq!(reply(&mut sender, 4, &[]).flight, 2_000);
         assert_eq!(sender.next(US(2), 1 << 40), Some((6, false)));
+    }
+
+    /// The packets from ePSN on that are neither missing nor in flight, after these maps: a first packet, and bits.
+    fn noted(maps: &[(u32, u64)]) -> Vec<u64> {
+        let mut sender = sender(99, 90, None);
+        for &(base, bits) in maps {
+            let sack = Sack { base: Psn::new(base), bits, ..Sack::default() };
+            let una = u32::try_from(sender.una).unwrap();
+            sender.on_sack(
+                US(1),
+                Reply::Ack(Psn::new(una.wrapping_sub(1))),
+                Selective::Nothing,
+                &sack,
+                u64::MAX,
+            );
+        }
+        let una = sender.una;
+        (una..90).filter(|seq| sender.packet(*seq).state == State::Arrived).collect()
+    }
+
+    #[test]
+    fn maps_that_overlap_note_every_packet_however_they_follow_each_other() {
+        assert_eq!(noted(&[(5, 0b101)]), [5, 7]);
+        assert_eq!(noted(&[(5, 0b101), (6, 0b1010)]), [5, 7, 9], "a later map");
+        assert_eq!(noted(&[(6, 0b1010), (3, 0b1_0001)]), [3, 7, 9], "an earlier map");
+        assert_eq!(noted(&[(2, 1), (70, 0b11), (2, 0b11)]), [2, 3, 70, 71], "maps without common packets");
+        assert_eq!(noted(&[(80, u64::MAX)]), (80..90).collect::<Vec<_>>(), "packets that were never sent");
+        assert_eq!(noted(&[(1, u64::MAX), (2, u64::MAX)]), (1..66).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_map_may_begin_before_the_first_open_packet() {
+        let mut sender = sender(99, 20, None);
+        reply(&mut sender, 10, &[12]);
+        let sack = Sack { base: Psn::new(7), bits: 0b1_0000_1011, arrived: 11_000, ..Sack::default() };
+        sender.on_sack(US(2), Reply::Ack(Psn::new(9)), Selective::Nothing, &sack, u64::MAX);
+        let states: Vec<_> = (10..17).map(|seq| sender.packet(seq).state).collect();
+        let arrived = |seq: usize| states[seq - 10] == State::Arrived;
+        assert!(arrived(10) && arrived(12) && arrived(15) && !arrived(11) && !arrived(13) && !arrived(14));
     }
 
     #[test]
