@@ -12,7 +12,7 @@
 //! | [`group`] | the state of nodes, and the schedule of their visits |
 //! | [`inside`] | windows inside windows: a group that steps through the window by itself |
 //! | [`local`], [`mod@line`] | a switch whose scheme acts on every port by itself; its arrivals by port and class |
-//! | [`short`], [`departures`], [`charged`] | a port of such a switch: with little to do, in general, and in heavy visits |
+//! | [`short`], [`departures`], [`charged`] | a port of such a switch: with little to do, in general, and in heavy visits or near a cap |
 //! | [`shelf`] | large annexes, which stay in their lanes meanwhile |
 //! | [`switch`], [`sort`], [`order`], [`play`] | other switches: arrivals and departures in order of time |
 //! | [`classed`], [`classed_host`] | ports whose classes are not plain |

@@ -138,9 +138,11 @@ fn caps_need_no_heavy_visits_unless_the_shared_buffer_may_fill() {
             let run = agreed_on(&lay(&text), &text);
             let refused = if cuts { run.data.cut } else { run.data.dropped_buffer };
             assert!(refused > 500, "{:?}", run.data);
-            assert_eq!(run.effort.heavy, 0, "{text}");
-            let text = text.replace("10MB", "90kB");
-            assert!(agreed_on(&lay(&text), &text).effort.heavy > 0, "{text}");
+            // The end of the run may cut the last window short.
+            assert!(run_on(&lay(&text)).effort.heavy <= 1, "{text}");
+            let small = lay(&text.replace("10MB", "90kB"));
+            agreed_on(&small, &text);
+            assert!(run_on(&small).effort.heavy > 10, "{text}");
         }
     }
 }
