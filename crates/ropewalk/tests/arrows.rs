@@ -91,6 +91,7 @@ const MENTIONS: &[(&str, &str, &str)] = &[
     ("ropewalk/src/cli.rs", "themis", "an example in the help"),
     ("ropewalk/src/commands/import.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
     ("scenario/src/builtin.rs", "dcp", "the name of a scenario"),
+    ("scenario/src/builtin.rs", "mrc", "the name of a scenario"),
     ("scenario/src/builtin.rs", "dlbf", "the name of a scenario"),
     ("scenario/src/builtin.rs", "ethereal", "the name of a scenario"),
     ("scenario/src/builtin.rs", "long-haul", "the name of a scenario"),

@@ -55,7 +55,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-pub(crate) const NICS: [&str; 22] = [
+pub(crate) const NICS: [&str; 21] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -75,7 +75,6 @@ pub(crate) const NICS: [&str; 22] = [
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\n[nic.congestion.nscc]",
     "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]\nack-bytes = \"4kB\"",
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nnscc = {}",
-    "[nic]\ntimeout = { fixed = \"70us\" }\n[nic.transport.mrc]\nlost-after = 2\n[nic.congestion.nscc]",
     "[nic]\nack-per-message = true\nwindow = \"bdp\"\nwindow-scales-with-rate = true",
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.dcp]\nmessage-packets = 9",
 ];
@@ -346,6 +345,7 @@ matrices! {
     under_entropies_with_penalties_both_engines_agree: 22, false;
     under_good_entropies_first_both_engines_agree: 23, false;
     under_pinned_subflows_both_engines_agree: 24, false;
+    under_entropies_of_planes_both_engines_agree: 25, false;
 }
 
 /// Two datacentres of six hosts, 10 us apart; the links between them carry a quarter of the hosts' rates.
