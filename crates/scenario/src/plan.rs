@@ -18,8 +18,8 @@ use model::draw::{Key, Purpose};
 use model::fabric::Link;
 use model::plan::{Job, Message, PortSettings, Qp};
 use model::{Fabric, HostId, Kind, Plan, Time, Wire};
-use rnic::NicConfig;
 use rnic::window::Window;
+use rnic::{NicConfig, TransportConfig};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,8 +124,11 @@ fn spreading(plan: &Plan, nics: &[NicConfig]) -> Result<(), KeyError> {
         return Ok(());
     };
     if let Some(nic) = nics.iter().find(|nic| !nic.transport.facts().sacks) {
+        let able = TransportConfig::all().filter(|transport| transport.facts().sacks);
+        let names: Vec<String> = able.map(|transport| format!("`{}`", transport.name())).collect();
         let text = format!(
-            "to spread, expected a transport that reports every packet (`uec`, `mrc`), found `{}`",
+            "to spread, expected a transport that reports every packet ({}), found `{}`",
+            names.join(", "),
             nic.transport.name()
         );
         return Err(KeyError::new("server.port-use", text));
