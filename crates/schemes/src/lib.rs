@@ -511,6 +511,11 @@ impl Steering for AnySteering {
     }
 
     #[inline]
+    fn port(&mut self, ports: u32) -> Option<u8> {
+        of_steering!(self, steering => steering.port(ports))
+    }
+
+    #[inline]
     fn holds(&self) -> bool {
         of_steering!(self, steering => steering.holds())
     }
@@ -538,8 +543,16 @@ impl Steering for AnySteering {
         of_steering!(self, steering => steering.on_reply(now, una, annex, room))
     }
 
+    fn on_probed(&mut self, now: Time, annex: &Stamp) {
+        of_steering!(self, steering => steering.on_probed(now, annex))
+    }
+
     fn on_timeout(&mut self, now: Time) {
         of_steering!(self, steering => steering.on_timeout(now))
+    }
+
+    fn on_lost(&mut self, now: Time, seq: u64) {
+        of_steering!(self, steering => steering.on_lost(now, seq))
     }
 
     #[inline]
@@ -584,6 +597,7 @@ impl Default for SchemeConfig {
 mod tests {
     use super::*;
     use crate::bench::{Bench, Seen, dragonfly, leaf_spine, pods, reply};
+    use model::Annex;
     use model::annex::TAG_BITS;
     use model::draw::{Key, Purpose};
     use model::{Kind, Psn, QpId};
@@ -753,5 +767,75 @@ mod tests {
         let mut bench = Bench::with(&plan, "leaf0", AnyScheme::Custom(Box::new(First)));
         let pkt = bench.data(QpId(1), Psn::new(9));
         assert_eq!(bench.see(pkt).verdict, Verdict::Forward(PortIndex(1)));
+    }
+
+    /// [`Steering`] has default methods, so a call that [`AnySteering`] does not pass on compiles all the same.
+    #[test]
+    fn every_call_reaches_a_custom_steering() {
+        /// Notes its calls, and answers otherwise than the default methods.
+        #[derive(Default)]
+        struct Noting(Vec<&'static str>);
+        impl Steering for Noting {
+            type Annex = Stamp;
+
+            fn on_send(&mut self, now: Time, _: Sent) -> Stamp {
+                Stamp::new(7, now)
+            }
+            fn port(&mut self, _: u32) -> Option<u8> {
+                Some(3)
+            }
+            fn holds(&self) -> bool {
+                true
+            }
+            fn is_passive(&self) -> bool {
+                true
+            }
+            fn deadline(&self) -> Time {
+                Time::from_us(9)
+            }
+            fn on_deadline(&mut self, _: Time) {
+                self.0.push("on_deadline");
+            }
+            fn on_signal(&mut self, _: Time, _: u64) {
+                self.0.push("on_signal");
+            }
+            fn on_reply(&mut self, _: Time, _: u64, _: &Stamp, _: Room<'_>) -> u32 {
+                2
+            }
+            fn on_probed(&mut self, _: Time, _: &Stamp) {
+                self.0.push("on_probed");
+            }
+            fn on_timeout(&mut self, _: Time) {
+                self.0.push("on_timeout");
+            }
+            fn on_lost(&mut self, _: Time, _: u64) {
+                self.0.push("on_lost");
+            }
+            fn has_aside(&self) -> bool {
+                true
+            }
+            fn aside(&mut self, now: Time) -> Option<Aside<Stamp>> {
+                Some(Aside { kind: model::steering::AsideKind::Probe, annex: Stamp::new(5, now) })
+            }
+            fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+                self.0.iter().for_each(|call| sink(call, 1));
+            }
+        }
+        let mut any = AnySteering::Custom(Box::new(Noting::default()));
+        let (now, stamp) = (Time::ZERO, Stamp::default());
+        let sent = Sent { seq: 0, again: false, left: 0, frame: 1000 };
+        assert_eq!(any.on_send(now, sent).entropy(), 7);
+        assert_eq!((any.port(1), any.deadline()), (Some(3), Time::from_us(9)));
+        assert!(any.holds() && any.is_passive() && any.has_aside());
+        assert_eq!(any.on_reply(now, 0, &stamp, &mut || 0), 2);
+        assert_eq!(any.aside(now).map(|aside| aside.annex.entropy()), Some(5));
+        any.on_deadline(now);
+        any.on_signal(now, 0);
+        any.on_probed(now, &stamp);
+        any.on_timeout(now);
+        any.on_lost(now, 0);
+        let mut calls = Vec::new();
+        any.counters(&mut |call, _| calls.push(call));
+        assert_eq!(calls, ["on_deadline", "on_signal", "on_probed", "on_timeout", "on_lost"]);
     }
 }
