@@ -16,7 +16,7 @@
 //! The paper leaves most parameters open; docs/dlbf.md lists our choices.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
+use crate::{ConfigError, Facts, Recipe, Steers};
 use model::annex::{Notice, NoticeRules};
 use model::draw::{Key, below};
 use model::steering::{Aside, AsideKind, Room, Sent};
@@ -118,15 +118,7 @@ impl Recipe for Config {
     type Scheme = Entropies;
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            feedback: Feedback::Passed,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::of_sender(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

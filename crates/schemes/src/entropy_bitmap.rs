@@ -7,7 +7,7 @@
 
 use crate::entropies::{Entropies, Mapping};
 use crate::oblivious::{ENTROPIES, Rounds, check};
-use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
+use crate::{ConfigError, Facts, Recipe, Steers};
 use model::draw::Key;
 use model::steering::{Room, Sent};
 use model::{Annex, Plan, QpSite, Site, Stamp, Time};
@@ -112,15 +112,7 @@ impl Recipe for Config {
     type Scheme = Entropies;
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            feedback: Feedback::Passed,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::of_sender(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

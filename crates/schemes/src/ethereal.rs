@@ -12,7 +12,7 @@
 //! | `paths_moved` | timeouts after which a queue pair moved to another path |
 
 use crate::pinned::{HASHED, Pinned, entropy};
-use crate::{ConfigError, Facts, Feedback, Recipe, Steers, entropies};
+use crate::{ConfigError, Facts, Recipe, Steers, entropies};
 use model::draw::{Key, below};
 use model::steering::Sent;
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -49,15 +49,7 @@ impl Recipe for Config {
     type Scheme = Pinned;
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            feedback: Feedback::Passed,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: true,
-        }
+        Facts { pinned: true, ..Facts::of_sender(false) }
     }
 
     fn build(&self, site: Site<'_>) -> Pinned {

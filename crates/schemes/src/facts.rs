@@ -23,6 +23,21 @@ pub struct Facts {
     pub pinned: bool,
 }
 
+impl Facts {
+    /// Facts of a scheme in the sending NIC alone, whose switches just map entropies to links.
+    pub(crate) fn of_sender(sprays: bool) -> Self {
+        Facts {
+            sprays,
+            feedback: Feedback::Passed,
+            tags: false,
+            signal: 0,
+            view: None,
+            nic: None,
+            pinned: false,
+        }
+    }
+}
+
 /// What the switches of a scheme do to the feedback between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {

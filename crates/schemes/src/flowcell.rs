@@ -10,7 +10,7 @@
 //! recovery mode has to cope with the reordering.
 
 use crate::entropies::{self, Entropies, Mapping};
-use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
+use crate::{ConfigError, Facts, Recipe, Steers};
 use model::steering::Sent;
 use model::{Bytes, Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
@@ -52,15 +52,7 @@ impl Recipe for Config {
     type Scheme = Entropies;
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            feedback: Feedback::Passed,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::of_sender(false)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

@@ -5,7 +5,7 @@
 //! under `rps-nic`. Replies change nothing.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
+use crate::{ConfigError, Facts, Recipe, Steers};
 use model::draw::Key;
 use model::steering::Sent;
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -84,15 +84,7 @@ impl Recipe for Config {
     type Scheme = Entropies;
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            feedback: Feedback::Passed,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::of_sender(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

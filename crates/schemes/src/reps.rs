@@ -6,7 +6,7 @@
 //! while and cycles through the ports that worked ("freezing"), so that it avoids a failed path.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
+use crate::{ConfigError, Facts, Recipe, Steers};
 use model::draw::{Key, below};
 use model::steering::{Room, Sent};
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -64,15 +64,7 @@ impl Recipe for Config {
     type Scheme = Entropies;
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            feedback: Feedback::Passed,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::of_sender(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

@@ -4,7 +4,7 @@
 //! sprays in this way ("a random source port per packet").
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
+use crate::{ConfigError, Facts, Recipe, Steers};
 use model::draw::{Key, below};
 use model::steering::Sent;
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -39,15 +39,7 @@ impl Recipe for Config {
     type Scheme = Entropies;
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            feedback: Feedback::Passed,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::of_sender(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {
