@@ -7,14 +7,16 @@
 //! |---|---|
 //! | mark, or a packet cut before the last hop | *skip*: the next packet that passes the entropy restores it without using it; a packet restores one at most |
 //! | packet cut by the receiver's own switch | none |
-//! | packet lost without a report | *bad*: a spare entropy of the same plane takes its place at once |
+//! | packet lost without a report | *bad*: a spare entropy of the same plane takes its place in the ring at once |
 //! | probe answered without a mark | after some such answers in a row the bad entropy is a spare again |
 //!
-//! Probes of bad entropies are control packets. The interval between them doubles.
+//! A plane without spares gives the place to another entropy of its ring, so that planes keep equal shares. A plane whose
+//! entropies are all bad leaves the ring until a probe is answered. Probes of bad entropies are control packets. The
+//! interval between them doubles.
 
 use crate::entropies::{Entropies, Mapping};
 use crate::entropy_bitmap::Verdict;
-use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
+use crate::{ConfigError, Facts, Recipe, Steers};
 use model::draw::Key;
 use model::steering::{Aside, AsideKind, Room, Sent};
 use model::{Annex, Plan, PortChoice, QpSite, Site, Stamp, Time};
@@ -54,11 +56,20 @@ impl Default for Config {
 /// Most entropies of a queue pair, active or spare. Our choice.
 const MOST: usize = 1 << 13;
 
-/// State of an active entropy.
+/// A place in the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    entropy: u16,
+    state: State,
+}
+
+/// State of a place in the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Good,
     Skip,
+    /// The plane has no entropy for this place.
+    Empty,
 }
 
 /// An entropy that has lost a packet.
@@ -73,8 +84,8 @@ struct Bad {
 /// Sending part of the scheme, in the NIC.
 #[derive(Clone, Debug)]
 pub struct Mrc {
-    /// Active entropies with their states, planes in turn.
-    ring: Vec<(u16, State)>,
+    /// Active entropies, planes in turn.
+    ring: Vec<Place>,
     cursor: usize,
     /// Spare entropies by plane.
     spares: Vec<VecDeque<u16>>,
@@ -113,7 +124,8 @@ impl Mrc {
             .collect();
         let mut ring = Vec::with_capacity(usize::from(active * planes));
         for _ in 0..active {
-            ring.extend(orders.iter_mut().filter_map(|order| Some((order.pop_front()?, State::Good))));
+            let entropies = orders.iter_mut().filter_map(VecDeque::pop_front);
+            ring.extend(entropies.map(|entropy| Place { entropy, state: State::Good }));
         }
         Mrc {
             ring,
@@ -149,45 +161,94 @@ impl Mrc {
         for _ in 0..self.ring.len() {
             let at = self.cursor;
             self.cursor = (at + 1) % self.ring.len();
-            let (entropy, state) = self.ring[at];
+            let Place { entropy, state } = self.ring[at];
             match state {
                 State::Good if self.leads(entropy, ports) => return Some(entropy),
-                State::Good => {}
                 State::Skip if restored.is_none() => {
-                    self.ring[at].1 = State::Good;
+                    self.ring[at].state = State::Good;
                     restored = Some(entropy);
                 }
-                State::Skip => {}
+                State::Good | State::Skip | State::Empty => {}
             }
         }
-        let any =
-            || self.ring.iter().map(|(entropy, _)| *entropy).find(|entropy| self.leads(*entropy, ports));
+        // Without a good entropy the packet takes the one just restored, else another that was to be passed over. With
+        // the whole ring bad it takes any, and finds out whether its path is back.
+        let empty = self.ring.iter().all(|place| place.state == State::Empty);
+        let any = || {
+            let may = |place: &&Place| place.state != State::Empty || empty;
+            self.ring
+                .iter()
+                .filter(may)
+                .map(|place| place.entropy)
+                .find(|entropy| self.leads(*entropy, ports))
+        };
         restored.filter(|entropy| self.leads(*entropy, ports)).or_else(any)
     }
 
     /// Notes what the answer to a packet of this entropy reports.
     fn judge(&mut self, entropy: u16, verdict: Verdict) {
         if verdict != Verdict::Good
-            && let Some((_, state)) = self.ring.iter_mut().find(|(active, _)| *active == entropy)
+            && let Some(place) =
+                self.ring.iter_mut().find(|place| place.entropy == entropy && place.state == State::Good)
         {
-            self.skips += u64::from(*state == State::Good);
-            *state = State::Skip;
+            place.state = State::Skip;
+            self.skips += 1;
         }
     }
 
     /// Replaces an entropy that has lost a packet.
     fn replace(&mut self, now: Time, entropy: u16) {
         let plane = self.plane(entropy);
-        let Some(at) = self.ring.iter().position(|(active, _)| *active == entropy) else { return };
-        let Some(spare) = self.spares[plane].pop_front() else {
-            // Without a spare the plane would lose its share, so the entropy stays and is passed over once.
-            self.ring[at].1 = State::Skip;
+        if !self.ring.iter().any(|place| place.entropy == entropy && place.state != State::Empty) {
             return;
-        };
-        self.ring[at] = (spare, State::Good);
+        }
         self.replaced += 1;
         let interval = self.config.first_probe;
         self.bad.push(Bad { entropy, next_probe: now + interval, interval, clean: 0 });
+        for at in 0..self.ring.len() {
+            if self.ring[at].entropy == entropy {
+                let other = self.spares[plane].pop_front().or_else(|| self.lends(plane, at));
+                self.ring[at] = match other {
+                    Some(entropy) => Place { entropy, state: State::Good },
+                    None => Place { entropy, state: State::Empty },
+                };
+            }
+        }
+    }
+
+    /// An entropy of the plane that takes another place of the ring, too: the next one after that place.
+    fn lends(&self, plane: usize, at: usize) -> Option<u16> {
+        let (before, after) = self.ring.split_at(at);
+        let taken = after[0].entropy;
+        let usable = |place: &&Place| {
+            place.state != State::Empty && place.entropy != taken && self.plane(place.entropy) == plane
+        };
+        after.iter().chain(before).find(usable).map(|place| place.entropy)
+    }
+
+    /// Takes an entropy back whose path works again.
+    fn welcome(&mut self, entropy: u16) {
+        let plane = self.plane(entropy);
+        let mut filled = false;
+        for at in 0..self.ring.len() {
+            if self.ring[at].state == State::Empty && self.plane(self.ring[at].entropy) == plane {
+                self.ring[at] = Place { entropy, state: State::Good };
+                filled = true;
+            }
+        }
+        if filled {
+            return;
+        }
+        // A place that another entropy holds beside its own comes first.
+        let lent = |at: &usize| {
+            let place = self.ring[*at];
+            self.plane(place.entropy) == plane
+                && self.ring[..*at].iter().any(|earlier| earlier.entropy == place.entropy)
+        };
+        match (0..self.ring.len()).find(lent) {
+            Some(at) => self.ring[at].entropy = entropy,
+            None => self.spares[plane].push_back(entropy),
+        }
     }
 }
 
@@ -195,15 +256,7 @@ impl Recipe for Config {
     type Scheme = Entropies;
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            feedback: Feedback::Passed,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::of_sender(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {
@@ -311,8 +364,7 @@ impl model::Steering for Mrc {
         if bad.clean >= self.config.clean_answers {
             let Bad { entropy, .. } = self.bad.swap_remove(at);
             self.due.retain(|due| *due != entropy);
-            let plane = self.plane(entropy);
-            self.spares[plane].push_back(entropy);
+            self.welcome(entropy);
         }
     }
 
@@ -408,15 +460,58 @@ mod tests {
         assert_eq!(mrc.deadline(), Time::from_us(107));
     }
 
+    /// The places of the ring that each of these entropies holds.
+    fn places(mrc: &Mrc) -> Vec<usize> {
+        let held = |entropy| {
+            let mine = |place: &&Place| place.entropy == entropy && place.state != State::Empty;
+            mrc.ring.iter().filter(mine).count()
+        };
+        (0..6).map(held).filter(|places| *places > 0).collect()
+    }
+
     #[test]
-    fn without_spares_an_entropy_stays_and_is_passed_over_once() {
+    fn without_spares_another_entropy_of_the_plane_takes_the_place_until_a_path_is_back() {
         let mut mrc = mrc(1);
-        for seq in 0..3 {
+        let first: Vec<u16> = (0..3).map(|seq| sent(&mut mrc, seq, 1)).collect();
+        (0..3).for_each(|seq| mrc.on_lost(Time::ZERO, seq));
+        assert_eq!((mrc.replaced, mrc.bad.len()), (3, 3));
+        let mut held = places(&mrc);
+        held.sort_unstable();
+        assert_eq!(held, [1, 1, 2], "three good entropies hold four places");
+        for _ in 0..3 {
+            mrc.on_probed(Time::ZERO, &Stamp::new(first[1], Time::ZERO));
+        }
+        assert_eq!(places(&mrc), [1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_plane_whose_paths_are_all_bad_leaves_the_ring_until_a_probe_is_answered() {
+        let mut mrc = mrc(2);
+        let mut seq = 0;
+        while mrc.ring.iter().any(|place| place.state != State::Empty && mrc.plane(place.entropy) == 1) {
+            sent(&mut mrc, seq, 0b10);
+            mrc.on_lost(Time::ZERO, seq);
+            seq += 1;
+        }
+        assert_eq!(seq, 6, "each entropy of the plane has lost a packet");
+        assert_eq!(mrc.port(0b10), None);
+        assert!((seq..seq + 20).all(|seq| sent(&mut mrc, seq, 0b11) < 6), "all packets take the other plane");
+        for _ in 0..3 {
+            mrc.on_probed(Time::ZERO, &Stamp::new(9, Time::ZERO));
+        }
+        let through: Vec<u16> = (30..38).map(|seq| sent(&mut mrc, seq, 0b11)).collect();
+        assert_eq!(through.iter().filter(|entropy| **entropy == 9).count(), 4, "{through:?}");
+    }
+
+    #[test]
+    fn when_every_path_is_bad_packets_try_any() {
+        let mut mrc = mrc(1);
+        for seq in 0..6 {
             sent(&mut mrc, seq, 1);
             mrc.on_lost(Time::ZERO, seq);
         }
-        assert_eq!((mrc.replaced, mrc.ring.len()), (2, 4));
-        assert_eq!(mrc.ring.iter().filter(|(_, state)| *state == State::Skip).count(), 1);
+        assert!(mrc.ring.iter().all(|place| place.state == State::Empty));
+        assert_eq!(mrc.port(1), Some(0));
     }
 
     #[test]
