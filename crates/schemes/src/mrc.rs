@@ -12,7 +12,7 @@
 //!
 //! A plane without spares gives the place to another entropy of its ring, so that planes keep equal shares. A plane whose
 //! entropies are all bad leaves the ring until a probe is answered. Probes of bad entropies are control packets. The
-//! interval between them doubles.
+//! interval between them doubles, and a queue pair without packets in flight sends none.
 
 use crate::entropies::{Entropies, Mapping};
 use crate::entropy_bitmap::Verdict;
@@ -324,6 +324,9 @@ impl model::Steering for Mrc {
         if !self.spread {
             self.chosen = self.pick(1).unwrap_or(0);
         }
+        if self.sent.is_empty() {
+            self.bad.iter_mut().for_each(|bad| bad.next_probe = bad.next_probe.max(now));
+        }
         let place = (sent.seq - self.una.min(sent.seq)) as usize;
         if place >= self.sent.len() {
             self.sent.resize(place + 1, 0);
@@ -332,8 +335,12 @@ impl model::Steering for Mrc {
         Stamp::new(self.chosen, now)
     }
 
+    /// Our choice: a queue pair probes only while packets are unacknowledged, so a run can end.
     fn deadline(&self) -> Time {
-        self.bad.iter().map(|bad| bad.next_probe).min().unwrap_or(Time::NEVER)
+        match self.sent.is_empty() {
+            true => Time::NEVER,
+            false => self.bad.iter().map(|bad| bad.next_probe).min().unwrap_or(Time::NEVER),
+        }
     }
 
     fn on_deadline(&mut self, now: Time) {
@@ -535,5 +542,18 @@ mod tests {
             mrc.on_probed(Time::ZERO, &Stamp::new(lost, Time::ZERO));
         }
         assert_eq!((mrc.spares[0].len(), mrc.deadline()), (2, Time::NEVER));
+    }
+
+    #[test]
+    fn a_queue_pair_probes_only_while_packets_are_in_flight() {
+        let mut mrc = mrc(1);
+        let lost = sent(&mut mrc, 0, 1);
+        mrc.on_lost(Time::ZERO, 0);
+        assert_eq!(mrc.deadline(), Time::from_us(100));
+        mrc.on_reply(Time::from_us(20), 1, &Stamp::new(lost, Time::ZERO), &mut || 0);
+        assert_eq!(mrc.deadline(), Time::NEVER);
+        mrc.port(1);
+        mrc.on_send(Time::from_us(900), Sent { seq: 1, again: false, left: 0, frame: 4000 });
+        assert_eq!(mrc.deadline(), Time::from_us(900));
     }
 }
