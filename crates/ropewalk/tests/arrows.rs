@@ -9,6 +9,7 @@ use std::process::Command;
 const ARROWS: &[(&str, &[&str])] = &[
     ("themis", &[]),
     ("wire", &["themis"]),
+    ("tor", &["themis", "wire"]),
     ("model", &["themis"]),
     ("schemes", &["model", "rnic", "themis"]),
     ("rnic", &["model"]),
@@ -72,6 +73,7 @@ const ROOMS: &[&str] = &[
     "rnic/src",
     "schemes/src",
     "themis/src",
+    "tor/src",                         // the software ToR, whose subject is Themis
     "papers/src",                      // the papers' experiments
     "scenario/src/import",             // settings of another simulator, and what they are called here
     "ropewalk/src/commands/memory.rs", // the formulas of two schemes
