@@ -32,14 +32,33 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod config;
+pub mod counters;
+mod draw;
+pub mod events;
 pub mod frame;
+mod guard;
 pub mod out;
+mod paths;
 pub mod pool;
+mod qp;
+mod queues;
+pub mod settings;
+mod spray;
 pub mod stations;
+mod table;
 pub mod tor;
 pub mod units;
 
+pub use counters::{Counters, FailOpen};
+pub use draw::Chance;
+pub use guard::{FlowView, Judged, OnBlock};
 pub use out::{Event, Note, Out};
+pub use paths::{Loss, Spine};
 pub use pool::{Frame, Pool};
-pub use tor::{Settings, Tor};
+pub use qp::{Connection, End, Evidence, Unknown, fold};
+pub use queues::{Buffer, CLASSES, Classes, MarkAt, Marking, Trust, WIRE_OVERHEAD};
+pub use settings::{Mode, Port, Settings, Themis};
+pub use spray::{Spray, Steer};
+pub use tor::Tor;
 pub use units::{PortId, Rate, Span, Time};

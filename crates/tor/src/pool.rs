@@ -16,6 +16,11 @@ impl Frame {
         self.len as usize
     }
 
+    /// Number of the frame's buffer.
+    pub(crate) const fn slot(&self) -> usize {
+        self.buffer as usize
+    }
+
     /// True if the frame has no bytes.
     pub const fn is_empty(&self) -> bool {
         self.len == 0

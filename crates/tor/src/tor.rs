@@ -1,65 +1,303 @@
-//! The state machine.
+//! The state machine: the life of a frame from port to port.
+//!
+//! ```text
+//!  port ─► parse ─► pause frame? ─► events ─► Themis-D judges replies ─► destination by MAC
+//!                                                                             │
+//!                                   same ToR ◄────────────────────────────────┤
+//!                                      │                                      ▼
+//!                                      │                       Themis-S picks the path: spine or uplink
+//!                                      │                                      │
+//!                                      ▼                                      ▼
+//!          port ◄─ last hop ◄─ Themis-D records ◄─ class queue of the far ToR, ECN, PFC
+//! ```
+//!
+//! Everything that takes time is a FIFO with a due time: the paths, the ports and their last hops. [`Tor::tick`] takes what
+//! is due in order of time, and does it at its own time even if the call came late. So the outcome depends on frames and
+//! their times only, and not on how often the surroundings call.
 
-use crate::frame;
+use crate::counters::{Counters, FailOpen};
+use crate::draw::{Chance, Draw};
+use crate::events::{Action, Injector};
+use crate::frame::{self, Class, Kind, Link, Roce};
+use crate::guard::{Config, FlowView, Guard, Reply};
 use crate::out::{Drop, Event, Note, Out};
+use crate::paths::{Loss, Path};
 use crate::pool::{Frame, Pool};
+use crate::qp::{Departure, Packet};
+use crate::queues::{self, CLASSES, Control, Egress, MarkAt, Next, Trust};
+use crate::settings::Settings;
+use crate::spray::{self, Choice, Sprayer, Steer};
 use crate::stations::Stations;
-use crate::units::{PortId, Time};
-use std::collections::VecDeque;
+use crate::units::{PortId, Span, Time};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use themis::Verdict;
+use wire::ecn::Ecn;
+use wire::ethernet::Address;
 
-/// What a [`Tor`] is built from.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Number of ports.
-    pub ports: u16,
+/// Time between two looks for idle connections. Each look examines one part in [`SWEEPS`] of the table.
+const SWEEP: Span = Span::from_millis(100);
+/// Number of looks that examine the whole table. Our choice: 64 looks take 6.4 s, a tenth of the usual idle time.
+const SWEEPS: usize = 64;
+/// First number of the ToR's own MAC addresses, which pause frames carry. Locally administered; our choice.
+const OWN_ADDRESS: u32 = 0xFFFF_0000;
+
+/// Something that has a time at which it is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    /// A spine fails or comes back, or ToRs notice it.
+    Failure,
+    /// A path to a ToR.
+    Path(u32),
+    /// A port's next transmission.
+    Egress(u16),
+    /// The end of a port's last hop.
+    Line(u16),
+    /// A pause that must be sent again.
+    Refresh(u16),
+    /// A frame that an injected event holds up.
+    Held,
+    /// A look for idle connections.
+    Sweep,
 }
 
-impl Settings {
-    /// A plain switch with so many ports.
-    pub fn of_ports(ports: u16) -> Self {
-        Settings { ports }
-    }
+/// A frame that an injected event holds up.
+#[derive(Debug)]
+struct Held {
+    until: Until,
+    meta: Meta,
+    frame: Frame,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Until {
+    Time(Time),
+    /// Until so many more frames have come in at the port.
+    After(PortId, u32),
+}
+
+/// A change of a spine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Change {
+    at: Time,
+    spine: u16,
+    up: bool,
+    /// False for the change of the link itself, true for that of the routes.
+    routes: bool,
+}
+
+/// What the ToR knows about a frame in a buffer.
+#[derive(Clone, Copy, Debug)]
+struct Meta {
+    link: Link,
+    roce: Option<Roce>,
+    /// Port at which the frame came in.
+    ingress: PortId,
+    /// Port to which it goes.
+    egress: PortId,
+    class: u8,
+    /// True if the frame came from another ToR, so that Themis-D records it.
+    crossed: bool,
+    /// Change of the UDP source port that the far ToR must undo.
+    undo: u16,
+}
+
+const BLANK: Meta = Meta {
+    link: Link {
+        destination: Address([0; 6]),
+        source: Address([0; 6]),
+        tag: None,
+        ether_type: wire::ethernet::EtherType(0),
+        payload: 0,
+    },
+    roce: None,
+    ingress: PortId(0),
+    egress: PortId(0),
+    class: 0,
+    crossed: false,
+    undo: 0,
+};
+
+/// A port's side towards its host, as PFC sees it: what its host has sent and still occupies the buffer.
+#[derive(Debug, Default)]
+struct Ingress {
+    bytes: [u64; CLASSES],
+    /// Time at which the pause of a class must be sent again; `None` if the class is not paused.
+    paused: [Option<Time>; CLASSES],
 }
 
 /// A fabric of ToRs and spines.
 #[derive(Debug)]
 pub struct Tor {
-    ports: u16,
+    settings: Settings,
     stations: Stations,
+    /// The paths to each ToR, one after the other.
+    paths: Vec<Path>,
+    sprayer: Sprayer,
+    ports: Vec<Egress>,
+    ingress: Vec<Ingress>,
+    /// Bytes in the buffer of each ToR.
+    buffered: Vec<u64>,
+    guard: Option<Guard>,
+    cache: wire::patch::PortCache,
+    injector: Option<Injector>,
+    held: Vec<Held>,
+    meta: Vec<Meta>,
+    agenda: BinaryHeap<Reverse<(Time, Source)>>,
+    changes: Vec<Change>,
+    next_change: usize,
     outs: VecDeque<Out>,
+    counters: Counters,
+    /// Time of each port's request to be called.
+    wakes: Vec<Time>,
+    now: Time,
 }
 
 impl Tor {
     /// A ToR that has seen nothing yet.
     pub fn new(settings: &Settings) -> Self {
-        let stations = Stations::new(settings.ports.into());
-        Tor { ports: settings.ports, stations, outs: VecDeque::with_capacity(256) }
+        let settings = settings.clone();
+        let mut stations = Stations::new(settings.ports.len());
+        for (port, n) in settings.ports.iter().zip(0..) {
+            for address in &port.stations {
+                stations.fix(*address, PortId(n));
+            }
+        }
+        let leaves = settings.leaves();
+        let (mut paths, mut changes) = (Vec::new(), Vec::new());
+        for leaf in 0..leaves {
+            for (spine, n) in settings.spines.iter().zip(0u64..) {
+                paths.push(Path::new(spine, settings.seed, u64::from(leaf) << 32 | n));
+            }
+        }
+        for (spine, n) in settings.spines.iter().zip(0..) {
+            for &(from, to) in &spine.down {
+                for (at, up) in [(from, false), (to, true)] {
+                    changes.push(Change { at, spine: n, up, routes: false });
+                    changes.push(Change { at: at + settings.detection, spine: n, up, routes: true });
+                }
+            }
+        }
+        changes.sort_unstable();
+        let ways =
+            if settings.spines.is_empty() { settings.uplinks().count() } else { settings.spines.len() };
+        let themis = &settings.themis;
+        let guard = themis.rule(ways.max(1) as u16).and_then(|rule| {
+            Guard::new(&Config {
+                settings: rule,
+                on_block: themis.on_block,
+                connections: themis.connections,
+                idle: themis.idle,
+                evidence: &themis.learning,
+                fixed: &themis.fixed,
+                ports: settings.ports.len(),
+                seed: settings.seed,
+            })
+            .ok()
+        });
+        let egress = |(port, n): (&crate::settings::Port, u64)| {
+            Egress::new(port.rate, port.last_hop, settings.seed, 1 << 62 | n)
+        };
+        let mut tor = Tor {
+            stations,
+            paths,
+            sprayer: Sprayer::new(settings.spray, ways.max(1) as u16, settings.seed),
+            ports: settings.ports.iter().zip(0..).map(egress).collect(),
+            ingress: settings.ports.iter().map(|_| Ingress::default()).collect(),
+            buffered: vec![0; usize::from(leaves)],
+            guard,
+            cache: wire::patch::PortCache::new(),
+            injector: (!settings.events.is_empty()).then(|| Injector::new(&settings.events)),
+            held: Vec::new(),
+            meta: Vec::new(),
+            agenda: BinaryHeap::with_capacity(1024),
+            changes,
+            next_change: 0,
+            outs: VecDeque::with_capacity(1024),
+            counters: Counters::new(&settings),
+            wakes: vec![Time::ZERO; settings.ports.len()],
+            now: Time::ZERO,
+            settings,
+        };
+        tor.schedule_change();
+        if tor.guard.is_some() {
+            tor.agenda.push(Reverse((Time::ZERO + SWEEP, Source::Sweep)));
+        }
+        tor
     }
 
-    /// Takes a frame that has arrived at a port. Times never run backwards: `now` is at least that of any earlier call.
+    /// What the ToR was built from.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// All counters.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Number of flows that Themis-D knows, and of NACKs that it keeps.
+    pub fn occupancy(&self) -> (usize, usize) {
+        self.guard.as_ref().map_or((0, 0), |guard| (guard.connections.len(), guard.held()))
+    }
+
+    /// The flows that Themis-D knows, with their verdicts.
+    pub fn flows(&self) -> impl Iterator<Item = FlowView> {
+        self.guard.iter().flat_map(Guard::flows)
+    }
+
+    /// Takes a frame that has arrived at a port. Times never run backwards: an earlier `now` counts as the latest one.
     pub fn frame(&mut self, now: Time, port: PortId, frame: Frame, pool: &mut Pool) {
         self.tick(now, pool);
-        let Some(link) = frame::Link::of(pool.bytes(&frame)) else {
-            return self.drop_frame(now, port, frame, Drop::Runt, pool);
-        };
+        let now = self.now;
+        if self.meta.len() < pool.count() {
+            self.meta.resize(pool.count(), BLANK);
+        }
+        let bytes = pool.bytes(&frame);
+        self.counters.ports[port.index()].in_frames += 1;
+        self.counters.ports[port.index()].in_bytes += bytes.len() as u64;
+        let Some(link) = Link::of(bytes) else { return self.drop_frame(now, port, frame, Drop::Runt, pool) };
         if !link.source_is_station() {
             return self.drop_frame(now, port, frame, Drop::Source, pool);
         }
-        self.stations.learn(now, link.source, port);
-        match self.stations.port(now, link.destination) {
-            Some(to) if to == port => pool.put_back(frame),
-            Some(to) => self.outs.push_back(Out::Send { at: now, port: to, frame }),
-            None => self.flood(now, port, frame, pool),
+        let roce = match frame::classify(&link, bytes) {
+            Class::Control => return self.control(now, port, &link, frame, pool),
+            Class::Roce(roce) => Some(roce),
+            Class::Other => None,
+        };
+        let class = self.class(&link, bytes);
+        self.counters.arrived(port, class, roce.as_ref());
+        let meta = Meta { link, roce, ingress: port, egress: port, class, crossed: false, undo: 0 };
+        match (&mut self.injector, &meta.roce) {
+            (Some(_), Some(_)) => self.inject(now, meta, frame, pool),
+            _ => self.enter(now, meta, frame, pool),
         }
     }
 
     /// The next instant at which [`Tor::tick`] has something to do.
     pub fn poll_at(&self) -> Option<Time> {
-        None
+        self.agenda.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Does everything that is due by `now`.
-    pub fn tick(&mut self, _now: Time, _pool: &mut Pool) {}
+    pub fn tick(&mut self, now: Time, pool: &mut Pool) {
+        while let Some(&Reverse((at, source))) = self.agenda.peek()
+            && at <= now
+        {
+            self.agenda.pop();
+            self.now = self.now.max(at);
+            match source {
+                Source::Failure => self.change(at, pool),
+                Source::Path(path) => self.leave(at, path, pool),
+                Source::Egress(port) => self.transmit(at, PortId(port), pool),
+                Source::Line(port) => self.arrive(at, PortId(port)),
+                Source::Refresh(port) => self.refresh(at, PortId(port), pool),
+                Source::Held => self.release_held(at, pool),
+                Source::Sweep => self.sweep(at),
+            }
+        }
+        self.now = self.now.max(now);
+    }
 
     /// The next thing for the surroundings to do. Call it until it returns `None`, after every [`Tor::frame`] and
     /// [`Tor::tick`].
@@ -67,22 +305,633 @@ impl Tor {
         self.outs.pop_front()
     }
 
-    fn flood(&mut self, now: Time, from: PortId, frame: Frame, pool: &mut Pool) {
-        for port in (0..self.ports).map(PortId).filter(|&port| port != from) {
+    /// Lets all frames that are under way leave at once, without their delays, as at the end of a program.
+    pub fn drain(&mut self, pool: &mut Pool) {
+        let mut last = self.now;
+        // Pauses may come again for ever, so the number of steps has a limit.
+        for _ in 0..16 * pool.count().max(1) {
+            if pool.free() == pool.count() {
+                break;
+            }
+            let Some(at) = self.poll_at() else { break };
+            last = last.max(at);
+            self.tick(last, pool);
+        }
+    }
+
+    /// A RoCEv2 frame that came in, while events are injected.
+    fn inject(&mut self, now: Time, mut meta: Meta, frame: Frame, pool: &mut Pool) {
+        let port = meta.ingress;
+        // Frames that wait for later ones of this port have one less to wait for.
+        for held in &mut self.held {
+            if let Until::After(after, left) = &mut held.until
+                && *after == port
+            {
+                *left = left.saturating_sub(1);
+            }
+        }
+        let action = match (&mut self.injector, &meta.roce) {
+            (Some(injector), Some(roce)) => injector.judge(port, roce),
+            _ => None,
+        };
+        if let Some(action) = action {
+            self.counters.injected += 1;
+            self.outs.push_back(note(now, Event::Injected { action, packet: label(&meta) }));
+        }
+        match action {
+            None => self.enter(now, meta, frame, pool),
+            Some(Action::Drop | Action::Stop) => self.drop_frame(now, port, frame, Drop::Injected, pool),
+            Some(Action::Mark) => {
+                mark(&mut Draw::new(0, 0), Chance::ALWAYS, &mut meta, &frame, pool);
+                self.enter(now, meta, frame, pool);
+            }
+            Some(Action::Corrupt(bit)) => {
+                if let Some(roce) = &meta.roce {
+                    let end = roce.icrc + wire::icrc::LEN;
+                    let at = end.saturating_sub(16).max(roce.bth()) + usize::from(bit / 8);
+                    if let Some(byte) = pool.bytes_mut(&frame).get_mut(at) {
+                        *byte ^= 1 << (bit % 8);
+                    }
+                }
+                self.enter(now, meta, frame, pool);
+            }
+            Some(Action::Delay(span)) => {
+                self.held.push(Held { until: Until::Time(now + span), meta, frame });
+                self.agenda.push(Reverse((now + span, Source::Held)));
+            }
+            Some(Action::Duplicate) => {
+                let copy = pool.duplicate(&frame);
+                self.enter(now, meta, frame, pool);
+                match copy {
+                    Some(copy) => self.enter(now, meta, copy, pool),
+                    None => self.count_drop(now, port, Drop::NoBuffer),
+                }
+            }
+            Some(Action::Reorder(frames)) => {
+                self.held.push(Held { until: Until::After(port, frames), meta, frame });
+            }
+        }
+        self.release_held(now, pool);
+    }
+
+    /// Lets held frames in whose time has come, the oldest first.
+    fn release_held(&mut self, now: Time, pool: &mut Pool) {
+        let due = |held: &Held| match held.until {
+            Until::Time(at) => at <= now,
+            Until::After(_, left) => left == 0,
+        };
+        while let Some(at) = self.held.iter().position(due) {
+            let Held { meta, frame, .. } = self.held.remove(at);
+            self.enter(now, meta, frame, pool);
+        }
+    }
+
+    /// The class of a frame.
+    fn class(&self, link: &Link, bytes: &[u8]) -> u8 {
+        let classes = &self.settings.classes;
+        match (classes.trust, link.priority()) {
+            (Trust::Pcp, Some(priority)) => priority,
+            _ => frame::traffic_class(link, bytes).map_or(0, |class| classes.dscp[usize::from(class.dscp())]),
+        }
+    }
+
+    /// A frame that came in, or that the ToR makes itself.
+    fn enter(&mut self, now: Time, meta: Meta, frame: Frame, pool: &mut Pool) {
+        let station = self.group(meta.ingress);
+        if !self.stations.learn(now, meta.link.source, station) {
+            self.counters.stations_refused += 1;
+        }
+        if let Some(roce) = &meta.roce
+            && self.guard.is_some()
+            && matches!(roce.kind, Kind::Ack { .. } | Kind::Nack)
+            && !self.reply(now, &meta, roce, &frame, pool)
+        {
+            return pool.put_back(frame);
+        }
+        self.forward(now, meta, frame, pool);
+    }
+
+    /// Themis-D upward: judges an ACK or a NACK. Returns false if the frame must not go on.
+    fn reply(&mut self, now: Time, meta: &Meta, roce: &Roce, frame: &Frame, pool: &mut Pool) -> bool {
+        let Some(guard) = &mut self.guard else { return true };
+        let bytes = pool.bytes_mut(frame);
+        let nack = roce.kind == Kind::Nack;
+        if !roce.icrc_is_right(bytes) {
+            self.counters.fail_open(FailOpen::Icrc, nack);
+            return true;
+        }
+        let credits = match roce.kind {
+            Kind::Ack { credits } => Some(credits),
+            _ => None,
+        };
+        let (reply, learnt) = guard.reply(now, &packet(meta, roce), credits, bytes);
+        if let Some(number) = learnt {
+            let flow = guard.connections.responder_qp(number);
+            self.counters.learnt += 1;
+            self.outs.push_back(note(now, Event::Learnt { requester: roce.qp, responder: flow }));
+        }
+        match reply {
+            Reply::Pass => true,
+            Reply::TooLong => {
+                self.counters.fail_open(FailOpen::TooLong, nack);
+                true
+            }
+            Reply::FailOpen(why) => {
+                self.counters.fail_open(FailOpen::Unknown(why), nack);
+                if nack {
+                    self.outs.push_back(note(now, Event::Passed { requester: roce.qp, psn: roce.psn, why }));
+                }
+                true
+            }
+            Reply::Unlearnt(number) => {
+                let responder = guard.connections.responder_qp(number);
+                self.counters.unlearnt += 1;
+                self.outs.push_back(note(now, Event::Unlearnt { requester: roce.qp, responder }));
+                true
+            }
+            Reply::Judged { judged, ack } => {
+                self.counters.judged(judged.verdict);
+                self.outs.push_back(note(now, Event::Judged(judged)));
+                match (judged.verdict, ack) {
+                    (Verdict::Forward(_), _) => true,
+                    (Verdict::Block(_), None) => false,
+                    (Verdict::Block(_), Some(credits)) => {
+                        become_ack(bytes, roce, credits);
+                        true
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends a frame on towards its destination address.
+    fn forward(&mut self, now: Time, meta: Meta, frame: Frame, pool: &mut Pool) {
+        let to = match meta.link.destination {
+            group if group.is_multicast() => None,
+            station => self.stations.port(now, station),
+        };
+        match to {
+            Some(port) if port == self.group(meta.ingress) => {
+                self.drop_frame(now, meta.ingress, frame, Drop::SamePort, pool);
+            }
+            Some(port) => self.deliver(now, Meta { egress: port, ..meta }, frame, pool),
+            None => self.flood(now, meta, frame, pool),
+        }
+    }
+
+    /// Sends copies to all other ports: one to the uplinks together, and none from an uplink to another.
+    fn flood(&mut self, now: Time, meta: Meta, frame: Frame, pool: &mut Pool) {
+        let from = self.group(meta.ingress);
+        for n in 0..self.settings.ports.len() as u16 {
+            let port = PortId(n);
+            if port == from || port != self.group(port) {
+                continue;
+            }
             match pool.duplicate(&frame) {
-                Some(frame) => self.outs.push_back(Out::Send { at: now, port, frame }),
-                None => self.note(now, Event::Dropped { port: from, why: Drop::NoBuffer }),
+                Some(copy) => self.deliver(now, Meta { egress: port, ..meta }, copy, pool),
+                None => self.count_drop(now, meta.ingress, Drop::NoBuffer),
             }
         }
         pool.put_back(frame);
     }
 
-    fn drop_frame(&mut self, now: Time, port: PortId, frame: Frame, why: Drop, pool: &mut Pool) {
-        pool.put_back(frame);
-        self.note(now, Event::Dropped { port, why });
+    /// The port by which a port is known: all uplinks count as the first of them.
+    fn group(&self, port: PortId) -> PortId {
+        if self.is_uplink(port) { self.settings.uplinks().next().unwrap_or(port) } else { port }
     }
 
-    fn note(&mut self, at: Time, event: Event) {
-        self.outs.push_back(Out::Note(Note { at, event }));
+    fn is_uplink(&self, port: PortId) -> bool {
+        self.settings.ports[port.index()].uplink
+    }
+
+    fn leaf(&self, port: PortId) -> u16 {
+        self.settings.ports[port.index()].leaf
+    }
+
+    /// Brings a frame to the ToR of its port: it is there already, or a spine or an uplink takes it.
+    fn deliver(&mut self, now: Time, mut meta: Meta, frame: Frame, pool: &mut Pool) {
+        if self.is_uplink(meta.egress) {
+            let choice = self.choose(&meta);
+            self.rewrite(&mut meta, choice, &frame, pool);
+            let uplink = self.settings.uplinks().nth(choice.path.into());
+            meta.egress = uplink.unwrap_or(meta.egress);
+            return self.enqueue(now, meta, frame, pool);
+        }
+        if self.is_uplink(meta.ingress) {
+            meta.crossed = true;
+            if self.settings.steer == Steer::XorUndo
+                && let Some(roce) = meta.roce
+                && roce.is_request()
+            {
+                meta.undo = spray::slot(&roce, self.sprayer.slots(), self.settings.seed);
+            }
+            return self.enqueue(now, meta, frame, pool);
+        }
+        let leaf = self.leaf(meta.egress);
+        if self.settings.spines.is_empty() || self.leaf(meta.ingress) == leaf {
+            return self.enqueue(now, meta, frame, pool);
+        }
+        let choice = self.choose(&meta);
+        self.rewrite(&mut meta, choice, &frame, pool);
+        meta.crossed = true;
+        let path = usize::from(leaf) * self.settings.spines.len() + usize::from(choice.path);
+        self.meta[frame.slot()] = meta;
+        let idle = self.paths[path].due().is_none();
+        match self.paths[path].enter(now, frame) {
+            Ok(()) => {
+                let counters = &mut self.counters.paths[usize::from(choice.path)];
+                counters.frames += 1;
+                counters.sprayed += u64::from(meta.roce.is_some_and(|roce| roce.is_request()));
+                if idle && let Some(at) = self.paths[path].due() {
+                    self.agenda.push(Reverse((at, Source::Path(path as u32))));
+                }
+            }
+            Err((frame, loss)) => {
+                let counters = &mut self.counters.paths[usize::from(choice.path)];
+                match loss {
+                    Loss::Random => counters.lost += 1,
+                    Loss::Down => counters.lost_down += 1,
+                }
+                self.outs.push_back(note(now, Event::Lost { path: choice.path, packet: label(&meta), loss }));
+                pool.put_back(frame);
+            }
+        }
+    }
+
+    fn choose(&mut self, meta: &Meta) -> Choice {
+        match &meta.roce {
+            Some(roce) if roce.is_request() => self.sprayer.request(roce),
+            Some(roce) => self.sprayer.base(spray::flow_hash(roce)),
+            None => {
+                let word =
+                    |address: Address| address.0.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+                self.sprayer.base(word(meta.link.source) ^ word(meta.link.destination).rotate_left(13))
+            }
+        }
+    }
+
+    /// Writes the slot into the source port, if the fabric beyond the ToR hashes it.
+    fn rewrite(&mut self, meta: &mut Meta, choice: Choice, frame: &Frame, pool: &mut Pool) {
+        let (Some(roce), Some(slot)) = (&meta.roce, choice.slot) else { return };
+        let bytes = pool.bytes_mut(frame);
+        // A datagram with a checksum would need a second update; RoCEv2 NICs send none.
+        let without_checksum = bytes.get(roce.udp + 6..roce.udp + 8) == Some(&[0, 0]);
+        match self.settings.steer {
+            Steer::Port => {}
+            _ if !without_checksum => self.counters.fail_open(FailOpen::Checksum, false),
+            Steer::XorUndo => {
+                write_port(bytes, roce.udp, roce.source_port ^ slot);
+                // In the emulated fabric this box is also the far ToR.
+                meta.undo = slot;
+            }
+            Steer::XorIcrc => {
+                self.cache.set_source_port(bytes, roce.udp, roce.icrc, roce.source_port ^ slot);
+            }
+        }
+    }
+
+    /// A frame is at the end of its path.
+    fn leave(&mut self, now: Time, path: u32, pool: &mut Pool) {
+        let own = &mut self.paths[path as usize];
+        let Some(frame) = own.leave() else { return };
+        if let Some(at) = own.due() {
+            self.agenda.push(Reverse((at, Source::Path(path))));
+        }
+        let meta = self.meta[frame.slot()];
+        self.enqueue(now, meta, frame, pool);
+    }
+
+    /// Puts a frame onto its port's queue.
+    fn enqueue(&mut self, now: Time, mut meta: Meta, frame: Frame, pool: &mut Pool) {
+        if meta.undo != 0
+            && let Some(roce) = &meta.roce
+        {
+            let bytes = pool.bytes_mut(&frame);
+            let port = roce.source_port;
+            if self.is_uplink(meta.ingress) {
+                write_port(bytes, roce.udp, port ^ meta.undo);
+            } else if !self.is_uplink(meta.egress) {
+                write_port(bytes, roce.udp, port);
+            }
+            meta.undo = 0;
+        }
+        let classes = &self.settings.classes;
+        let (port, class, len) = (meta.egress, usize::from(meta.class), frame.len() as u64);
+        let leaf = usize::from(self.leaf(port));
+        let egress = &mut self.ports[port.index()];
+        let free = classes.buffer.size.saturating_sub(self.buffered[leaf]);
+        let most = if classes.lossless[class] {
+            u64::MAX
+        } else {
+            free.saturating_mul(classes.buffer.alpha_percent) / 100
+        };
+        if len > free || egress.depth(class) + len > most {
+            self.counters.ports[port.index()].classes[class].dropped += 1;
+            return self.drop_frame(now, meta.ingress, frame, Drop::Full, pool);
+        }
+        let depth = egress.depth(class) + len;
+        if let Some(marking) = classes.marking[class]
+            && marking.at == MarkAt::Enqueue
+            && mark(&mut egress.draw, marking.chance(depth), &mut meta, &frame, pool)
+        {
+            self.counters.ports[port.index()].classes[class].marked += 1;
+        }
+        self.buffered[leaf] += len;
+        self.meta[frame.slot()] = meta;
+        egress.push(frame, class);
+        if classes.lossless[class] {
+            let ingress = &mut self.ingress[meta.ingress.index()];
+            ingress.bytes[class] += len;
+            if ingress.bytes[class] > classes.buffer.xoff && ingress.paused[class].is_none() {
+                self.send_pause(now, meta.ingress, class, u16::MAX, pool);
+            }
+        }
+        self.transmit(now, port, pool);
+    }
+
+    /// Sends what a port may send now, and asks to be called when it may send more.
+    fn transmit(&mut self, now: Time, port: PortId, pool: &mut Pool) {
+        let watchdog = self.settings.classes.watchdog;
+        while let Some((class, frame)) = self.ports[port.index()].bitten(now, watchdog) {
+            self.release(now, class, &frame, pool);
+            self.counters.ports[port.index()].classes[class].watchdog += 1;
+            let ingress = self.meta[frame.slot()].ingress;
+            self.drop_frame(now, ingress, frame, Drop::Watchdog, pool);
+        }
+        while let Some(next) = self.ports[port.index()].next(now, &self.settings.classes) {
+            let frame = match next {
+                Next::Pause(frame) => frame,
+                Next::Data(frame, class) => {
+                    self.depart(now, port, class, &frame, pool);
+                    frame
+                }
+            };
+            let was_empty = self.ports[port.index()].line_due().is_none();
+            if let Some(frame) = self.ports[port.index()].transmit(now, frame) {
+                self.send(now, port, frame);
+            } else if was_empty && let Some(at) = self.ports[port.index()].line_due() {
+                self.agenda.push(Reverse((at, Source::Line(port.0))));
+            }
+        }
+        if let Some(at) = self.ports[port.index()].due(watchdog) {
+            self.wake(now, port, at);
+        }
+    }
+
+    /// Asks for a call of `transmit`. A port has one such request at a time, the earliest.
+    fn wake(&mut self, now: Time, port: PortId, at: Time) {
+        let wake = &mut self.wakes[port.index()];
+        if *wake <= now || at < *wake {
+            *wake = at;
+            self.agenda.push(Reverse((at, Source::Egress(port.0))));
+        }
+    }
+
+    /// A frame's transmission starts.
+    fn depart(&mut self, now: Time, port: PortId, class: usize, frame: &Frame, pool: &mut Pool) {
+        self.release(now, class, frame, pool);
+        let mut meta = self.meta[frame.slot()];
+        if let Some(marking) = self.settings.classes.marking[class]
+            && marking.at == MarkAt::Dequeue
+        {
+            let egress = &mut self.ports[port.index()];
+            let chance = marking.chance(egress.depth(class));
+            if mark(&mut egress.draw, chance, &mut meta, frame, pool) {
+                self.counters.ports[port.index()].classes[class].marked += 1;
+            }
+        }
+        self.counters.departed(port, class, meta.roce.as_ref());
+        let Some(roce) = &meta.roce else { return };
+        let Kind::Request { span } = roce.kind else { return };
+        let Some(guard) = &mut self.guard else { return };
+        if !meta.crossed || self.settings.ports[port.index()].uplink {
+            return;
+        }
+        let departed = guard.depart(now, &packet(&meta, roce), span, port);
+        match departed.change {
+            Some(Departure::Refused) => self.counters.fail_open(FailOpen::Refused, false),
+            Some(Departure::Again(_, learnt)) => {
+                self.counters.again += 1;
+                self.counters.unlearnt += u64::from(learnt);
+                self.outs.push_back(note(now, Event::Again { responder: roce.qp }));
+            }
+            _ => {}
+        }
+        if departed.drops.is_some() {
+            self.counters.go_back_n += 1;
+            self.outs.push_back(note(now, Event::DropsOutOfOrder { responder: roce.qp }));
+        }
+        let Some(number) = departed.owed else { return };
+        let held = guard.take_held(number);
+        match pool.copy_of(held) {
+            Some(nack) => {
+                let ingress = guard.connections.flow(number).port;
+                let bytes = pool.bytes(&nack);
+                let Some(link) = Link::of(bytes) else { return pool.put_back(nack) };
+                let Class::Roce(kept) = frame::classify(&link, bytes) else { return pool.put_back(nack) };
+                self.counters.compensated += 1;
+                self.outs.push_back(note(now, Event::Compensated { responder: roce.qp, psn: kept.psn }));
+                let class = self.class(&link, pool.bytes(&nack));
+                let meta =
+                    Meta { link, roce: Some(kept), ingress, egress: ingress, class, crossed: false, undo: 0 };
+                self.forward(now, meta, nack, pool);
+            }
+            None => self.count_drop(now, port, Drop::NoBuffer),
+        }
+    }
+
+    /// A frame no longer occupies the buffer.
+    fn release(&mut self, now: Time, class: usize, frame: &Frame, pool: &mut Pool) {
+        let meta = &self.meta[frame.slot()];
+        let (ingress, len) = (meta.ingress, frame.len() as u64);
+        let leaf = usize::from(self.leaf(meta.egress));
+        self.buffered[leaf] -= len;
+        if self.settings.classes.lossless[class] {
+            let own = &mut self.ingress[ingress.index()];
+            own.bytes[class] -= len;
+            if own.bytes[class] <= self.settings.classes.buffer.xon && own.paused[class].is_some() {
+                self.send_pause(now, ingress, class, 0, pool);
+            }
+        }
+    }
+
+    /// Pauses or resumes a class of a host.
+    fn send_pause(&mut self, now: Time, port: PortId, class: usize, quanta: u16, pool: &mut Pool) {
+        let half = Span::from_nanos(self.ports[port.index()].pause_time(quanta).nanos() / 2);
+        // A pause is sent again at half of its time, so that it never ends by itself. Our choice, usual for switches.
+        let again = (quanta > 0).then_some(now + half);
+        self.ingress[port.index()].paused[class] = again;
+        if let Some(at) = again {
+            self.agenda.push(Reverse((at, Source::Refresh(port.0))));
+        }
+        let Some(mut frame) = pool.take() else { return self.count_drop(now, port, Drop::NoBuffer) };
+        let source = Address::local(OWN_ADDRESS | u32::from(port.0));
+        match queues::write_pause(pool.buffer(&mut frame), source, class, quanta) {
+            Some(len) => pool.set_len(&mut frame, len),
+            None => return pool.put_back(frame),
+        }
+        self.counters.ports[port.index()].classes[class].pfc_out += 1;
+        self.ports[port.index()].push_pause(frame);
+        let busy = self.ports[port.index()].busy;
+        self.wake(now, port, busy.max(now));
+    }
+
+    fn refresh(&mut self, now: Time, port: PortId, pool: &mut Pool) {
+        for class in 0..CLASSES {
+            if self.ingress[port.index()].paused[class].is_some_and(|at| at <= now) {
+                self.send_pause(now, port, class, u16::MAX, pool);
+            }
+        }
+    }
+
+    /// A frame is at the end of its last hop.
+    fn arrive(&mut self, now: Time, port: PortId) {
+        let own = &mut self.ports[port.index()];
+        let Some(frame) = own.arrive() else { return };
+        if let Some(at) = own.line_due() {
+            self.agenda.push(Reverse((at, Source::Line(port.0))));
+        }
+        self.send(now, port, frame);
+    }
+
+    fn send(&mut self, at: Time, port: PortId, frame: Frame) {
+        let counters = &mut self.counters.ports[port.index()];
+        counters.out_frames += 1;
+        counters.out_bytes += frame.len() as u64;
+        self.outs.push_back(Out::Send { at, port, frame });
+    }
+
+    /// A MAC control frame, which no switch forwards.
+    fn control(&mut self, now: Time, port: PortId, link: &Link, frame: Frame, pool: &mut Pool) {
+        let payload = &pool.bytes(&frame)[link.payload..];
+        let counters = &mut self.counters.ports[port.index()];
+        match queues::control(payload) {
+            Control::Pfc(pause) => {
+                for (class, quanta) in pause.quanta.iter().enumerate() {
+                    let Some(quanta) = *quanta else { continue };
+                    counters.classes[class].pfc_in += 1;
+                    if self.settings.classes.lossless[class] {
+                        self.ports[port.index()].pause(now, class, quanta);
+                    }
+                }
+            }
+            Control::Ignored if queues::is_global_pause(payload) => counters.global_pauses += 1,
+            Control::Ignored => counters.control_ignored += 1,
+        }
+        pool.put_back(frame);
+        self.transmit(now, port, pool);
+    }
+
+    /// Spines fail or come back.
+    fn change(&mut self, now: Time, pool: &mut Pool) {
+        while let Some(change) = self.changes.get(self.next_change).copied().filter(|c| c.at <= now) {
+            self.next_change += 1;
+            if change.routes {
+                let moved = self.sprayer.set_up(change.spine, change.up);
+                let moved = moved as u16;
+                self.outs
+                    .push_back(note(now, Event::SlotsMoved { path: change.spine, up: change.up, moved }));
+                continue;
+            }
+            let spines = self.settings.spines.len();
+            for path in (usize::from(change.spine)..self.paths.len()).step_by(spines) {
+                self.paths[path].set_up(change.up);
+                while !change.up
+                    && let Some(frame) = self.paths[path].leave()
+                {
+                    self.counters.paths[usize::from(change.spine)].lost_down += 1;
+                    let packet = label(&self.meta[frame.slot()]);
+                    let lost = Event::Lost { path: change.spine, packet, loss: Loss::Down };
+                    self.outs.push_back(note(now, lost));
+                    pool.put_back(frame);
+                }
+            }
+        }
+        self.schedule_change();
+    }
+
+    fn schedule_change(&mut self) {
+        if let Some(change) = self.changes.get(self.next_change) {
+            self.agenda.push(Reverse((change.at, Source::Failure)));
+        }
+    }
+
+    fn sweep(&mut self, now: Time) {
+        let Some(guard) = &mut self.guard else { return };
+        guard.sweep(now, guard.connections.capacity().div_ceil(SWEEPS));
+        self.agenda.push(Reverse((now + SWEEP, Source::Sweep)));
+    }
+
+    fn drop_frame(&mut self, now: Time, port: PortId, frame: Frame, why: Drop, pool: &mut Pool) {
+        pool.put_back(frame);
+        self.count_drop(now, port, why);
+    }
+
+    fn count_drop(&mut self, at: Time, port: PortId, why: Drop) {
+        self.counters.ports[port.index()].dropped[why as usize] += 1;
+        self.outs.push_back(note(at, Event::Dropped { port, why }));
+    }
+}
+
+const fn note(at: Time, event: Event) -> Out {
+    Out::Note(Note { at, event })
+}
+
+/// The fields by which connections are told apart.
+fn packet(meta: &Meta, roce: &Roce) -> Packet {
+    Packet {
+        vlan: meta.link.vlan(),
+        source: roce.source,
+        destination: roce.destination,
+        source_mac: meta.link.source,
+        destination_mac: meta.link.destination,
+        source_port: roce.source_port,
+        qp: roce.qp,
+        psn: roce.psn,
+        ingress: meta.ingress,
+    }
+}
+
+/// Queue pair, opcode and PSN of a RoCEv2 packet, for notes.
+fn label(meta: &Meta) -> Option<crate::out::Label> {
+    meta.roce.map(|roce| crate::out::Label { qp: roce.qp, opcode: roce.opcode, psn: roce.psn })
+}
+
+fn write_port(bytes: &mut [u8], udp: usize, port: u16) {
+    if let Some(field) = bytes.get_mut(udp..udp + 2) {
+        field.copy_from_slice(&port.to_be_bytes());
+    }
+}
+
+/// Marks a packet that allows it, with a chance. Returns true if the packet is newly marked.
+fn mark(draw: &mut Draw, chance: Chance, meta: &mut Meta, frame: &Frame, pool: &mut Pool) -> bool {
+    if chance == Chance::NEVER {
+        return false;
+    }
+    let bytes = pool.bytes_mut(frame);
+    let Some(class) = frame::traffic_class(&meta.link, bytes) else { return false };
+    if !matches!(class.ecn(), Ecn::Ect0 | Ecn::Ect1) || !draw.happens(chance) {
+        return false;
+    }
+    let Some(packet) = bytes.get_mut(meta.link.payload..) else { return false };
+    if let Some(roce) = &mut meta.roce {
+        roce.traffic_class = class.with_ecn(Ecn::Ce);
+    }
+    wire::patch::set_ecn(packet, Ecn::Ce).is_ok()
+}
+
+/// Turns a NACK into the ACK of all packets before the one that it names.
+fn become_ack(bytes: &mut [u8], roce: &Roce, credits: u8) {
+    let psn = roce.psn.add(themis::PSN_SPACE - 1);
+    let (bth, aeth) = (roce.bth(), roce.bth() + wire::bth::LEN);
+    if let Some(field) = bytes.get_mut(bth + 9..bth + 12) {
+        field.copy_from_slice(&psn.value().to_be_bytes()[1..]);
+    }
+    if let Some(syndrome) = bytes.get_mut(aeth) {
+        *syndrome = credits & 0x1F;
+    }
+    if let Some(packet) = bytes.get_mut(roce.ip..roce.icrc + wire::icrc::LEN) {
+        // The packet was parsed, so it has a place for its ICRC.
+        let _ = wire::icrc::fill(packet);
     }
 }
