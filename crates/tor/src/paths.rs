@@ -86,6 +86,12 @@ impl Path {
         Ok(())
     }
 
+    /// True if the path does nothing to a frame that enters now: no delay, rate or loss, and nothing ahead of it.
+    pub(crate) fn is_immediate(&self, now: Time) -> bool {
+        let nothing = self.delay == Span::ZERO && self.jitter == Span::ZERO;
+        self.up && nothing && self.loss == Chance::NEVER && self.rate.is_none() && self.last <= now
+    }
+
     /// Instant at which the next frame leaves.
     pub(crate) fn due(&self) -> Option<Time> {
         self.frames.front().map(|(at, _)| *at)

@@ -137,6 +137,8 @@ pub(crate) struct Egress {
     rate: Option<Rate>,
     last_hop: Span,
     queues: [VecDeque<Queued>; CLASSES],
+    /// Bit n is set while class n has frames.
+    waiting: u8,
     bytes: [u64; CLASSES],
     /// Pause frames, which nothing holds up.
     urgent: VecDeque<Frame>,
@@ -144,6 +146,8 @@ pub(crate) struct Egress {
     paused: [Time; CLASSES],
     /// Start of each class's pause; `None` if the class is not paused.
     since: [Option<Time>; CLASSES],
+    /// Bit n is set while `since` of class n is known.
+    pausing: u8,
     /// End of the transmission under way.
     pub(crate) busy: Time,
     deficit: [u64; CLASSES],
@@ -169,10 +173,12 @@ impl Egress {
             rate,
             last_hop,
             queues: Default::default(),
+            waiting: 0,
             bytes: [0; CLASSES],
             urgent: VecDeque::new(),
             paused: [Time::ZERO; CLASSES],
             since: [None; CLASSES],
+            pausing: 0,
             busy: Time::ZERO,
             deficit: [0; CLASSES],
             turn: (0, false),
@@ -190,6 +196,21 @@ impl Egress {
         let cost = frame.len() as u64 + WIRE_OVERHEAD;
         self.bytes[class] += frame.len() as u64;
         self.queues[class].push_back(Queued { frame, cost });
+        self.waiting |= 1 << class;
+    }
+
+    fn pop(&mut self, class: usize) -> Option<Frame> {
+        let Queued { frame, .. } = self.queues[class].pop_front()?;
+        self.bytes[class] -= frame.len() as u64;
+        if self.queues[class].is_empty() {
+            self.waiting &= !(1 << class);
+        }
+        Some(frame)
+    }
+
+    /// True if the port can send a frame of any class at once, without a queue.
+    pub(crate) fn is_free(&self, now: Time) -> bool {
+        self.busy <= now && self.waiting | self.pausing == 0 && self.urgent.is_empty()
     }
 
     pub(crate) fn push_pause(&mut self, frame: Frame) {
@@ -205,9 +226,7 @@ impl Egress {
             return Some(Next::Pause(frame));
         }
         let class = self.choose(now, classes)?;
-        let Queued { frame, .. } = self.queues[class].pop_front()?;
-        self.bytes[class] -= frame.len() as u64;
-        Some(Next::Data(frame, class))
+        Some(Next::Data(self.pop(class)?, class))
     }
 
     fn may_send(&self, now: Time, class: usize) -> bool {
@@ -215,6 +234,9 @@ impl Egress {
     }
 
     fn choose(&mut self, now: Time, classes: &Classes) -> Option<usize> {
+        if self.waiting == 0 {
+            return None;
+        }
         let strict = (0..CLASSES).rev().find(|&class| classes.strict[class] && self.may_send(now, class));
         if strict.is_some() {
             return strict;
@@ -268,6 +290,9 @@ impl Egress {
         if !self.urgent.is_empty() {
             return Some(self.busy);
         }
+        if self.waiting == 0 {
+            return None;
+        }
         let class = |class: usize| {
             let waits = (!self.queues[class].is_empty()).then_some(self.paused[class].max(self.busy))?;
             let bites =
@@ -280,11 +305,12 @@ impl Egress {
     /// Obeys a pause frame for a class.
     pub(crate) fn pause(&mut self, now: Time, class: usize, quanta: u16) {
         if quanta == 0 {
-            (self.paused[class], self.since[class]) = (now, None);
-            return;
+            self.paused[class] = now;
+            return self.forget_pause(class);
         }
         if self.paused[class] <= now {
             self.since[class] = Some(now);
+            self.pausing |= 1 << class;
         }
         self.paused[class] = now + self.pause_time(quanta);
     }
@@ -295,18 +321,23 @@ impl Egress {
         rate.map_or(Span::ZERO, |rate| rate.time_of_bits(512 * u64::from(quanta)))
     }
 
+    fn forget_pause(&mut self, class: usize) {
+        self.since[class] = None;
+        self.pausing &= !(1 << class);
+    }
+
     /// The next frame of a class that has been paused for longer than the watchdog allows.
     pub(crate) fn bitten(&mut self, now: Time, watchdog: Span) -> Option<(usize, Frame)> {
+        if self.pausing == 0 {
+            return None;
+        }
         for class in 0..CLASSES {
             let Some(since) = self.since[class] else { continue };
             if self.paused[class] <= now {
-                self.since[class] = None;
+                self.forget_pause(class);
             } else if now.since(since) >= watchdog {
-                match self.queues[class].pop_front() {
-                    Some(Queued { frame, .. }) => {
-                        self.bytes[class] -= frame.len() as u64;
-                        return Some((class, frame));
-                    }
+                match self.pop(class) {
+                    Some(frame) => return Some((class, frame)),
                     None => self.since[class] = Some(now),
                 }
             }

@@ -535,8 +535,14 @@ impl Tor {
         self.rewrite(&mut meta, choice, &frame, pool);
         meta.crossed = true;
         let path = usize::from(leaf) * self.settings.spines.len() + usize::from(choice.path);
-        self.meta[frame.slot()] = meta;
         let idle = self.paths[path].due().is_none();
+        if idle && self.paths[path].is_immediate(now) {
+            let counters = &mut self.counters.paths[usize::from(choice.path)];
+            counters.frames += 1;
+            counters.sprayed += u64::from(meta.roce.is_some_and(|roce| roce.is_request()));
+            return self.enqueue(now, meta, frame, pool);
+        }
+        self.meta[frame.slot()] = meta;
         match self.paths[path].enter(now, frame) {
             Ok(()) => {
                 let counters = &mut self.counters.paths[usize::from(choice.path)];
@@ -636,6 +642,12 @@ impl Tor {
         {
             self.counters.ports[port.index()].classes[class].marked += 1;
         }
+        if egress.is_free(now) {
+            // The frame would leave its queue at once, so it occupies the buffer for no time.
+            self.meta[frame.slot()] = meta;
+            self.depart(now, port, &frame, pool);
+            return self.start(now, port, frame);
+        }
         self.buffered[leaf] += len;
         self.meta[frame.slot()] = meta;
         egress.push(frame, class);
@@ -662,19 +674,25 @@ impl Tor {
             let frame = match next {
                 Next::Pause(frame) => frame,
                 Next::Data(frame, class) => {
-                    self.depart(now, port, class, &frame, pool);
+                    self.release(now, class, &frame, pool);
+                    self.depart(now, port, &frame, pool);
                     frame
                 }
             };
-            let was_empty = self.ports[port.index()].line_due().is_none();
-            if let Some(frame) = self.ports[port.index()].transmit(now, frame) {
-                self.send(now, port, frame);
-            } else if was_empty && let Some(at) = self.ports[port.index()].line_due() {
-                self.agenda.push(Reverse((at, Source::Line(port.0))));
-            }
+            self.start(now, port, frame);
         }
         if let Some(at) = self.ports[port.index()].due(watchdog) {
             self.wake(now, port, at);
+        }
+    }
+
+    /// Starts a transmission.
+    fn start(&mut self, now: Time, port: PortId, frame: Frame) {
+        let was_empty = self.ports[port.index()].line_due().is_none();
+        if let Some(frame) = self.ports[port.index()].transmit(now, frame) {
+            self.send(now, port, frame);
+        } else if was_empty && let Some(at) = self.ports[port.index()].line_due() {
+            self.agenda.push(Reverse((at, Source::Line(port.0))));
         }
     }
 
@@ -688,9 +706,9 @@ impl Tor {
     }
 
     /// A frame's transmission starts.
-    fn depart(&mut self, now: Time, port: PortId, class: usize, frame: &Frame, pool: &mut Pool) {
-        self.release(now, class, frame, pool);
+    fn depart(&mut self, now: Time, port: PortId, frame: &Frame, pool: &mut Pool) {
         let mut meta = self.meta[frame.slot()];
+        let class = usize::from(meta.class);
         if let Some(marking) = self.settings.classes.marking[class]
             && marking.at == MarkAt::Dequeue
         {
