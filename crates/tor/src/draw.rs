@@ -46,6 +46,11 @@ impl Chance {
         (0.0..=1.0).contains(&p).then(|| Chance((p * (1u64 << 32) as f64).round() as u64))
     }
 
+    /// The probability as a number from 0 to 1.
+    pub fn value(self) -> f64 {
+        self.0 as f64 / (1u64 << 32) as f64
+    }
+
     /// This probability times `part / whole`; at most this probability.
     pub const fn part(self, part: u64, whole: u64) -> Self {
         if part >= whole { self } else { Chance((self.0 as u128 * part as u128 / whole as u128) as u64) }
