@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("model", &["themis"]),
     ("schemes", &["model", "rnic", "themis"]),
     ("rnic", &["model"]),
+    ("bump", &["model", "rnic", "wire"]),
     ("engine", &["model"]),
     ("audit", &["engine", "model"]),
     ("scenario", &["model", "rnic", "schemes"]),
