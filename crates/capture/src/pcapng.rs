@@ -1,4 +1,4 @@
-//! The file format: pcapng (IETF draft-ietf-opsawg-pcapng), which has interfaces, nanoseconds and comments.
+//! The frames of a tap in a pcapng file. The crate `ports` writes the format.
 //!
 //! A tap has two interfaces, one for each direction. Times are simulated nanoseconds since the start of the run,
 //! rounded down; the start is shown as 1970-01-01. Frames that start in the same nanosecond stand in order.
@@ -6,24 +6,9 @@
 use super::encode::Encoder;
 use engine::outcome::{Frame, Passed};
 use model::{Fabric, LinkId, NodeId, Plan, PortIndex, Time};
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use pcap_file::{DataLink, Endianness, PcapError};
-use std::borrow::Cow;
+use ports::pcap::{Direction, Interface, Record, Writer};
 use std::io::{self, Write};
 use std::time::Duration;
-
-/// Resolution of times, as a negative power of ten: 10^-9 s.
-const NANOSECONDS: u8 = 9;
-/// Packet flag: length of the FCS in bits 5 to 8.
-const FCS_IS_PRESENT: u32 = (wire::ethernet::FCS_LEN as u32) << 5;
-/// Packet flags: direction in bits 0 and 1.
-const INBOUND: u32 = 0b01;
-const OUTBOUND: u32 = 0b10;
 
 /// Comment of each interface about the frames in the file.
 const ABOUT: &str = "Simulated frames, encoded as real ones. Addresses, queue pair numbers (2q + 2 at the sender of queue pair \
@@ -40,50 +25,29 @@ acknowledgements, tags of schemes. A pause lasts until its resume, whatever its 
 /// # Errors
 /// If `to` cannot be written.
 pub fn write(to: impl Write, about: &str, plan: &Plan, tap: LinkId, frames: &[Frame]) -> io::Result<()> {
-    let section = SectionHeaderBlock {
-        // A constant, so that the file is the same on every machine.
-        endianness: Endianness::Little,
-        options: vec![
-            SectionHeaderOption::Comment(Cow::Owned(about.to_owned())),
-            SectionHeaderOption::UserApplication(Cow::Borrowed(concat!(
-                "ropewalk ",
-                env!("CARGO_PKG_VERSION")
-            ))),
-        ],
-        ..SectionHeaderBlock::default()
-    };
-    let mut file = PcapNgWriter::with_section_header(to, section).map_err(io_error)?;
     let links = [tap, plan.fabric.reverse(tap)];
-    for link in links {
-        let interface = InterfaceDescriptionBlock {
-            linktype: DataLink::ETHERNET,
-            snaplen: 0, // no limit
-            options: vec![
-                InterfaceDescriptionOption::IfName(Cow::Owned(name(&plan.fabric, link))),
-                InterfaceDescriptionOption::Comment(Cow::Borrowed(ABOUT)),
-                InterfaceDescriptionOption::IfSpeed(plan.fabric.links()[link.index()].rate.0),
-                InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-            ],
-        };
-        file.write_pcapng_block(interface).map_err(io_error)?;
-    }
+    let names = links.map(|link| name(&plan.fabric, link));
+    let interface = |link: LinkId, name| {
+        let rate = Some(plan.fabric.links()[link.index()].rate.0);
+        Interface { name, comment: Some(ABOUT), rate }
+    };
+    let interfaces = [interface(links[0], names[0].as_str()), interface(links[1], names[1].as_str())];
+    let program = concat!("ropewalk ", env!("CARGO_PKG_VERSION"));
+    let mut file = Writer::new(to, about, program, &interfaces)?;
     let mut encoder = Encoder::new(plan);
     for (at, frame) in seen_from(plan, tap, frames) {
-        let (interface_id, direction) = if frame.link == tap { (0, OUTBOUND) } else { (1, INBOUND) };
+        let (interface, direction) = if frame.link == tap { (0, Direction::Out) } else { (1, Direction::In) };
         let encoded = encoder.encode(frame).map_err(io::Error::other)?;
-        let mut options = vec![EnhancedPacketOption::Flags(FCS_IS_PRESENT | direction)];
-        options.extend(encoded.comment.map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(text))));
-        let packet = EnhancedPacketBlock {
-            interface_id,
-            // The library writes nanoseconds, whatever the resolution.
-            timestamp: Duration::from_nanos(at.ps() / 1000),
-            original_len: encoded.bytes.len() as u32,
-            data: Cow::Borrowed(encoded.bytes),
-            options,
-        };
-        file.write_pcapng_block(packet).map_err(io_error)?;
+        file.write(&Record {
+            interface,
+            at: Duration::from_nanos(at.ps() / 1000),
+            direction,
+            bytes: encoded.bytes,
+            fcs: wire::ethernet::FCS_LEN as u32,
+            comment: encoded.comment,
+        })?;
     }
-    file.into_inner().flush()
+    file.finish()
 }
 
 /// The frames at the port, by time; at the same time outgoing frames come first.
@@ -111,17 +75,12 @@ pub fn name(fabric: &Fabric, link: LinkId) -> String {
     format!("{} -> {}", end(link.from, link.port.0), end(link.to, link.peer_port.0))
 }
 
-fn io_error(error: PcapError) -> io::Error {
-    match error {
-        PcapError::IoError(error) => error,
-        other => io::Error::other(other),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use model::{HostId, Kind, Packet, Psn, QpId};
+    use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
+    use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
     use pcap_file::pcapng::{Block, PcapNgReader};
     use results::testing;
 
