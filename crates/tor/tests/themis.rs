@@ -359,7 +359,7 @@ fn worlds() -> impl Strategy<Value = (Settings, Vec<Transfer>)> {
         0..4usize,
         1..4usize,
         1..400u64,
-        1..200u64,
+        8..200u64,
         1..9u64,
         0..3_000u64,
         0..20u64,
