@@ -52,6 +52,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Convert another tool's files to a scenario
     Import(ImportArgs),
+    /// Work with the software ToR, which runs Themis on real RoCEv2 frames
+    Tor(TorArgs),
     /// Print the JSON Schema of scenarios, or of sweeps, for editors
     Schema {
         /// Kind of file.
@@ -429,6 +431,33 @@ pub struct CheckArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]
     pub scenario: ScenarioArgs,
+}
+
+/// `ropewalk tor`.
+#[derive(Args, Debug)]
+pub struct TorArgs {
+    /// What to do with the software ToR.
+    #[command(subcommand)]
+    pub command: TorCommand,
+}
+
+/// The subcommands of `ropewalk tor`.
+#[derive(Debug, Subcommand)]
+pub enum TorCommand {
+    /// Check a fabric's file and print what it says
+    #[command(after_help = "Example:\n  ropewalk tor check lab.toml")]
+    Check {
+        /// Path of a TOML file; docs/soft-tor.md lists its keys.
+        file: PathBuf,
+    },
+    /// Let captured frames pass the fabric, and print its decisions and its counters
+    ///
+    /// The key `pcap` of a port names the capture of the frames that come in there, as pcap or pcapng.
+    #[command(after_help = "Example:\n  ropewalk tor replay lab.toml")]
+    Replay {
+        /// Path of a TOML file; docs/soft-tor.md lists its keys.
+        file: PathBuf,
+    },
 }
 
 /// `ropewalk workload`.

@@ -28,7 +28,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["lab", "model", "papers", "results", "scenario"]),
     (
         "ropewalk",
-        &["capture", "engine", "explain", "farm", "lab", "model", "papers", "report", "results", "scenario"],
+        &[
+            "capture", "engine", "explain", "farm", "lab", "model", "papers", "report", "results",
+            "scenario", "tor",
+        ],
     ),
     ("abi", &["lab", "model", "results", "scenario"]),
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
@@ -79,6 +82,7 @@ const ROOMS: &[&str] = &[
     "papers/src",                      // the papers' experiments
     "scenario/src/import",             // settings of another simulator, and what they are called here
     "ropewalk/src/commands/memory.rs", // the formulas of two schemes
+    "ropewalk/src/commands/tor.rs",    // the software ToR
 ];
 
 /// Single names elsewhere: file below `crates`, name, and the reason.

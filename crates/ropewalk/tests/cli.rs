@@ -708,3 +708,29 @@ fn a_quick_experiment_is_labelled_and_explains_every_row() {
     assert_eq!(find("themis")["measured"], 0.0, "Themis passes no needless NACK");
     assert_eq!(find("ecmp")["measured"], 0.0, "ECMP keeps the order");
 }
+
+#[test]
+fn tor_checks_its_file_and_replays_captures() {
+    let sandbox = Sandbox::new();
+    let lab = "[fabric]\nspines = 2\ndelay = \"10us\"\n[[port]]\nname = \"a\"\npcap = \"a.pcap\"\n[[port]]\nname = \"b\"\n";
+    sandbox.write("lab.toml", lab);
+    let check = sandbox.ropewalk(&["tor", "check", "lab.toml"]).assert().code(0);
+    check.stdout(
+        contains("2 ports on 2 ToRs, 2 spines").and(contains("port a: ToR 0")).and(contains("spine 1:")),
+    );
+    sandbox.ropewalk(&["tor", "replay", "lab.toml"]).assert().code(2).stderr(contains("a.pcap"));
+    // A pcap file with one broadcast and one runt: header, then seconds, microseconds, two lengths and the frame.
+    let mut pcap: Vec<u8> =
+        [0xA1B2_C3D4u32, 4 << 16 | 2, 0, 0, 65535, 1].iter().flat_map(|n| n.to_le_bytes()).collect();
+    for frame in [&[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 0, 1, 0x88, 0xB5, 0, 0][..], &[1, 2, 3]] {
+        let len = frame.len() as u32;
+        pcap.extend([5, 7, len, len].iter().flat_map(|n: &u32| n.to_le_bytes()));
+        pcap.extend(frame);
+    }
+    fs::write(sandbox.path("a.pcap"), pcap).unwrap();
+    let replay = sandbox.ropewalk(&["tor", "replay", "lab.toml"]).assert().code(0);
+    replay.stdout(contains("dropped port=0 why=runt").and(contains("out_frames{port=\"b\"} 1")));
+    sandbox.write("lab.toml", &lab.replace("spines", "spinse"));
+    let wrong = sandbox.ropewalk(&["tor", "check", "lab.toml"]).assert().code(2);
+    wrong.stderr(contains("lab.toml:2:1: unknown key `spinse`: did you mean `spines`?"));
+}

@@ -13,6 +13,7 @@ pub mod reproduce;
 pub mod run;
 pub mod serve;
 pub mod sweep;
+pub mod tor;
 pub mod workload;
 
 use crate::cli::{Cli, Command, ScenarioArgs, SchemaOf};
@@ -42,6 +43,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Serve(args) => serve::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Tor(args) => tor::run(&args),
         Command::Schema { of } => schema(of),
         Command::Completions { shell } => completions(shell),
         Command::New { name } => new::run(&name),
