@@ -12,7 +12,6 @@
 //! Classes may have caps of their own, also those that the buffer does not charge. A refused packet is dropped or cut.
 
 use crate::switch::Egress;
-use model::Bytes;
 use model::plan::{Class, Cut, FlowControl, Overflow, SwitchSettings};
 
 /// The unit of charging and pausing: a virtual channel of an ingress port, or the whole port if links have one
@@ -25,10 +24,7 @@ pub(crate) struct Account(pub(crate) u16);
 pub(crate) struct Request<'c> {
     pub(crate) account: Account,
     pub(crate) bytes: u64,
-    /// Bytes in the egress queue.
-    pub(crate) queue: u64,
-    /// True if the queue leads to a host.
-    pub(crate) to_host: bool,
+    pub(crate) egress: Egress,
     pub(crate) class: &'c Class,
     /// True if the packet may be cut.
     pub(crate) cuttable: bool,
@@ -47,26 +43,18 @@ pub(crate) enum Admission {
     Cut(Cut),
 }
 
-/// The caps of a buffer's egress queues.
+/// The rule of a visit whose egress queues are bounded by their caps alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caps {
-    to_switches: Bytes,
-    to_hosts: Bytes,
     overflow: Overflow,
 }
 
 impl Caps {
-    /// The cap of a queue, bytes.
-    #[inline(always)]
-    pub(crate) fn of(&self, to_host: bool) -> u64 {
-        if to_host { self.to_hosts.get() } else { self.to_switches.get() }
-    }
-
     /// Decides whether a packet of `bytes` may join its queue.
     #[inline]
     pub(crate) fn admit(&self, bytes: u64, egress: Egress, cuttable: bool) -> Admission {
         match self.overflow {
-            _ if egress.queue + bytes <= self.of(egress.to_host) => Admission::Admitted,
+            _ if egress.queue + bytes <= egress.cap => Admission::Admitted,
             Overflow::Cut(cut) if cuttable => Admission::Cut(cut),
             _ => Admission::Dropped,
         }
@@ -161,12 +149,12 @@ impl Buffer {
     /// Decides whether a packet may join its egress queue, and charges it if its class is charged.
     #[inline]
     pub(crate) fn admit(&mut self, request: Request<'_>) -> Admission {
-        let Request { account, bytes, queue, to_host, class, cuttable } = request;
+        let Request { account, bytes, egress: Egress { queue, cap }, class, cuttable } = request;
         let refused = match self.overflow {
             Overflow::Cut(cut) if cuttable => Admission::Cut(cut),
             _ => Admission::Dropped,
         };
-        if class.cap.is_some_and(|cap| queue + bytes > cap.get()) {
+        if class.cap.is_some_and(|most| queue + bytes > most.get()) {
             return refused;
         }
         if !class.charged {
@@ -197,9 +185,8 @@ impl Buffer {
                 self.charge(account, bytes);
                 Admission::Admitted
             }
-            FlowControl::Capped { to_switches, to_hosts } => {
-                let cap = if to_host { to_hosts } else { to_switches };
-                if queue + bytes > cap.get() || self.used + bytes > self.shared {
+            FlowControl::Capped { .. } => {
+                if queue + bytes > cap || self.used + bytes > self.shared {
                     return refused;
                 }
                 self.charge(account, bytes);
@@ -315,10 +302,10 @@ impl Buffer {
                     && longest_queue() + incoming <= self.share(used, alpha);
                 self.light_without_detail(light)
             }
-            FlowControl::Capped { to_switches, to_hosts } => {
+            FlowControl::Capped { least } => {
                 let light = !(self.detailed() && self.used > 8 * incoming)
                     && used <= self.shared
-                    && longest_queue() + incoming <= to_switches.min(to_hosts).get();
+                    && longest_queue() + incoming <= least.get();
                 self.light_without_detail(light)
             }
         }
@@ -327,9 +314,9 @@ impl Buffer {
     /// Starts a visit whose ports keep their caps by themselves: if the shared buffer cannot fill, caps are all that bounds
     /// queues. Returns the caps, or `None` if the buffer has none or could fill. The charges by account are then unknown.
     pub(crate) fn caps(&mut self, incoming: u64) -> Option<Caps> {
-        let FlowControl::Capped { to_switches, to_hosts } = self.flow_control else { return None };
+        let FlowControl::Capped { .. } = self.flow_control else { return None };
         let fits = self.light_without_detail(self.used + incoming <= self.shared);
-        fits.then_some(Caps { to_switches, to_hosts, overflow: self.overflow })
+        fits.then_some(Caps { overflow: self.overflow })
     }
 
     fn light_without_detail(&mut self, light: bool) -> bool {
@@ -368,17 +355,21 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Kind;
     use model::packet::Kinds;
     use model::plan::{Pfc, Victim};
+    use model::{Bytes, Kind};
 
     const IN: Account = Account(0);
     const ONE: [(Account, u64); 1] = [(IN, 5_000)];
 
     const DATA: Class = Class::strict(Kinds::of(&[Kind::Data])).of_data();
 
+    fn egress(queue: u64, cap: u64) -> Egress {
+        Egress { queue, cap }
+    }
+
     fn packet(account: Account, queue: u64) -> Request<'static> {
-        Request { account, bytes: 1000, queue, to_host: false, class: &DATA, cuttable: true }
+        Request { account, bytes: 1000, egress: egress(queue, 3_000), class: &DATA, cuttable: true }
     }
 
     fn settings(buffer: u64, flow_control: FlowControl) -> SwitchSettings {
@@ -451,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_cuts_data_and_drops_the_rest() {
-        let caps = FlowControl::Capped { to_switches: Bytes(3_000), to_hosts: Bytes(4_000) };
+        let caps = FlowControl::Capped { least: Bytes(3_000) };
         let cut = Cut { frame: 64, victim: Victim::Even };
         let settings = SwitchSettings { overflow: Overflow::Cut(cut), ..settings(6_000, caps) };
         let mut b = Buffer::new(&settings, vec![0; 2]);
@@ -462,7 +453,7 @@ mod tests {
         );
         assert_eq!(b.admit(packet(IN, 2_000)), Admission::Admitted);
         assert_eq!(b.admit(packet(IN, 2_001)), Admission::Cut(cut));
-        assert_eq!(b.admit(Request { to_host: true, ..packet(IN, 2_001) }), Admission::Admitted);
+        assert_eq!(b.admit(Request { egress: egress(2_001, 4_000), ..packet(IN, 0) }), Admission::Admitted);
         assert_eq!(b.admit(Request { cuttable: false, ..packet(IN, 2_001) }), Admission::Dropped);
         let headers = Class { cap: Some(Bytes(2_500)), ..Class::strict(Kinds::of(&[Kind::Nack])) };
         let header = |queue| Request { class: &headers, cuttable: false, ..packet(IN, queue) };
@@ -474,14 +465,15 @@ mod tests {
         assert_eq!(b.admit(header(1_501)), Admission::Dropped);
         b.replace((IN, 1_000), (Account(1), 900));
         assert_eq!((b.used, &b.ingress[..]), (1_900, &[1_000, 900][..]));
-        assert_eq!(b.admit(Request { bytes: 4_000, to_host: true, ..packet(IN, 0) }), Admission::Admitted);
+        let large = Request { bytes: 4_000, egress: egress(0, 4_000), ..packet(IN, 0) };
+        assert_eq!(b.admit(large), Admission::Admitted);
         assert_eq!(b.admit(packet(IN, 0)), Admission::Cut(cut), "the shared buffer is a bound as well");
         assert_eq!(b.admit(Request { bytes: 100, ..packet(IN, 0) }), Admission::Admitted, "6 kB are full");
     }
 
     #[test]
     fn caps_alone_bound_queues_as_long_as_the_shared_buffer_cannot_fill() {
-        let flow_control = FlowControl::Capped { to_switches: Bytes(3_000), to_hosts: Bytes(4_000) };
+        let flow_control = FlowControl::Capped { least: Bytes(3_000) };
         let cut = Cut { frame: 64, victim: Victim::Arriving };
         let cutting = SwitchSettings { overflow: Overflow::Cut(cut), ..settings(6_000, flow_control) };
         let mut b = Buffer::new(&cutting, vec![0]);
@@ -489,14 +481,12 @@ mod tests {
         assert!(b.caps(4_001).is_none() && b.detailed());
         let caps = b.caps(4_000).unwrap();
         assert!(!b.detailed(), "visits with caps do not count charges by account");
-        assert_eq!((caps.of(false), caps.of(true)), (3_000, 4_000));
-        let egress = |queue, to_host| Egress { queue, to_host };
-        assert_eq!(caps.admit(1_000, egress(2_000, false), true), Admission::Admitted);
-        assert_eq!(caps.admit(1_000, egress(2_001, false), true), Admission::Cut(cut));
-        assert_eq!(caps.admit(1_000, egress(2_001, false), false), Admission::Dropped);
-        assert_eq!(caps.admit(1_000, egress(3_000, true), true), Admission::Admitted);
+        assert_eq!(caps.admit(1_000, egress(2_000, 3_000), true), Admission::Admitted);
+        assert_eq!(caps.admit(1_000, egress(2_001, 3_000), true), Admission::Cut(cut));
+        assert_eq!(caps.admit(1_000, egress(2_001, 3_000), false), Admission::Dropped);
+        assert_eq!(caps.admit(1_000, egress(3_000, 4_000), true), Admission::Admitted);
         let dropping = Buffer::new(&settings(6_000, flow_control), vec![0]).caps(0).unwrap();
-        assert_eq!(dropping.admit(1_000, egress(3_001, true), true), Admission::Dropped);
+        assert_eq!(dropping.admit(1_000, egress(3_001, 4_000), true), Admission::Dropped);
         assert!(lossless(100_000, 0).caps(0).is_none());
     }
 
@@ -647,24 +637,22 @@ mod tests {
     }
 
     #[test]
-    fn a_light_visit_of_a_capped_switch_keeps_the_smaller_cap() {
-        let light = |to_switches, to_hosts, incoming, queue| {
-            let caps = FlowControl::Capped { to_switches: Bytes(to_switches), to_hosts: Bytes(to_hosts) };
+    fn a_light_visit_of_a_capped_switch_keeps_the_smallest_cap() {
+        let light = |least, incoming, queue| {
+            let caps = FlowControl::Capped { least: Bytes(least) };
             let mut b = Buffer::new(&settings(6_000, caps), vec![0]);
             b.light_without_detail(true);
             b.stays_below_thresholds(incoming, ONE.into_iter(), || queue)
         };
-        assert!(light(3_000, 4_000, 1_000, 2_000) && !light(3_000, 4_000, 1_000, 2_001));
-        assert!(light(4_000, 3_000, 1_000, 2_000) && !light(4_000, 3_000, 1_000, 2_001));
-        assert!(light(9_000, 9_000, 6_000, 0) && !light(9_000, 9_000, 6_001, 0));
+        assert!(light(3_000, 1_000, 2_000) && !light(3_000, 1_000, 2_001));
+        assert!(light(9_000, 6_000, 0) && !light(9_000, 6_001, 0));
     }
 
     #[test]
     fn a_lossy_switch_that_knows_its_charges_stays_heavy_while_queues_are_long() {
-        for flow_control in [
-            FlowControl::Lossy { alpha: (1, 1) },
-            FlowControl::Capped { to_switches: Bytes(50_000), to_hosts: Bytes(50_000) },
-        ] {
+        for flow_control in
+            [FlowControl::Lossy { alpha: (1, 1) }, FlowControl::Capped { least: Bytes(50_000) }]
+        {
             let mut b = Buffer::new(&settings(100_000, flow_control), vec![0]);
             b.settle(8_001);
             assert!(b.detailed() && !b.stays_below_thresholds(1_000, ONE.into_iter(), || 0));

@@ -828,7 +828,7 @@ impl<P: Parts> Reference<'_, P> {
         if self.setup.follows(pkt.qp()) && pkt.is_data() && !charged && pkt.ingress() != PortIndex::VIRTUAL {
             self.recorder.hop(&self.setup, gp, &pkt, self.ports[gp].bytes[self.setup.data_class]);
         }
-        let egress = Egress { queue: self.ports[gp].bytes[class], to_host: self.setup.ports[gp].to_host };
+        let egress = Egress { queue: self.ports[gp].bytes[class], cap: self.setup.cap(gp) };
         let (joins, headers) =
             match if charged { Admission::Admitted } else { self.admit(now, node, &pkt, Some(egress)) } {
                 Admission::Admitted | Admission::AdmittedPause => (Some(pkt), None),

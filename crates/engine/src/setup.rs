@@ -229,6 +229,12 @@ impl<'a> Setup<'a> {
         self.fabric().reverse(LinkId(gp as u32)).index()
     }
 
+    /// Largest queue of data at a port whose switch caps queues, bytes.
+    #[inline(always)]
+    pub(crate) fn cap(&self, gp: usize) -> u64 {
+        self.plan.ports[gp].cap.get()
+    }
+
     /// Transmission time of a frame at the rate of `row`, ps.
     #[inline]
     pub(crate) fn time_on_wire(&self, row: u32, frame: u32) -> u64 {

@@ -66,12 +66,17 @@ pub(crate) fn may_be_victim<A: Annex>(waiting: &Parcel<A>, arriving: &Parcel<A>)
 }
 
 /// An egress queue that a packet is to join.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Egress {
     /// Bytes in the queue.
     pub(crate) queue: u64,
-    /// True if it leads to a host.
-    pub(crate) to_host: bool,
+    /// Its cap, bytes.
+    pub(crate) cap: u64,
+}
+
+impl Egress {
+    /// A queue without a cap: the place of packets that a scheme holds.
+    const NONE: Egress = Egress { queue: 0, cap: u64::MAX };
 }
 
 /// The arrival of a packet at its switch.
@@ -133,10 +138,15 @@ impl<P: Parts> Switch<P> {
             return Admission::Admitted;
         }
         let class = &setup.plan.classes.all()[setup.class_in_table(pkt)];
-        let Egress { queue, to_host } = egress.unwrap_or_default();
         let cuttable = egress.is_some() && may_be_cut(pkt);
         let (account, bytes) = (self.account(pkt), pkt.frame() as u64);
-        let admission = self.buffer.admit(Request { account, bytes, queue, to_host, class, cuttable });
+        let admission = self.buffer.admit(Request {
+            account,
+            bytes,
+            egress: egress.unwrap_or(Egress::NONE),
+            class,
+            cuttable,
+        });
         // A class with a cap drops by its setting.
         self.dropped_while_lossless |=
             admission == Admission::Dropped && class.charged && class.cap.is_none() && self.buffer.lossless();

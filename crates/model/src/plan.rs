@@ -251,6 +251,8 @@ pub struct PortSettings {
     pub marking: Option<Marking>,
     /// Buffer that is reserved for packets that arrive at this port after it has sent a pause frame.
     pub headroom: Bytes,
+    /// Largest queue of data under [`FlowControl::Capped`].
+    pub cap: Bytes,
 }
 
 /// Priority flow control of a switch.
@@ -273,12 +275,10 @@ pub enum FlowControl {
         /// Largest share of the free buffer for one egress queue: (numerator, denominator).
         alpha: (u32, u32),
     },
-    /// The switch refuses packets beyond a fixed length of the egress queue.
+    /// The switch refuses packets beyond a fixed length of the egress queue ([`PortSettings::cap`]).
     Capped {
-        /// Largest queue to a switch.
-        to_switches: Bytes,
-        /// Largest queue to a host.
-        to_hosts: Bytes,
+        /// The smallest cap of its ports.
+        least: Bytes,
     },
 }
 

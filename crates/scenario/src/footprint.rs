@@ -12,7 +12,7 @@ use crate::error::KeyError;
 use crate::room::Room;
 use model::fabric::Link;
 use model::plan::{FlowControl, Message, SwitchSettings};
-use model::{Fabric, NodeId, Plan, QpId};
+use model::{NodeId, Plan, QpId};
 use rnic::Nics;
 
 // Bytes of peak memory (VmHWM) in a whole run, results included, on x86-64 in November 2026, rounded up. The fabrics had
@@ -146,7 +146,7 @@ impl Possible {
         let bytes = plan.messages.iter().fold(0u64, |sum, message| sum.saturating_add(message.bytes));
         let frame = (bytes / all.max(1) + u64::from(wire.header)).max(wire.min_frame.into()).max(1);
         let queued = plan.switches.iter().zip(plan.fabric.switches());
-        let queued = queued.map(|(switch, node)| most_queued(&plan.fabric, switch, node) / frame);
+        let queued = queued.map(|(switch, node)| most_queued(plan, switch, node) / frame);
         let queued = queued.fold(0, u64::saturating_add).min(outstanding);
         let on_wire = plan.fabric.links().iter().map(|link| on_wire(link) / frame);
         let on_wire = on_wire.fold(0, u64::saturating_add).min(outstanding);
@@ -163,13 +163,14 @@ impl Possible {
 }
 
 /// Most bytes in the queues of a switch.
-fn most_queued(fabric: &Fabric, switch: &SwitchSettings, node: NodeId) -> u64 {
+fn most_queued(plan: &Plan, switch: &SwitchSettings, node: NodeId) -> u64 {
     let buffer = switch.buffer.get();
     match switch.flow_control {
         FlowControl::Lossless(_) | FlowControl::Lossy { .. } => buffer,
-        FlowControl::Capped { to_switches, to_hosts } => {
-            let cap = |link: &Link| if fabric.is_host(link.to) { to_hosts } else { to_switches }.get();
-            fabric.ports(node).iter().map(cap).fold(0, u64::saturating_add).min(buffer)
+        FlowControl::Capped { .. } => {
+            let base = plan.fabric.base(node) as usize;
+            let ports = &plan.ports[base..base + plan.fabric.ports(node).len()];
+            ports.iter().map(|port| port.cap.get()).fold(0, u64::saturating_add).min(buffer)
         }
     }
 }

@@ -29,6 +29,10 @@ pub struct SwitchConfig {
     /// Without PFC, longest queue of data to a host; needs `queue-cap`. Default: `queue-cap`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_cap_to_hosts: Option<Bytes>,
+    /// Without PFC, longest queue of data at ports of certain rates, in place of `queue-cap` and `queue-cap-to-hosts`; needs
+    /// `queue-cap`. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queue_cap_at_rate: Vec<RateCap>,
     /// Cutting of data: a switch without PFC sends the headers of a data packet on that does not fit into its queue,
     /// instead of a drop. Default off (our choice).
     #[serde(skip_serializing_if = "is_off")]
@@ -57,10 +61,21 @@ impl Default for SwitchConfig {
             ecn: Switched::default(),
             queue_cap: None,
             queue_cap_to_hosts: None,
+            queue_cap_at_rate: Vec::new(),
             cut: Switched::OFF,
             classes: Classes::Strict,
         }
     }
+}
+
+/// Cap on queues of ports of one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RateCap {
+    /// Rate of the ports. No default.
+    pub rate: Rate,
+    /// Longest queue of data. No default.
+    pub cap: Bytes,
 }
 
 /// Cutting of data that does not fit into its queue.
@@ -191,6 +206,9 @@ pub struct RoleConfig {
     /// Without PFC, longest queue of data to a host. Default: `queue-cap-to-hosts` of `[switch]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_cap_to_hosts: Option<Bytes>,
+    /// Without PFC, longest queue of data at ports of certain rates. Default: `queue-cap-at-rate` of `[switch]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_cap_at_rate: Option<Vec<RateCap>>,
     /// Cutting of data that does not fit into its queue. Default: `cut` of `[switch]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<Switched<CutConfig>>,
@@ -200,6 +218,24 @@ pub struct RoleConfig {
     /// Load balancing. Default: the scheme of the packet's class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<SchemeConfig>,
+}
+
+/// The caps on queues of one switch.
+struct Caps<'a> {
+    to_switches: Bytes,
+    to_hosts: Bytes,
+    at_rate: &'a [RateCap],
+}
+
+impl Caps<'_> {
+    /// The cap of the queue that leaves by a link.
+    fn of(&self, link: &Link, fabric: &Fabric) -> Bytes {
+        match self.at_rate.iter().find(|entry| entry.rate == link.rate) {
+            Some(entry) => entry.cap,
+            None if fabric.is_host(link.to) => self.to_hosts,
+            None => self.to_switches,
+        }
+    }
 }
 
 /// Smallest frame of a cut packet, bytes: that of DCP (SIGCOMM 2025).
@@ -299,17 +335,33 @@ impl<'a> EffectiveSwitch<'a> {
             }
             None => FlowControl::Lossy { alpha: drop_alpha.pair() },
         };
-        let flow_control = self.caps(wire, pfc.get().is_some())?.unwrap_or(flow_control);
+        let flow_control = match self.caps(wire, pfc.get().is_some())? {
+            Some(caps) => {
+                let links = fabric.ports(node).iter();
+                ports.iter_mut().zip(links).for_each(|(port, link)| port.cap = caps.of(link, fabric));
+                let least = ports.iter().map(|port| port.cap).min().unwrap_or(Bytes(u64::MAX));
+                FlowControl::Capped { least }
+            }
+            None => flow_control,
+        };
         Ok(SwitchSettings { buffer, flow_control, overflow: self.overflow(wire, pfc.get().is_some())? })
     }
 
     /// The caps on queues of a switch without PFC.
-    fn caps(&self, wire: &Wire, lossless: bool) -> Result<Option<FlowControl>, KeyError> {
+    fn caps(&self, wire: &Wire, lossless: bool) -> Result<Option<Caps<'a>>, KeyError> {
         let (cap, own_cap) = self.pick(|r| r.queue_cap.map(Some), self.base.queue_cap);
         let (to_hosts, own_to_hosts) =
             self.pick(|r| r.queue_cap_to_hosts.map(Some), self.base.queue_cap_to_hosts);
-        let paths = [self.path("queue-cap", own_cap), self.path("queue-cap-to-hosts", own_to_hosts)];
-        for (cap, path) in [cap, to_hosts].into_iter().zip(&paths) {
+        let (at_rate, own_at_rate) =
+            self.pick(|r| r.queue_cap_at_rate.as_deref(), &self.base.queue_cap_at_rate[..]);
+        let mut caps = vec![
+            (cap, self.path("queue-cap", own_cap)),
+            (to_hosts, self.path("queue-cap-to-hosts", own_to_hosts)),
+        ];
+        let at_rate_path = self.path("queue-cap-at-rate", own_at_rate);
+        let of_rates = at_rate.iter().enumerate();
+        caps.extend(of_rates.map(|(i, entry)| (Some(entry.cap), format!("{at_rate_path}.{i}.cap"))));
+        for (cap, path) in &caps {
             if cap.is_some() && lossless {
                 let text = "with PFC a switch pauses senders and ignores caps on queues; set `pfc = \"off\"`";
                 return Err(KeyError::new(path, text));
@@ -319,13 +371,12 @@ impl<'a> EffectiveSwitch<'a> {
                 return Err(KeyError::new(path, text));
             }
         }
-        match (cap, to_hosts) {
-            (None, None) => Ok(None),
-            (None, Some(_)) => Err(KeyError::new(&paths[1], "a cap on queues to hosts needs `queue-cap`")),
-            (Some(to_switches), to_hosts) => {
-                Ok(Some(FlowControl::Capped { to_switches, to_hosts: to_hosts.unwrap_or(to_switches) }))
-            }
-        }
+        let Some(to_switches) = cap else {
+            let needs = |(_, path): &(_, String)| KeyError::new(path, "this cap on queues needs `queue-cap`");
+            let alone = caps.iter().find(|(cap, _)| cap.is_some());
+            return alone.map_or(Ok(None), |cap| Err(needs(cap)));
+        };
+        Ok(Some(Caps { to_switches, to_hosts: to_hosts.unwrap_or(to_switches), at_rate }))
     }
 
     /// The fate of packets that do not fit.

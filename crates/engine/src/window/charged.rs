@@ -150,7 +150,7 @@ impl<A: Annex> Play<'_, A> {
         let end = line::instant(self.out.window.length);
         for word in 0..self.layer.busy.len() {
             for p in bits(self.layer.busy[word], word * 64) {
-                if self.may_exceed(p, caps) {
+                if self.may_exceed(p) {
                     self.layer.busy[word] &= !(1 << (p % 64));
                     let mut port = self.begin_charged(p);
                     self.advance(&mut port, end, &mut caps);
@@ -160,11 +160,17 @@ impl<A: Annex> Play<'_, A> {
         }
     }
 
+    /// Largest queue of data at port `p`, bytes.
+    #[inline(always)]
+    fn cap(&self, p: usize) -> u64 {
+        self.out.setup.cap(self.out.gp + p)
+    }
+
     /// True if the queue of port `p` would exceed its cap if all data of the window arrived before any departs.
     #[inline(always)]
-    fn may_exceed(&self, p: usize, caps: Caps) -> bool {
+    fn may_exceed(&self, p: usize) -> bool {
         let (port, line) = (&self.ports[p], &self.layer.line(p, DATA).packets);
-        let room = caps.of(port.is(TO_HOST)).saturating_sub(port.waiting);
+        let room = self.cap(p).saturating_sub(port.waiting);
         line.len() as u64 * u64::from(self.out.setup.largest_frame) > room
             && line.iter().map(|pkt| u64::from(pkt.frame())).sum::<u64>() > room
     }
@@ -264,7 +270,7 @@ impl<A: Annex> Play<'_, A> {
         port.data += 1;
         port.arrival = line::key(line, port.data);
         let own = &self.ports[p];
-        let egress = Egress { queue: own.waiting, to_host: own.is(TO_HOST) };
+        let egress = Egress { queue: own.waiting, cap: self.cap(p) };
         match rule.admit(self.out.setup, &pkt, egress) {
             Admission::Admitted => {}
             Admission::AdmittedPause => self.send_pause(&pkt, (key, p), true),

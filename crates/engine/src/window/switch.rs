@@ -619,7 +619,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// dropped or cut.
     #[inline(always)]
     fn has_room(&mut self, p: usize, now: u64, queue: u64, pkt: &Parcel<P::Annex>) -> bool {
-        let egress = Egress { queue, to_host: self.ports[p].is(TO_HOST) };
+        let egress = Egress { queue, cap: self.out.setup.cap(self.out.gp + p) };
         let admission = self.admit(pkt, now, Some(egress));
         let joins = matches!(admission, Admission::Admitted | Admission::AdmittedPause);
         if !joins {

@@ -69,7 +69,7 @@ const NICS: [&str; 26] = [
     "[nic]\nack-per-message = true\nwindow = { bytes = \"9kB\" }\nwindow-scales-with-rate = true",
     "[nic]\nack-every = 3\ntimeout = { fixed = \"90us\" }\n[nic.transport.irn]\n\
      [nic.congestion.hpcc]\nint-hops = 7\nmax-stage = 0\nunknown-rate = \"25Gbps\"\nbase-rtt = \"longest\"",
-    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\nreorder-window = 90\n[nic.congestion.nscc]",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\nreorder-window = 90\ninfer-loss = true\n[nic.congestion.nscc]",
     "[nic]\ntimeout = { fixed = \"70us\" }\non-nack = \"as-cnp\"\n[nic.transport.uec]\nack-bytes = \"2kB\"\nack-least = \"700B\"",
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.congestion.nscc]\nlike-htsim = true\ntarget = \"2us\"",
     "[nic]\ntimeout = { fixed = \"70us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nquantum = \"3kB\"",
@@ -107,7 +107,7 @@ const OVERFLOWS: [&str; 5] = [
     "",
     "queue-cap = \"9kB\"\nqueue-cap-to-hosts = \"5kB\"",
     "cut = \"on\"",
-    "queue-cap = \"6kB\"\ncut = { frame = \"100B\", victim = \"even\" }",
+    "queue-cap = \"6kB\"\nqueue-cap-at-rate = [{ rate = \"100Gbps\", cap = \"5kB\" }]\ncut = { frame = \"100B\", victim = \"even\" }",
     "drop-alpha = \"1/8\"\ncut = { frame = \"300B\", victim = \"even\" }",
 ];
 const WIRES: [&str; 4] = ["", "[wire]\nframe = \"4158B\"", "[wire]\nframe = \"300B\"", "ns3"];

@@ -302,7 +302,15 @@ pub(crate) const SWITCHES: &[Case] = &[
     ),
     (
         "H[switch]\npfc = \"off\"\n[switch-role.leaf]\nqueue-cap-to-hosts = \"9kB\"\nJ",
-        "s.toml:8:22: a cap on queues to hosts needs `queue-cap`",
+        "s.toml:8:22: this cap on queues needs `queue-cap`",
+    ),
+    (
+        "H[switch]\npfc = \"off\"\nqueue-cap-at-rate = [{ rate = \"100Gbps\", cap = \"9kB\" }]\nJ",
+        "s.toml:7:48: this cap on queues needs `queue-cap`",
+    ),
+    (
+        "H[switch]\npfc = \"off\"\nqueue-cap = \"9kB\"\nqueue-cap-at-rate = [{ rate = \"100Gbps\", cap = \"1kB\" }]\nJ",
+        "s.toml:8:48: a cap of 1kB cannot hold one frame of 1500 B",
     ),
     (
         "H[switch]\npfc = \"off\"\nqueue-cap = \"1kB\"\nJ",
