@@ -99,7 +99,14 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
         None
     }
 
-    /// True if a data packet asks for an ACK; only in runs with SACKs.
+    /// Annex of a sender's probe that starts at `at` by its clock, and asks for an ACK; only in runs with SACKs. Its entropy is
+    /// the first one.
+    #[must_use]
+    fn probe(_at: Time) -> Self {
+        Self::default()
+    }
+
+    /// True if a data packet or a probe asks for an ACK; only in runs with SACKs.
     #[inline(always)]
     fn asks(&self) -> bool {
         false

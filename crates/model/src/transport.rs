@@ -176,8 +176,15 @@ pub trait Sender {
         self.una()
     }
 
-    /// Time at which the retransmission timer fires; [`Time::NEVER`] if it does not run.
+    /// Time at which the retransmission timer fires, or a probe is due ([`Sender::take_probe`]); [`Time::NEVER`] if neither will
+    /// happen.
     fn deadline(&self) -> Time;
+
+    /// True at the time of [`Sender::deadline`] if a probe is due, in runs with [`crate::Annex::SACKS`]: a control message that
+    /// its receiver answers with an ACK. The caller must send it at once. By default, senders do not probe.
+    fn take_probe(&mut self, _now: Time) -> bool {
+        false
+    }
 
     /// Handles the expiry of the retransmission timer.
     fn on_timeout(&mut self, now: Time);
@@ -228,7 +235,13 @@ pub trait Receiver {
         self.on_data(now, packet.psn, packet.marked, packet.last)
     }
 
-    /// The reply's report after the last data packet, in runs with [`crate::Annex::SACKS`].
+    /// Handles a sender's probe, in runs with [`crate::Annex::SACKS`]; returns the ACK that answers it. The default returns
+    /// none.
+    fn on_probe(&mut self) -> Option<Reply> {
+        None
+    }
+
+    /// The report of the last reply, in runs with [`crate::Annex::SACKS`].
     fn sack(&self) -> Sack {
         Sack::default()
     }

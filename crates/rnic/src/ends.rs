@@ -249,6 +249,10 @@ impl model::Sender for AnySender {
         of_sender!(self, sender => sender.deadline())
     }
 
+    fn take_probe(&mut self, now: Time) -> bool {
+        of_sender!(self, sender => sender.take_probe(now))
+    }
+
     fn on_timeout(&mut self, now: Time) {
         of_sender!(self, sender => sender.on_timeout(now))
     }
@@ -318,6 +322,10 @@ impl model::Receiver for AnyReceiver {
     #[inline]
     fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
         of_receiver!(self, receiver => receiver.on_arrived(now, packet))
+    }
+
+    fn on_probe(&mut self) -> Option<Reply> {
+        of_receiver!(self, receiver => receiver.on_probe())
     }
 
     #[inline]

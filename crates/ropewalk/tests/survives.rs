@@ -55,7 +55,7 @@ macro_rules! modes {
         }
 
         mod ten_times_as_much {
-            use super::{BYTES, MORE, survive, survive_with};
+            use super::{BYTES, MORE, survive};
 
             $(#[test]
             #[ignore = "takes minutes: make exhaustive"]
@@ -63,45 +63,45 @@ macro_rules! modes {
                 survive($mode, MORE * BYTES);
             })+
 
-            #[test]
-            #[ignore = "takes minutes: make exhaustive"]
-            fn mp_rdma_as_a_whole_survives() {
-                survive_with("the scheme mp-rdma", MORE * BYTES, "[scheme.mp-rdma]");
-            }
         }
     };
 }
 
-/// MP-RDMA with its own paths, window and recovery.
-#[test]
-fn mp_rdma_as_a_whole_survives() {
-    survive_with("the scheme mp-rdma", BYTES, "[scheme.mp-rdma]");
+/// NICs as a whole: recovery, control and paths.
+macro_rules! wholes {
+    ($($(#[$doc:meta])* $test:ident: $name:literal, $keys:literal;)+) => {
+        $($(#[$doc])* #[test]
+        fn $test() {
+            survive_with($name, BYTES, $keys);
+        })+
+
+        mod wholes_ten_times_as_much {
+            use super::{BYTES, MORE, survive_with};
+
+            $(#[test]
+            #[ignore = "takes minutes: make exhaustive"]
+            fn $test() {
+                survive_with($name, MORE * BYTES, $keys);
+            })+
+        }
+    };
 }
 
-/// Ultra Ethernet with its paths and window.
-#[test]
-fn ultra_ethernet_as_a_whole_survives() {
-    survive_with(
-        "uec with nscc",
-        BYTES,
-        "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.nscc]",
-    );
-}
-
-/// MRC with its paths and window.
-#[test]
-fn mrc_as_a_whole_survives() {
-    survive_with("mrc with nscc", BYTES, "[scheme.mrc]\n[nic.transport.mrc]\n[nic.congestion.nscc]");
-}
-
-/// Ultra Ethernet with the receiver's credit.
-#[test]
-fn ultra_ethernet_with_credit_survives() {
-    survive_with(
-        "uec with rccc",
-        BYTES,
-        "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.rccc]",
-    );
+wholes! {
+    /// MP-RDMA with its own paths, window and recovery.
+    mp_rdma_as_a_whole_survives: "the scheme mp-rdma", "[scheme.mp-rdma]";
+    /// Ultra Ethernet with its paths and window.
+    ultra_ethernet_as_a_whole_survives:
+        "uec with nscc", "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.nscc]";
+    /// Ultra Ethernet with senders that infer losses, and probe.
+    ultra_ethernet_that_infers_losses_survives:
+        "uec that infers", "[scheme.entropy-mixed]\n[nic.transport.uec]\ninfer-loss = true\n[nic.congestion.nscc]";
+    /// MRC with its paths and window.
+    mrc_as_a_whole_survives:
+        "mrc with nscc", "[scheme.mrc]\n[nic.transport.mrc]\n[nic.congestion.nscc]";
+    /// Ultra Ethernet with the receiver's credit.
+    ultra_ethernet_with_credit_survives:
+        "uec with rccc", "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.rccc]";
 }
 
 modes! {

@@ -1,4 +1,4 @@
-//! Packets that a host makes at a deadline: replies of receivers that wait with their ACKs, and grants.
+//! Packets that a host makes at a deadline: replies of receivers that wait with their ACKs, grants, and senders' probes.
 
 use super::nic::Host;
 use super::timers::Timer;
@@ -129,7 +129,7 @@ impl<P: Parts> Host<P> {
             return None;
         }
         match pkt.psn() {
-            Packet::PROBE => return Some(self.answer_probe(setup, now, pkt)),
+            Packet::PROBE => return self.answer_probe(setup, now, pkt),
             Packet::ANSWER => {
                 let slot = setup.sender_slot[pkt.qp().index()];
                 let out = &mut self.outgoing[slot as usize];
@@ -152,14 +152,41 @@ impl<P: Parts> Host<P> {
         None
     }
 
-    fn answer_probe(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) -> Parcel<P::Annex> {
-        let from = self.incoming[(pkt.qp().0 - self.first_incoming) as usize].from;
-        let (to, port) = self.back(from, pkt.ingress());
+    /// The answer to a probe: an ACK to a sender, and the probe itself to a steering.
+    fn answer_probe(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+    ) -> Option<Parcel<P::Annex>> {
+        let index = (pkt.qp().0 - self.first_incoming) as usize;
+        let (to, port) = self.back(self.incoming[index].from, pkt.ingress());
+        let answer = Answer { marked: pkt.marked(), ..Answer::default() };
+        let mut annex = pkt.annex.answer(Time(now + self.clock), answer);
+        let label = if pkt.annex.asks() {
+            let receiver = &mut self.incoming[index].receiver;
+            let reply = receiver.on_probe()?;
+            annex.set_sack(&receiver.sack());
+            self.label(setup, pkt.qp(), to, reply)
+        } else {
+            self.control.probes += 1;
+            self.control.created += 1;
+            Packet::new(Kind::Control, pkt.qp(), to, Packet::ANSWER, setup.plan.wire.ack)
+        };
+        Some(Parcel { label: label.arriving(0, port), annex })
+    }
+
+    /// Sends a sender's probe, which leaves before data.
+    #[cold]
+    pub(super) fn send_probe(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
+        let out = &self.outgoing[slot as usize];
+        let (qp, peer) = (out.qp, out.peer);
+        let (port, to) = self.way_to(setup, now, setup.plan.qps[qp.index()].from, peer);
+        // Our choice: a probe has the size of an ACK.
+        let label = Packet::new(Kind::Control, qp, to, Packet::PROBE, setup.plan.wire.ack);
         self.control.probes += 1;
         self.control.created += 1;
-        let answer = Answer { marked: pkt.marked(), ..Answer::default() };
-        let annex = pkt.annex.answer(Time(now + self.clock), answer);
-        let label = Packet::new(Kind::Control, pkt.qp(), to, Packet::ANSWER, setup.plan.wire.ack);
-        Parcel { label: label.arriving(0, port), annex }
+        let annex = P::Annex::probe(Time(now + self.clock));
+        self.made.push(Parcel { label: label.arriving(0, port), annex });
     }
 }

@@ -254,6 +254,10 @@ impl<P: Parts> Host<P> {
                     if P::Annex::CARRIES && out.steering_deadline(self.clock) <= now {
                         out.steering.on_deadline(Time(now + self.clock));
                     }
+                    if P::Annex::SACKS && out.sender.take_probe(Time(now)) {
+                        self.send_probe(setup, now, slot);
+                    }
+                    let out = &mut self.outgoing[slot as usize];
                     if out.sender.deadline().ps() <= now {
                         out.sender.on_timeout(Time(now));
                         out.congestion.on_timeout(Time(now));

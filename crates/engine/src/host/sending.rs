@@ -365,9 +365,12 @@ impl<P: Parts> Host<P> {
             out = &mut self.outgoing[slot as usize];
         }
         if P::Annex::CARRIES {
-            let mut room = || out.sender.room(out.congestion.allowance(Time(now)).window);
-            let cnps = out.steering.on_reply(Time(now + self.clock), una, &pkt.annex, &mut room);
-            (0..cnps).for_each(|_| out.congestion.on_cnp(Time(now)));
+            // The steering did not choose the path of a sender's probe.
+            if !(P::Annex::SACKS && pkt.annex.sack().probe) {
+                let mut room = || out.sender.room(out.congestion.allowance(Time(now)).window);
+                let cnps = out.steering.on_reply(Time(now + self.clock), una, &pkt.annex, &mut room);
+                (0..cnps).for_each(|_| out.congestion.on_cnp(Time(now)));
+            }
             out.tell_losses(now + self.clock);
         }
         let whole = progress.acked > 0 && una >= out.acked_end;

@@ -205,14 +205,25 @@ impl<P: Parts> Host<P> {
     /// The own port and the host for a packet to the sender of a queue pair that no arrival has caused.
     pub(super) fn way_back(&self, setup: &Setup<'_>, now: u64, qp: QpId) -> (PortIndex, HostId) {
         let from = self.incoming[(qp.0 - self.first_incoming) as usize].from;
-        let Some(ports) = &self.ports else { return (PortIndex(0), from.to()) };
+        self.way_to(setup, now, setup.plan.qps[qp.index()].to, from)
+    }
+
+    /// The own port and the host for a control message from `own`, an end of a queue pair, to the other end.
+    pub(super) fn way_to(
+        &self,
+        setup: &Setup<'_>,
+        now: u64,
+        own: HostId,
+        other: Peer,
+    ) -> (PortIndex, HostId) {
+        let Some(ports) = &self.ports else { return (PortIndex(0), other.to()) };
         if !ports.spreads() {
-            return (PortIndex(from.port() as u16), from.to());
+            return (PortIndex(other.port() as u16), other.to());
         }
         // Our choice: the first port that routes join.
-        let open = setup.open(ports.sharing, setup.plan.qps[qp.index()].to, from.to(), now);
+        let open = setup.open(ports.sharing, own, other.to(), now);
         let port = if open == 0 { 0 } else { open.trailing_zeros() };
-        (PortIndex(port as u16), HostId(ports.sharing.home(from.to()).0 + port))
+        (PortIndex(port as u16), HostId(ports.sharing.home(other.to()).0 + port))
     }
 
     /// The host and the own port for a packet that this NIC sends back in answer to one that came by port `by`.

@@ -72,7 +72,7 @@ pub(crate) const NICS: [&str; 21] = [
     "[nic.transport.mp-rdma]\nbitmap = 9\n[nic.congestion.mp-rdma]\ninitial = 12",
     "[nic.congestion.hpcc]\nadditive-increase = \"1Gbps\"",
     "[nic.congestion.swift]\nhop-scale = \"100ns\"",
-    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\n[nic.congestion.nscc]",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\ninfer-loss = true\n[nic.congestion.nscc]",
     "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]\nack-bytes = \"4kB\"",
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nnscc = {}",
     "[nic]\nack-per-message = true\nwindow = \"bdp\"\nwindow-scales-with-rate = true",

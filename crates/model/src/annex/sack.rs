@@ -20,6 +20,8 @@ pub struct Sack {
     pub cut: bool,
     /// True if the receiver's own switch has cut it.
     pub last_hop: bool,
+    /// True if the reply answers a probe.
+    pub probe: bool,
 }
 
 /// The message of a data packet, for receivers that count the packets of each message. A packet of 0 packets has none.
@@ -58,6 +60,7 @@ const ASKS: u32 = 1 << 24;
 const WAS_CUT: u32 = 1 << 25;
 const LAST_HOP: u32 = 1 << 26;
 const RETURNED: u32 = 1 << 27;
+const PROBE: u32 = 1 << 28;
 
 impl SackStamp {
     /// The annex of a data packet that starts at `sent` by its sender's clock.
@@ -147,6 +150,10 @@ impl Annex for SackStamp {
         Some(self.sent)
     }
 
+    fn probe(at: Time) -> SackStamp {
+        SackStamp { base: ASKS, ..SackStamp::new(Stamp::new(0, at), at) }
+    }
+
     #[inline]
     fn asks(&self) -> bool {
         self.base & ASKS != 0
@@ -167,12 +174,14 @@ impl Annex for SackStamp {
             ahead: self.ahead,
             cut: self.base & WAS_CUT != 0,
             last_hop: self.base & LAST_HOP != 0,
+            probe: self.base & PROBE != 0,
         }
     }
 
     #[inline]
     fn set_sack(&mut self, sack: &Sack) {
-        let flags = if sack.cut { WAS_CUT } else { 0 } | if sack.last_hop { LAST_HOP } else { 0 };
+        let flag = |set: bool, flag: u32| if set { flag } else { 0 };
+        let flags = flag(sack.cut, WAS_CUT) | flag(sack.last_hop, LAST_HOP) | flag(sack.probe, PROBE);
         self.base = flags | sack.base.value();
         (self.bits, self.cause, self.arrived) = (sack.bits, sack.cause.value(), sack.arrived);
         self.ahead = sack.ahead;
@@ -227,10 +236,20 @@ mod tests {
             ahead: u16::MAX,
             cut: false,
             last_hop: false,
+            probe: true,
         };
         reply.set_sack(&sack);
         assert_eq!((reply.sack(), reply.sent(), reply.entropy()), (sack, Some(Time::from_us(100)), 7));
         assert_eq!((reply.stamp.marked(), reply.stamp.cut(), reply.stamp.delay()), (true, None, 3_000_000));
+    }
+
+    #[test]
+    fn a_probe_asks_for_an_ack_and_its_answer_brings_its_time_back() {
+        let probe = SackStamp::probe(Time::from_us(5));
+        assert!(probe.asks() && !probe.sack().probe);
+        let answer = probe.answer(Time::from_us(6), Answer::default());
+        assert_eq!((answer.sent(), answer.asks()), (Some(Time::from_us(5)), false));
+        assert!(!<() as Annex>::probe(Time::ZERO).asks());
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //!
 //! * The base round trip, the target and the first window start from the longest path of the fabric, as configured NICs do.
 //! * The penalty of a receiver (`rcv_cwnd_pend`) is left out: no receiver here is short of resources.
-//! * `like-htsim` has the three places in which the consortium's simulator (uet-htsim, uec.cpp) differs.
+//! * `like-htsim` has the places in which the consortium's simulator (uet-htsim, uec.cpp) differs.
 
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
 use crate::limits::Invalid;
@@ -51,8 +51,8 @@ pub struct Config {
     /// (uet-htsim).
     pub base_from_nacks: bool,
     /// Whether to differ from the specification where uet-htsim does: the payload instead of the frame in the scale of
-    /// growth; the average instead of nothing where a reply has no round trip; and 1 us of delay instead of none for
-    /// fast growth. Default false.
+    /// growth; the average instead of nothing where a reply has no round trip; 1 us of delay instead of none for fast
+    /// growth; and no effect of losses that the sender infers. Default false.
     pub like_htsim: bool,
 }
 
@@ -322,7 +322,7 @@ impl Congestion for Nscc {
     }
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
-        if feedback.delivery.lost > 0 {
+        if feedback.delivery.lost > 0 && !self.config.like_htsim {
             self.ignored += feedback.delivery.lost as f64;
             self.window -= feedback.delivery.lost as f64;
             self.clamp();

@@ -94,6 +94,7 @@ impl Receiver {
             ahead: u16::try_from(self.held).unwrap_or(u16::MAX),
             cut,
             last_hop,
+            probe: false,
         };
     }
 
@@ -145,6 +146,13 @@ impl model::Receiver for Receiver {
             false => Reply::Nack(Psn::from_seq(self.expected)),
         };
         self.marks.reception(&self.rules.marks, now, marked, Fate::Discarded, false, Some(reply))
+    }
+
+    /// The map of the answer begins after ePSN.
+    fn on_probe(&mut self) -> Option<Reply> {
+        self.report(Psn::from_seq(self.expected), false, false);
+        self.sack.probe = true;
+        Some(self.ack())
     }
 
     fn expected(&self) -> u64 {

@@ -23,9 +23,9 @@ pub struct Rules {
 /// Rule by which packets are taken for lost although no switch reports it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Infer {
-    /// Once so much has arrived beyond ePSN.
+    /// Once so much has arrived beyond ePSN. Probes find losses after which nothing arrives.
     Beyond {
-        /// Windows that must have arrived.
+        /// Windows that must have arrived, up to the largest window so far.
         windows: f64,
         /// Packets that must have arrived at least.
         least: u16,
@@ -117,8 +117,31 @@ pub struct Sender {
     least_trip: Time,
     /// Latest transmission of a packet that has arrived.
     latest_arrived: Time,
+    /// Largest window so far, bytes.
+    largest: u64,
+    probe: Probe,
     rules: Arc<Rules>,
 }
+
+/// The probes of a sender under [`Infer::Beyond`].
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(test, derive(Hash))]
+struct Probe {
+    /// Time of the next one.
+    at: Time,
+    /// Start of the last one.
+    sent: Time,
+}
+
+/// Round trips without an ACK after which a sender probes (uet-htsim).
+const FIRST_PROBE: u64 = 3;
+/// The same once it has nothing more to send for the first time. In uet-htsim it is the base round trip plus the target of the
+/// queueing delay, which is as long as the round trip where nothing is cut.
+const LAST_PACKETS_PROBE: u64 = 2;
+/// Round trips between probes without any ACK (uet-htsim).
+const NEXT_PROBE: u64 = 5;
+/// Round trips within which the answer must come that starts a recovery: the base round trip and the target, as above.
+const PROMPT: u64 = 2;
 
 impl Sender {
     pub(crate) fn new(rules: Arc<Rules>) -> Self {
@@ -142,6 +165,8 @@ impl Sender {
             judged: 0,
             least_trip: Time::NEVER,
             latest_arrived: Time::ZERO,
+            largest: 0,
+            probe: Probe { at: Time::NEVER, sent: Time::ZERO },
             rules,
         }
     }
@@ -155,9 +180,9 @@ impl Sender {
     /// Takes missing packets for lost if enough later ones have arrived, or during a recovery; returns their bytes.
     fn infer(&mut self, ahead: u16, window: u64) -> u64 {
         let Some(Infer::Beyond { windows, least }) = self.rules.infer else { return 0 };
-        if self.una >= self.recovery {
-            let many = (window.min(1 << 40) as f64 * windows) as u64;
-            if u64::from(ahead) < self.packets_of(many).max(least.into()) {
+        if !self.recovers() {
+            let many = ((window.min(1 << 40) as f64 * windows) as u64).min(self.largest);
+            if u64::from(ahead) < self.packets_of(many).max(least.into()) || !self.missing.is_empty() {
                 return 0;
             }
             (self.recovery, self.judged) = (self.next, self.una);
@@ -174,6 +199,29 @@ impl Sender {
         }
         self.judged = self.judged.max(end);
         bytes
+    }
+
+    /// True during a recovery.
+    fn recovers(&self) -> bool {
+        self.una < self.recovery
+    }
+
+    /// Sets the time of the next probe after an ACK, and begins a recovery if the ACK answers a probe without delay: what was
+    /// sent before is no longer on its way.
+    fn plan_probe(&mut self, now: Time, sack: &Sack) {
+        if !matches!(self.rules.infer, Some(Infer::Beyond { .. })) {
+            return;
+        }
+        let trips = |n: u64| Time(n.saturating_mul(self.least_trip.ps()));
+        if sack.probe && now.ps() - self.probe.sent.ps() < trips(PROMPT).ps() {
+            (self.recovery, self.judged) = (self.next, self.una);
+        }
+        let patience = if self.unsent == 0 { LAST_PACKETS_PROBE } else { FIRST_PROBE };
+        let open = self.una < self.next || self.unsent > 0;
+        self.probe.at = match open && self.least_trip != Time::NEVER {
+            true => now + trips(patience),
+            false => Time::NEVER,
+        };
     }
 
     /// Takes old packets for lost if a packet that was sent later has arrived; returns their bytes.
@@ -219,9 +267,12 @@ impl Sender {
         }
     }
 
-    /// True if a full frame more may be in flight.
+    /// True if a full frame more may be in flight. Packets to send again pass during a recovery.
     #[inline]
     fn fits(&self, window: u64) -> bool {
+        if self.recovers() && !self.missing.is_empty() && window > 0 {
+            return true;
+        }
         let full = self.posted.front().map_or(0, |message| message.full);
         window == u64::MAX || self.flight.saturating_add(full.into()) <= window.min(i64::MAX as u64) as i64
     }
@@ -268,6 +319,16 @@ impl Sender {
         }
     }
 
+    /// The timer runs for the packet that was sent first among those in flight, or while a window of 0 holds packets back.
+    #[inline]
+    fn timer(&self) -> Time {
+        match self.order.front() {
+            Some((at, _)) => self.rules.timing.deadline(*at, self.fired),
+            None if self.held != Time::NEVER => self.rules.timing.deadline(self.held, self.fired),
+            None => Time::NEVER,
+        }
+    }
+
     /// Takes a flying packet out of flight, to send it again; returns its bytes.
     fn give_up(&mut self, seq: u64) -> u64 {
         let frame = self.packet(seq).frame;
@@ -278,11 +339,13 @@ impl Sender {
         frame.into()
     }
 
-    /// Removes outdated entries from the front of `order`.
+    /// Removes outdated entries from the front of `order`. A recovery judges its packets itself, so their timers run only once
+    /// they were sent again.
     fn tidy(&mut self) {
         while let Some(&(at, seq)) = self.order.front() {
             let current = seq >= self.una
-                && matches!(*self.packet(seq), Sent { at: latest, state: State::Flying, .. } if latest == at);
+                && matches!(*self.packet(seq), Sent { at: latest, state: State::Flying, .. } if latest == at)
+                && (seq >= self.recovery || self.packet(seq).again);
             if current {
                 break;
             }
@@ -367,6 +430,14 @@ impl model::Sender for Sender {
             self.flight -= i64::from(more);
             delivery.arrived = more as u64;
         }
+        self.largest = self.largest.max(window);
+        if matches!(self.rules.infer, Some(Infer::Beyond { .. }))
+            && !sack.probe
+            && let Some(seq) = self.outstanding(sack.cause)
+            && let Sent { at, again: false, .. } = *self.packet(seq)
+        {
+            self.least_trip = self.least_trip.min(Time(now.ps() - at.ps()));
+        }
         // What has arrived matters for packets that wait to be sent again, and for round trips.
         if !self.missing.is_empty() || matches!(self.rules.infer, Some(Infer::Age(_))) {
             (self.una..self.una + acked).for_each(|seq| self.note_arrival(now, seq));
@@ -383,6 +454,9 @@ impl model::Sender for Sender {
         }
         if acked > 0 || more > 0 {
             self.fired = 0;
+        }
+        if !is_nack {
+            self.plan_probe(now, sack);
         }
         delivery.lost = self.infer(sack.ahead, window) + self.infer_by_age(now);
         self.tidy();
@@ -410,14 +484,17 @@ impl model::Sender for Sender {
         self.next
     }
 
-    /// The timer runs for the packet that was sent first among those in flight, or while a window of 0 holds packets back.
     #[inline]
     fn deadline(&self) -> Time {
-        match self.order.front() {
-            Some((at, _)) => self.rules.timing.deadline(*at, self.fired),
-            None if self.held != Time::NEVER => self.rules.timing.deadline(self.held, self.fired),
-            None => Time::NEVER,
+        self.timer().min(self.probe.at)
+    }
+
+    fn take_probe(&mut self, now: Time) -> bool {
+        let due = self.probe.at <= now;
+        if due {
+            self.probe = Probe { at: now + Time(NEXT_PROBE * self.least_trip.ps()), sent: now };
         }
+        due
     }
 
     fn on_held(&mut self, now: Time) {
@@ -600,6 +677,7 @@ mod tests {
     #[test]
     fn many_later_arrivals_make_missing_packets_lost_once_per_recovery() {
         let mut sender = sender(40, 20, Some(Infer::Beyond { windows: 1.5, least: 5 }));
+        sender.largest = 9_000; // the window was larger before
         assert_eq!(reply_in(&mut sender, 1, &[3, 4, 5, 6, 7], 4_000).lost, 0, "six packets are 1.5 windows");
         let delivery = reply_in(&mut sender, 1, &[3, 4, 5, 6, 7, 8], 4_000);
         assert_eq!(
@@ -612,5 +690,55 @@ mod tests {
         assert_eq!(reply_in(&mut sender, 1, &[3, 4, 5, 6, 7, 8], 4_000).lost, 0, "judged once");
         // The window moves on within the recovery.
         assert_eq!(reply_in(&mut sender, 9, &[], 4_000).lost, 4_000);
+    }
+
+    /// A sender that has sent 20 of 40 packets at time 0, and has got the ACK of the first one at 1 us, under a window of
+    /// 4000 B.
+    fn inferring() -> Sender {
+        let mut sender = sender(40, 20, Some(Infer::Beyond { windows: 1.5, least: 5 }));
+        let first = Sack { cause: Psn::new(0), arrived: 1000, ..Sack::default() };
+        sender.on_sack(US(1), Reply::Ack(Psn::new(0)), Selective::Nothing, &first, 4_000);
+        sender
+    }
+
+    fn probed(sender: &mut Sender, at: Time) -> u64 {
+        let sack =
+            Sack { cause: Psn::new(1), base: Psn::new(2), arrived: 1000, probe: true, ..Sack::default() };
+        sender.on_sack(at, Reply::Ack(Psn::new(0)), Selective::Nothing, &sack, 4_000).1.lost
+    }
+
+    #[test]
+    fn a_sender_that_hears_nothing_probes_after_three_round_trips_and_then_every_five() {
+        let mut sender = inferring();
+        assert_eq!(sender.deadline(), US(4));
+        assert!(!sender.take_probe(Time::from_ns(3_999)) && sender.take_probe(US(4)));
+        assert!(!sender.take_probe(US(4)) && sender.deadline() == US(9));
+        assert!(sender.take_probe(US(9)) && sender.deadline() == US(14));
+        // Nothing is left to send for the first time.
+        let mut last = self::sender(2, 2, Some(Infer::Beyond { windows: 1.5, least: 5 }));
+        let first = Sack { cause: Psn::new(0), arrived: 1000, ..Sack::default() };
+        last.on_sack(US(1), Reply::Ack(Psn::new(0)), Selective::Nothing, &first, 4_000);
+        assert_eq!(last.deadline(), US(3));
+        last.on_sack(US(2), Reply::Ack(Psn::new(1)), Selective::Nothing, &first, 4_000);
+        assert_eq!(last.deadline(), Time::NEVER, "everything has arrived");
+    }
+
+    #[test]
+    fn a_probe_that_comes_back_without_delay_starts_a_recovery() {
+        let mut late = inferring();
+        assert!(late.take_probe(US(4)));
+        assert_eq!(probed(&mut late, US(6)), 0, "data may be on its way behind other data");
+        let mut prompt = inferring();
+        assert!(prompt.take_probe(US(4)));
+        assert_eq!(probed(&mut prompt, US(5)), 4_000, "as much as the window holds");
+        let repeated: Vec<_> = (0..4).map_while(|_| prompt.next(US(6), 1_000)).collect();
+        assert_eq!(repeated, [1, 2, 3, 4].map(|seq| (seq, true)), "they pass the window");
+        assert!(!prompt.ready(1_000));
+        // The timers of the rest of the recovery do not run, but those of repeated packets do.
+        assert_eq!(prompt.timer(), US(56));
+        // Another prompt answer starts anew.
+        let again = prompt.probe.at;
+        assert!(prompt.take_probe(again));
+        assert_eq!(probed(&mut prompt, again), 4_000);
     }
 }

@@ -9,6 +9,8 @@
 //! * A sender asks for an ACK with the last packet that it has, with every repeated packet, and when its window is nearly
 //!   full (NSCC.AckRequest).
 //! * Windows count bytes of frames in flight. A control with a window in packets has it multiplied by a full frame.
+//! * With `infer-loss`, a recovery lasts until all packets sent before it have arrived. Each of them is sent again once the window
+//!   reaches it; then it passes the window's limit, and has a timer of its own. Without a recovery, timers are as above.
 //! * Messages complete in order of their PSNs, as everywhere in ropewalk; Ultra Ethernet delivers them in any order.
 //! * Frames have the sizes of `[wire]`; set those of Ultra Ethernet there. Acknowledgements of acknowledgements, PDC set-up and
 //!   the ordered mode are left out.
@@ -40,9 +42,10 @@ pub struct Config {
     pub ack_least: Bytes,
     /// A packet asks for an ACK if the window is smaller than this. Default 16 KiB (the consortium's simulator).
     pub ask_below: Bytes,
-    /// Whether a sender takes packets for lost when 1.5 windows of later packets have arrived, and at least five, for
-    /// switches that drop instead of cutting. Default false (the consortium's simulator, `-sleek`; the specification
-    /// leaves it to the maker).
+    /// Whether a sender infers losses, for switches that drop instead of cutting: when 1.5 windows of later packets have
+    /// arrived (at most the largest window so far, and at least five packets), or when a probe comes back without delay. A
+    /// sender that has got no ACK for three round trips probes. Default false (the consortium's simulator, `-sleek`; the
+    /// specification leaves it to the maker).
     pub infer_loss: bool,
 }
 
