@@ -15,6 +15,15 @@ pub struct Allowance {
     pub not_before: Time,
 }
 
+/// What a data packet tells its receiver about credit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// Running sum for the receiver's [`crate::Granter`].
+    pub total: u64,
+    /// True if the packet has spent all credit, so that none may follow before a reply or a grant. It then asks for an ACK.
+    pub exhausted: bool,
+}
+
 /// A reply's information for a congestion control, in runs with telemetry or SACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback {
@@ -70,10 +79,10 @@ pub trait Congestion {
         }
     }
 
-    /// Handles the start of a data packet, in runs with [`crate::Annex::SACKS`]: its frame, and the bytes that wait behind it.
-    /// Returns the running sum that the packet carries to the receiver's [`crate::Granter`].
-    fn on_send(&mut self, _now: Time, _frame: u32, _backlog: u64) -> u64 {
-        0
+    /// Handles the start of a data packet, in runs with [`crate::Annex::SACKS`]: its frame, the bytes that wait behind it, and
+    /// the number of queue pairs of the NIC that may send, this one included.
+    fn on_send(&mut self, _now: Time, _frame: u32, _backlog: u64, _active: u64) -> Demand {
+        Demand::default()
     }
 
     /// Handles a CNP, or a reply that the queue pair's steering counts as a CNP ([`crate::Steering::on_reply`]).

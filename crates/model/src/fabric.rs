@@ -76,6 +76,26 @@ impl Fabric {
         if self.is_host(node) { 0 } else { self.routes.tier(self.switch_number(node)) }
     }
 
+    /// How much more traffic hosts can send than the tiers above them can carry: for each tier with switches above, the
+    /// largest ratio of a switch's links downwards to its links upwards, by rate; the product over all tiers, and at least
+    /// 1 for each.
+    pub fn oversubscription(&self) -> f64 {
+        let mut of_tier: Vec<f64> = Vec::new();
+        for node in self.switches() {
+            let tier = self.tier(node);
+            let rates = |up: bool| {
+                let links = self.ports(node).iter().filter(|link| (self.tier(link.to) > tier) == up);
+                links.map(|link| link.rate.bps() as f64).sum::<f64>()
+            };
+            let up = rates(true);
+            if up > 0.0 {
+                of_tier.resize(of_tier.len().max(tier + 1), 1.0);
+                of_tier[tier] = of_tier[tier].max(rates(false) / up);
+            }
+        }
+        of_tier.iter().product()
+    }
+
     /// Number of groups; 0 if the fabric has none.
     pub fn groups(&self) -> usize {
         self.groups.as_ref().map_or(0, Groups::count)

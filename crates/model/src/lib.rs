@@ -50,7 +50,7 @@ pub mod units;
 pub mod wire;
 
 pub use annex::{Annex, Parcel, SackStamp, Stamp, TelemetryStamp};
-pub use congestion::{Allowance, Congestion, Feedback};
+pub use congestion::{Allowance, Congestion, Demand, Feedback};
 pub use fabric::{Fabric, FabricBuilder, FabricError, Routing};
 pub use failure::Failures;
 pub use granter::Granter;

@@ -103,8 +103,19 @@ pub struct ControlFacts {
     pub needs_path: bool,
     /// Unit of its window.
     pub window: Unit,
-    /// Credit that its receivers must grant: bytes of a grant, and share of the link's rate. `None` if it needs none.
-    pub grants: Option<(u64, f64)>,
+    /// Credit that its receivers must grant; `None` if it needs none.
+    pub grants: Option<Grants>,
+}
+
+/// Credit that receivers grant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grants {
+    /// Bytes of a grant.
+    pub quantum: u64,
+    /// Share of the link's rate.
+    pub share: f64,
+    /// Whether receivers lower it by marks and cut packets on an oversubscribed fabric.
+    pub throttles: bool,
 }
 
 /// Unit of a window.

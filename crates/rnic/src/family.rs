@@ -194,8 +194,8 @@ macro_rules! congestions {
                 of_control!(self, control => control.on_cnp(now))
             }
 
-            fn on_send(&mut self, now: model::Time, frame: u32, backlog: u64) -> u64 {
-                of_control!(self, control => control.on_send(now, frame, backlog))
+            fn on_send(&mut self, now: model::Time, frame: u32, backlog: u64, active: u64) -> model::Demand {
+                of_control!(self, control => control.on_send(now, frame, backlog, active))
             }
 
             fn on_grant(&mut self, now: model::Time, total: u64) {

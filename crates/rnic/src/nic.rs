@@ -7,7 +7,7 @@ use crate::notification::MarkRules;
 use crate::path::Path;
 use crate::receiver::Answers;
 use crate::window::Window;
-use crate::{Evidence, NicConfig, Reacting, Unit};
+use crate::{Evidence, Grants, NicConfig, Reacting, Unit};
 use model::Rate;
 use model::annex::NoticeRules;
 use model::draw::below;
@@ -79,7 +79,7 @@ impl Nic {
     }
 
     /// Credit that receivers grant, see [`crate::ControlFacts::grants`].
-    pub fn grants(&self) -> Option<(u64, f64)> {
+    pub fn grants(&self) -> Option<Grants> {
         self.config.congestion.facts().grants
     }
 

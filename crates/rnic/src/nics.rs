@@ -1,6 +1,7 @@
 //! Assignment of NICs and paths to queue pairs.
 
-use crate::pacer::{AnyGranter, Pacer};
+use crate::congestion::rccc::UNIT;
+use crate::pacer::{AnyGranter, Pacer, Throttle};
 use crate::{AnyReceiver, AnySender, Nic, Path, Reacting};
 use model::annex::NoticeRules;
 use model::draw::{Key, Purpose};
@@ -88,12 +89,17 @@ impl Nics {
             let qp = QpId(qp as u32);
             Some((self.of(qp).grants()?, self.path(qp)))
         });
-        AnyGranter::new(needed.map(|((quantum, share), path)| {
+        AnyGranter::new(needed.map(|(grants, path)| {
             let rate = plan.line(host);
             let path = Path::or_guess(path, rate);
-            // Our choice: as far ahead as the first window of the defaults, 1.5 bandwidth-delay products.
-            let ahead = (1.5 * rate.bps() as f64 / 8e12 * path.longest_rtt.ps() as f64) as u64;
-            Pacer::new(rate, share, quantum, ahead)
+            // Our choice: as far ahead as the first window of the defaults, 1.5 bandwidth-delay products, in units of credit.
+            let ahead = (1.5 * rate.bps() as f64 / 8e12 * path.longest_rtt.ps() as f64) as u64 / UNIT * UNIT;
+            let throttle = (grants.throttles && path.oversubscription > 1.0).then(|| {
+                // Queue pairs draw with their own numbers.
+                let draws = Key::new(plan.seed, Purpose::Nic, 1 << 32 | u64::from(host.0));
+                Throttle::new(path.oversubscription, path.longest_rtt, draws)
+            });
+            Pacer::new(rate, grants.share, grants.quantum, ahead).throttled(throttle)
         }))
     }
 

@@ -1,5 +1,6 @@
 //! The credit of a receiving host: it grants the rate of its link to its senders, one after the other.
 
+use model::draw::Key;
 use model::granter::Arrival;
 use model::{Granter, QpId, Rate, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -23,6 +24,118 @@ pub struct Pacer {
     active: VecDeque<QpId>,
     idle: VecDeque<QpId>,
     next: Time,
+    throttle: Option<Throttle>,
+}
+
+/// Share of its rate that a pacer grants on a fabric whose uplinks carry less than its hosts send. Marks and packets that are cut
+/// before the last hop lower it; receivers see them, and senders without a window of their own do not react.
+///
+/// The rule and its constants are those of uet-htsim (`oversubscribed_cc.cpp`).
+#[derive(Clone, Debug)]
+pub(crate) struct Throttle {
+    share: f64,
+    least: f64,
+    /// Average share of marked packets.
+    marked_share: f64,
+    /// Increases in a row.
+    raises: i32,
+    /// Packets since the last adjustment.
+    seen: Seen,
+    next: Time,
+    /// Mean time between adjustments, ps.
+    interval: f64,
+    draws: Key,
+    drawn: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    packets: u32,
+    marked: u32,
+    /// Cut by the host's own switch, and elsewhere.
+    cut_here: u32,
+    cut_elsewhere: u32,
+}
+
+/// Mean time between adjustments, in base round trips.
+const INTERVAL: f64 = 1.5;
+/// Share that is granted at least, times the oversubscription.
+const LEAST: f64 = 0.9;
+/// Average share of marked packets from which on the grants shrink, and how much of the excess they lose.
+const MARKED: (f64, f64) = (0.3, 0.5);
+/// Step of an increase. It doubles from one to the next while no packet is marked.
+const STEP: f64 = 0.01;
+/// Adjustments without any packet after which nothing changes: the share is 1, and the average has gone. Our choice.
+const REST: u32 = 64;
+
+impl Throttle {
+    /// A throttle for a fabric with this oversubscription and base round trip.
+    pub(crate) fn new(oversubscription: f64, rtt: Time, draws: Key) -> Self {
+        let mut throttle = Throttle {
+            share: 1.0,
+            least: (LEAST / oversubscription).clamp(STEP, 1.0),
+            marked_share: 0.0,
+            raises: 0,
+            seen: Seen::default(),
+            next: Time::ZERO,
+            interval: INTERVAL * rtt.ps() as f64,
+            draws,
+            drawn: 0,
+        };
+        throttle.schedule(Time::ZERO);
+        throttle
+    }
+
+    /// Draws the time of the next adjustment: 0.75 to 1.25 intervals, so that receivers do not act in step.
+    fn schedule(&mut self, from: Time) {
+        let unit = (self.draws.draw(self.drawn) >> 11) as f64 / (1_u64 << 53) as f64;
+        self.drawn += 1;
+        self.next = from + Time(((0.75 + unit / 2.0) * self.interval) as u64 + 1);
+    }
+
+    /// Makes the adjustments that are due.
+    fn advance(&mut self, now: Time) {
+        for _ in 0..REST {
+            if now < self.next {
+                return;
+            }
+            self.adjust();
+            self.schedule(self.next);
+        }
+        self.schedule(now);
+    }
+
+    fn adjust(&mut self) {
+        let Seen { packets, marked, cut_here, cut_elsewhere } = std::mem::take(&mut self.seen);
+        let whole = packets.saturating_sub(cut_here + cut_elsewhere);
+        let share = if whole > 0 { f64::from(marked) / f64::from(whole) } else { 0.0 };
+        self.marked_share = (self.marked_share + share) / 2.0;
+        let (most, factor) = MARKED;
+        let crowded = self.marked_share > most;
+        if cut_elsewhere > 0 {
+            self.share -= f64::from(cut_elsewhere) / f64::from(packets);
+        }
+        if crowded {
+            self.share *= 1.0 - factor * (self.marked_share - most);
+        }
+        if cut_elsewhere == 0 && !crowded {
+            self.share += if marked == 0 { STEP * 2_f64.powi(self.raises) } else { STEP };
+            self.raises = (self.raises + 1).min(64);
+        } else {
+            self.raises = 0;
+        }
+        self.share = self.share.clamp(self.least, 1.0);
+    }
+
+    fn count(&mut self, arrival: Arrival) {
+        let seen = &mut self.seen;
+        seen.packets += 1;
+        match (arrival.cut, arrival.last_hop) {
+            (false, _) => seen.marked += u32::from(arrival.marked),
+            (true, true) => seen.cut_here += 1,
+            (true, false) => seen.cut_elsewhere += 1,
+        }
+    }
 }
 
 /// Running sums of a queue pair, bytes.
@@ -48,7 +161,13 @@ impl Pacer {
             active: VecDeque::new(),
             idle: VecDeque::new(),
             next: Time::ZERO,
+            throttle: None,
         }
+    }
+
+    /// This pacer with a throttle.
+    pub(crate) fn throttled(self, throttle: Option<Throttle>) -> Self {
+        Pacer { throttle, ..self }
     }
 
     fn activate(&mut self, qp: QpId) {
@@ -74,7 +193,11 @@ impl Granter for Pacer {
     }
 
     /// A cut packet must be sent again, so its queue pair takes a turn.
-    fn arrived(&mut self, _: Time, arrival: Arrival) {
+    fn arrived(&mut self, now: Time, arrival: Arrival) {
+        if let Some(throttle) = &mut self.throttle {
+            throttle.advance(now);
+            throttle.count(arrival);
+        }
         if arrival.cut {
             self.activate(arrival.qp);
         }
@@ -107,7 +230,11 @@ impl Granter for Pacer {
         }
         let cost = if amount == 0 { EMPTY } else { amount };
         let from = now.ps().max(self.next.ps());
-        self.next = Time(from + (cost as f64 * self.per_byte).round() as u64);
+        let share = self.throttle.as_mut().map_or(1.0, |throttle| {
+            throttle.advance(now);
+            throttle.share
+        });
+        self.next = Time(from + (cost as f64 * self.per_byte / share).round() as u64);
         Some((qp, sums.granted))
     }
 }
@@ -189,6 +316,70 @@ mod tests {
             (_, sum) = pacer.grant(pacer.deadline()).unwrap();
         }
         assert_eq!(sum, 1_000 + 32_768);
+    }
+
+    /// Adjusts once after so many packets: whole, marked, cut by the own switch, cut elsewhere.
+    fn adjusted(throttle: &mut Throttle, [whole, marked, here, elsewhere]: [u32; 4]) -> f64 {
+        let arrival = |marked, cut, last_hop| Arrival { qp: QpId(0), frame: 4150, marked, cut, last_hop };
+        (0..whole).for_each(|_| throttle.count(arrival(false, false, false)));
+        (0..marked).for_each(|_| throttle.count(arrival(true, false, false)));
+        (0..here).for_each(|_| throttle.count(arrival(true, true, true)));
+        (0..elsewhere).for_each(|_| throttle.count(arrival(false, true, false)));
+        throttle.advance(throttle.next);
+        throttle.share
+    }
+
+    fn throttle() -> Throttle {
+        Throttle::new(4.0, Time::from_us(4), Key::default())
+    }
+
+    #[test]
+    fn packets_cut_in_the_fabric_and_many_marks_lower_the_grants_down_to_the_share_of_the_uplinks() {
+        let mut throttle = throttle();
+        assert_eq!(adjusted(&mut throttle, [90, 0, 0, 10]), 0.9);
+        assert_eq!(
+            adjusted(&mut throttle, [20, 20, 20, 0]),
+            0.91,
+            "the own switch does not count, and 0.25 is few"
+        );
+        let marked = adjusted(&mut throttle, [0, 60, 0, 0]);
+        assert!((marked - 0.91 * (1.0 - 0.5 * (0.625 - 0.3))).abs() < 1e-9, "{marked}");
+        (0..9).for_each(|_| _ = adjusted(&mut throttle, [10, 0, 0, 90]));
+        assert_eq!(throttle.share, 0.225);
+    }
+
+    #[test]
+    fn grants_grow_faster_and_faster_while_nothing_is_marked() {
+        let mut throttle = throttle();
+        throttle.share = 0.5;
+        let shares: Vec<_> = (0..3).map(|_| adjusted(&mut throttle, [9, 0, 0, 0])).collect();
+        assert!(shares.iter().zip([0.51, 0.53, 0.57]).all(|(a, b)| (a - b).abs() < 1e-9), "{shares:?}");
+        assert!((adjusted(&mut throttle, [9, 1, 0, 0]) - 0.58).abs() < 1e-9, "a mark");
+        throttle.advance(Time::from_ms(500));
+        assert_eq!((throttle.share, throttle.next > Time::from_ms(500)), (1.0, true));
+    }
+
+    #[test]
+    fn adjustments_come_at_three_quarters_to_five_quarters_of_one_and_a_half_round_trips() {
+        let mut throttle = throttle();
+        let mut gaps = Vec::new();
+        for _ in 0..50 {
+            let before = throttle.next;
+            throttle.advance(before);
+            gaps.push(throttle.next.ps() - before.ps());
+        }
+        assert!(gaps.iter().all(|gap| (4_500_000..=7_500_001).contains(gap)), "{gaps:?}");
+        assert!(gaps.iter().max().unwrap() - gaps.iter().min().unwrap() > 2_000_000, "{gaps:?}");
+    }
+
+    #[test]
+    fn a_throttled_pacer_takes_longer_between_grants() {
+        let mut throttle = throttle();
+        (throttle.share, throttle.next) = (0.5, Time::from_ms(1));
+        let mut pacer = pacer().throttled(Some(throttle));
+        pacer.demand(Time::ZERO, QpId(1), 100_000);
+        pacer.grant(Time::ZERO);
+        assert_eq!(pacer.deadline(), Time(661_980));
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub struct Path {
     pub base_rtt: Time,
     /// Longest such time of any two hosts.
     pub longest_rtt: Time,
+    /// Rate of hosts over that of uplinks, see [`model::Fabric::oversubscription`].
+    pub oversubscription: f64,
     /// Number of full packets that line rate sends in `base_rtt`, rounded up.
     pub bdp: u32,
     /// Number of switches on the path.
@@ -36,6 +38,16 @@ impl Path {
         let rtt = Time::from_us(10);
         let bdp = (line_rate.bps() / 1_000_000 * 10 / 8 / 1500) as u32 + 1;
         let rates = Arc::from([line_rate]);
-        Path { base_rtt: rtt, longest_rtt: rtt, bdp, hops: 5, payload: 1438, mtu: 1500, frame: 1520, rates }
+        Path {
+            base_rtt: rtt,
+            longest_rtt: rtt,
+            oversubscription: 1.0,
+            bdp,
+            hops: 5,
+            payload: 1438,
+            mtu: 1500,
+            frame: 1520,
+            rates,
+        }
     }
 }

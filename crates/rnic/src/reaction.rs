@@ -223,8 +223,8 @@ impl Congestion for Reacting {
         self.acknowledge(now, feedback.echo, |inner| inner.control.on_feedback(now, feedback));
     }
 
-    fn on_send(&mut self, now: Time, frame: u32, backlog: u64) -> u64 {
-        self.inner.control.on_send(now, frame, backlog)
+    fn on_send(&mut self, now: Time, frame: u32, backlog: u64, active: u64) -> model::Demand {
+        self.inner.control.on_send(now, frame, backlog, active)
     }
 
     fn on_grant(&mut self, now: Time, total: u64) {

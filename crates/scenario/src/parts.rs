@@ -32,6 +32,7 @@ pub(crate) fn nics(scenario: &Scenario, plan: &Plan, schemes: &Assignment) -> Ni
 pub(crate) fn paths_of(plan: &Plan) -> (Vec<Path>, Vec<u32>) {
     let mut ideals = Ideals::new(plan);
     let (longest_rtt, rates) = (ideals.longest_rtt(), Arc::from(plan.rates()));
+    let oversubscription = plan.fabric.oversubscription();
     let mut kinds = BTreeMap::new();
     let mut paths = Vec::new();
     let of = |qp: &model::plan::Qp| {
@@ -41,7 +42,9 @@ pub(crate) fn paths_of(plan: &Plan) -> (Vec<Path>, Vec<u32>) {
             let (payload, mtu) = (plan.wire.payload, plan.wire.max_frame());
             let frame = mtu + plan.wire.gap;
             let rates = Arc::clone(&rates);
-            paths.push(Path { base_rtt, longest_rtt, bdp, hops, payload, mtu, frame, rates });
+            let path =
+                Path { base_rtt, longest_rtt, oversubscription, bdp, hops, payload, mtu, frame, rates };
+            paths.push(path);
             paths.len() as u32 - 1
         })
     };

@@ -50,6 +50,12 @@ impl Ready {
         self.first
     }
 
+    /// Number of queue pairs with a turn, at least 1.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        1 + self.fifo.len() + self.heap.len()
+    }
+
     /// True if at most one queue pair has a turn.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {

@@ -126,9 +126,11 @@ impl<P: Parts> Host<P> {
             let sent = Sent { seq, again, left, frame: packet.frame() };
             let mut annex = out.steering.on_send(Time(now + self.clock), sent);
             if P::Annex::SACKS {
-                annex.set_asks(out.sender.asks());
+                let (backlog, active) = (out.sender.backlog(), self.ready.len() as u64);
+                let demand = out.congestion.on_send(Time(now), packet.frame(), backlog, active);
+                annex.set_asks(out.sender.asks() || demand.exhausted);
                 annex.set_envelope(out.sender.envelope());
-                annex.set_amount(out.congestion.on_send(Time(now), packet.frame(), out.sender.backlog()));
+                annex.set_amount(demand.total);
             }
             out.next_at = next_at;
             out.arm(now, slot, self.clock, &mut self.timers);

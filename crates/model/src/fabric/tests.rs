@@ -39,6 +39,12 @@ fn a_leaf_sends_up_over_every_spine_and_down_over_one_port() {
 }
 
 #[test]
+fn oversubscription_is_the_rate_of_hosts_over_that_of_uplinks() {
+    let of = |spines, per_leaf| leaf_spine(4, spines, per_leaf).oversubscription();
+    assert_eq!((of(2, 8), of(4, 4), of(8, 4)), (4.0, 1.0, 1.0));
+}
+
+#[test]
 fn two_hosts_on_one_link_need_no_switch() {
     let mut b = FabricBuilder::new();
     let (x, y) = (b.host("x"), b.host("y"));

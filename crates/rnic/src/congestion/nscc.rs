@@ -366,6 +366,7 @@ mod tests {
         Path {
             base_rtt: rtt,
             longest_rtt: rtt,
+            oversubscription: 1.0,
             bdp: 53,
             hops: 3,
             payload: 4086,

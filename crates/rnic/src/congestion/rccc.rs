@@ -6,16 +6,18 @@
 //! all its senders in turn. Demands and grants are running sums, so lost ones do no harm.
 //!
 //! * With `nscc`, a packet needs both credit and room in the window of [`super::nscc`].
-//! * A sender divides its demand by nothing; uet-htsim divides it by the active connections of its NIC.
+//! * A sender divides its demand by the number of queue pairs of its NIC that may send, and rounds it up to the unit of credit, as
+//!   in uet-htsim.
 //! * Our choice: after a timeout a sender without credit may send one packet, which carries its demand. In Ultra Ethernet it
 //!   sends a request. The timer also runs while no packet is in flight and credit is missing, as grants may be lost.
-//! * The pacer keeps its rate on oversubscribed fabrics; uet-htsim lowers it by marks and cut packets.
+//! * On an oversubscribed fabric the pacer lowers its rate by marks and cut packets, unless senders have windows, as in
+//!   uet-htsim.
 
 use super::nscc;
-use crate::facts::{Control, ControlFacts, Evidence, Unit};
+use crate::facts::{Control, ControlFacts, Evidence, Grants, Unit};
 use crate::limits::Invalid;
 use crate::path::Path;
-use model::{Allowance, Bytes, Congestion, Feedback, Pace, Rate, Time};
+use model::{Allowance, Bytes, Congestion, Demand, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +33,9 @@ pub struct Config {
     pub quantum: Bytes,
     /// Share of the link's rate that the receiver grants. Default 0.99 (uet-htsim).
     pub share: f64,
+    /// Whether the receiver lowers this share by marks and by packets that are cut before the last hop, where the hosts of a
+    /// fabric send more than its uplinks carry and senders have no window. Default true (uet-htsim).
+    pub throttle: bool,
     /// The sender's own window beside the credit, `{}` for its defaults. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nscc: Option<nscc::Config>,
@@ -38,9 +43,12 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Config { window: 1.5, quantum: Bytes(16 << 10), share: 0.99, nscc: None }
+        Config { window: 1.5, quantum: Bytes(16 << 10), share: 0.99, throttle: true, nscc: None }
     }
 }
+
+/// Unit of credit, bytes (the field for demands and credit has 24 bits; uet-htsim).
+pub(crate) const UNIT: u64 = 256;
 
 impl Control for Config {
     type State = Rccc;
@@ -52,7 +60,11 @@ impl Control for Config {
             has_rate: false,
             needs_path: true,
             window: Unit::Bytes,
-            grants: Some((self.quantum.get(), self.share)),
+            grants: Some(Grants {
+                quantum: self.quantum.get(),
+                share: self.share,
+                throttles: self.throttle && self.nscc.is_none(),
+            }),
         }
     }
 
@@ -137,19 +149,17 @@ impl Congestion for Rccc {
         }
     }
 
-    fn on_send(&mut self, now: Time, frame: u32, backlog: u64) -> u64 {
+    fn on_send(&mut self, now: Time, frame: u32, backlog: u64, active: u64) -> Demand {
         self.credit -= i64::from(frame);
         let most =
             self.most.min(i64::try_from(self.window(now)).unwrap_or(i64::MAX).saturating_add(self.frame));
-        if backlog == 0 {
-            return self.granted;
-        }
         let wanted = i64::try_from(backlog).unwrap_or(i64::MAX).min(most) - self.credit.max(0);
         // The first window may end at any reply, so a sender never relies on it alone.
-        let least = if self.unasked { self.frame } else { 0 };
+        let least = if self.unasked && backlog > 0 { self.frame } else { 0 };
         // Credit below 0 was spent before it was granted.
         let owed = (-self.credit).max(0);
-        self.granted + (wanted.max(least) + owed) as u64
+        let more = (wanted.max(least) + owed) as u64 / active.max(1);
+        Demand { total: (self.granted + more).next_multiple_of(UNIT), exhausted: self.credit <= 0 }
     }
 
     fn on_grant(&mut self, _now: Time, total: u64) {
@@ -181,18 +191,25 @@ mod tests {
         control
     }
 
+    /// Sends a frame; returns the demand, which is at least `demand` and less than a unit above it.
+    fn sends(control: &mut Rccc, frame: u32, backlog: u64, active: u64, demand: u64) -> bool {
+        let sent = control.on_send(NOW, frame, backlog, active);
+        assert_eq!(sent.total, demand.next_multiple_of(UNIT));
+        sent.exhausted
+    }
+
     #[test]
     fn the_first_window_goes_out_unasked_and_ends_with_the_first_reply() {
         let mut control = control(None);
         assert_eq!(control.allowance(NOW).window, u64::MAX);
         // 30,000 B wait behind the packet; 6,000 B of credit are left.
-        assert_eq!(control.on_send(NOW, 4_000, 30_000), 4_000);
+        assert!(!sends(&mut control, 4_000, 30_000, 1, 4_000));
         control.on_feedback(NOW, &Feedback::default());
         assert_eq!(control.allowance(NOW).window, 0);
         control.on_grant(NOW, 5_000);
         assert_eq!(control.allowance(NOW).window, u64::MAX);
         // The packet spends 4,000 B, and the rest counts towards the largest credit.
-        assert_eq!(control.on_send(NOW, 4_000, 26_000), 5_000 + 10_000 - 1_000);
+        assert!(!sends(&mut control, 4_000, 26_000, 1, 5_000 + 10_000 - 1_000));
     }
 
     #[test]
@@ -207,14 +224,25 @@ mod tests {
     }
 
     #[test]
-    fn the_last_packet_demands_nothing_and_debts_are_demanded() {
+    fn a_packet_that_spends_all_credit_asks_for_an_ack_and_debts_are_demanded() {
         let mut control = control(None);
         control.on_feedback(NOW, &Feedback::default());
         control.on_grant(NOW, 1_000);
-        assert_eq!(control.on_send(NOW, 4_000, 2_000), 1_000 + 2_000 + 3_000);
+        assert!(sends(&mut control, 4_000, 2_000, 1, 1_000 + 2_000 + 3_000));
         assert_eq!(control.allowance(NOW).window, 0);
-        control.on_grant(NOW, 6_000);
-        assert_eq!(control.on_send(NOW, 2_000, 0), 6_000);
+        control.on_grant(NOW, 7_000);
+        assert!(!sends(&mut control, 2_000, 0, 1, 7_000), "the last packet leaves 1,000 B of credit");
+        assert!(sends(&mut control, 1_500, 0, 1, 7_500), "it owes 500 B");
+    }
+
+    #[test]
+    fn queue_pairs_that_share_the_nic_demand_their_parts() {
+        let mut control = control(None);
+        control.on_feedback(NOW, &Feedback::default());
+        control.on_grant(NOW, 5_000);
+        // 1,000 B of credit are left of the largest credit, 10,000 B.
+        sends(&mut control, 4_000, 26_000, 3, 5_000 + 3_000);
+        sends(&mut control, 900, 26_000, 1_000, 5_009);
     }
 
     #[test]
@@ -223,7 +251,7 @@ mod tests {
         control.on_feedback(NOW, &Feedback::default());
         control.on_timeout(NOW);
         assert_eq!(control.allowance(NOW).window, u64::MAX);
-        assert_eq!(control.on_send(NOW, 4_000, 4_000), 4_000 + 3_999);
+        assert!(sends(&mut control, 4_000, 4_000, 1, 4_000 + 3_999));
         assert_eq!(control.allowance(NOW).window, 0);
     }
 
