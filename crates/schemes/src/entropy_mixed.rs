@@ -1,8 +1,9 @@
 //! Spraying by the sender over entropies that have just worked, and else over those without penalties: the default of the Ultra
 //! Ethernet Consortium's simulator (uet-htsim, `uec_mp.cpp`, "mixed").
 //!
-//! An ACK without a mark puts its entropy into a queue, and the next packet takes it from there. With an empty queue the
-//! sender goes through all entropies as under `entropy-bitmap`.
+//! An ACK without a mark puts its entropy into a queue, and the next packet takes it from there; so does the NACK of an unmarked
+//! packet that the receiver's own switch has cut, where all paths end. With an empty queue the sender goes through all entropies
+//! as under `entropy-bitmap`.
 
 use crate::entropies::{Entropies, Mapping};
 use crate::entropy_bitmap::{self, Penalties, Verdict};
@@ -69,7 +70,7 @@ impl model::Steering for EntropyMixed {
 
     fn on_reply(&mut self, _now: Time, _una: u64, annex: &Stamp, _room: Room<'_>) -> u32 {
         match Verdict::of(annex) {
-            Verdict::Good if annex.cut().is_none() => self.good.push_back(annex.entropy()),
+            Verdict::Good => self.good.push_back(annex.entropy()),
             verdict => self.penalties.judge(annex.entropy(), verdict),
         }
         0
