@@ -148,7 +148,7 @@ fn read(text: &str) -> Fallible<Config> {
     if settings.ports.is_empty() {
         return Err(Fault { span: 0..0, message: "there is no port: add a table [[port]] for each".into() });
     }
-    const THEMIS: [&str; 6] = ["mode", "ring", "on-block", "max-connections", "idle", "steer"];
+    const THEMIS: [&str; 7] = ["mode", "ring", "on-block", "max-connections", "idle", "steer", "verify"];
     let mut ring_span = 0..0;
     if let Some(themis) = root.section("themis", &THEMIS)? {
         ring_span = themis.get("ring").map_or(themis.span.clone(), Spanned::span);
@@ -313,6 +313,7 @@ fn read_themis(themis: &Section<'_>, settings: &mut Settings) -> Fallible<()> {
     let most = themis.integer("max-connections", 1, 1 << 20)?;
     own.connections = most.map_or(own.connections, |most| most as usize);
     own.idle = themis.span("idle")?.unwrap_or(own.idle);
+    own.verify = themis.boolean("verify")?.unwrap_or(own.verify);
     let steers = [("port", Steer::Port), ("xor-undo", Steer::XorUndo), ("xor-icrc", Steer::XorIcrc)];
     settings.steer = themis.word("steer", &steers)?.unwrap_or_default();
     Ok(())

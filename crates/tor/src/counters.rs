@@ -30,6 +30,8 @@ pub struct Counters {
     pub again: u64,
     /// Receivers that throw away packets out of order.
     pub go_back_n: u64,
+    /// Connections whose paths are no FIFOs.
+    pub breaches: u64,
     /// Packets that Themis let pass unjudged, by the place of their cause in [`FailOpen::ALL`].
     pub failed_open: [u64; FailOpen::ALL.len()],
     /// NACKs among them.
@@ -133,11 +135,13 @@ pub enum FailOpen {
     Refused,
     /// It has a UDP checksum, so its source port stays.
     Checksum,
+    /// The paths of its flow are no FIFOs.
+    Breach,
 }
 
 impl FailOpen {
     /// All causes.
-    pub const ALL: [FailOpen; 10] = [
+    pub const ALL: [FailOpen; 11] = [
         FailOpen::Icrc,
         FailOpen::TooLong,
         FailOpen::Unknown(Unknown::NoFlow),
@@ -148,6 +152,7 @@ impl FailOpen {
         FailOpen::Unknown(Unknown::Full),
         FailOpen::Refused,
         FailOpen::Checksum,
+        FailOpen::Breach,
     ];
 
     /// The cause's name in counters and logs.
@@ -158,6 +163,7 @@ impl FailOpen {
             FailOpen::Unknown(why) => why.name(),
             FailOpen::Refused => "refused",
             FailOpen::Checksum => "udp-checksum",
+            FailOpen::Breach => "no-fifo",
         }
     }
 }
@@ -191,6 +197,7 @@ impl Counters {
             unlearnt: 0,
             again: 0,
             go_back_n: 0,
+            breaches: 0,
             failed_open: [0; FailOpen::ALL.len()],
             nacks_passed: 0,
             injected: 0,
@@ -305,6 +312,7 @@ impl Counters {
             ("connections_unlearnt", self.unlearnt),
             ("connections_again", self.again),
             ("receivers_go_back_n", self.go_back_n),
+            ("connections_no_fifo", self.breaches),
             ("injected", self.injected),
             ("stations_refused", self.stations_refused),
         ] {

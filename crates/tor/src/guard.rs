@@ -14,6 +14,12 @@ const NO_PSN: u32 = u32::MAX;
 /// Times that a receiver must throw packets away before the ToR says so. Our choice: once may be a loss.
 const DROPS: u8 = 8;
 
+/// Breaches within [`BREACH_TIME`] after which a flow's NACKs pass unjudged. Our choice: a sender that repeats packets
+/// after a timeout looks like a breach or two.
+const BREACHES: u8 = 8;
+/// Time in which breaches count together.
+const BREACH_TIME: Span = Span::from_secs(1);
+
 /// What becomes of a blocked NACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnBlock {
@@ -50,6 +56,8 @@ pub(crate) enum Reply {
     Judged { judged: Judged, ack: Option<u8> },
     /// A NACK is too long to be kept, so it is sent on.
     TooLong,
+    /// A NACK of a flow whose paths are no FIFOs is sent on.
+    Breach,
 }
 
 /// What a departure means.
@@ -61,6 +69,8 @@ pub(crate) struct Departed {
     pub(crate) owed: Option<u32>,
     /// The receiver of this flow throws away what arrives out of order. Said once.
     pub(crate) drops: Option<u32>,
+    /// The paths of this flow are no FIFOs, so its NACKs pass from now on. Said once.
+    pub(crate) breach: bool,
 }
 
 /// A flow as Themis-D knows it.
@@ -98,6 +108,12 @@ struct Guarded {
     verdicts: [u32; 3],
     /// True if the receiver has been seen to keep a packet that arrived out of order.
     keeps: bool,
+    /// Times that a packet came behind a later one of its own slot, up to [`BREACHES`].
+    breaches: u8,
+    /// Time of the first of them.
+    breached: Time,
+    /// PSN that the last NACK named which went to the sender: its packet may come again.
+    asked: Option<Psn>,
     /// A late packet has passed, and packets up to the second PSN have passed before it. A receiver that keeps them
     /// acknowledges them together with the late one. One that drops them needs them again.
     probe: Option<(Psn, Psn)>,
@@ -112,6 +128,9 @@ const FRESH: Guarded = Guarded {
     drops: 0,
     verdicts: [0; 3],
     keeps: false,
+    breaches: 0,
+    breached: Time::ZERO,
+    asked: None,
     probe: None,
 };
 
@@ -125,6 +144,8 @@ pub(crate) struct Config<'a> {
     pub(crate) evidence: &'a [Evidence],
     pub(crate) fixed: &'a [Connection],
     pub(crate) ports: usize,
+    /// Watch whether paths are FIFOs. Emulated spines are.
+    pub(crate) audit: bool,
     pub(crate) seed: u64,
 }
 
@@ -133,6 +154,7 @@ pub(crate) struct Config<'a> {
 pub(crate) struct Guard {
     rule: Rule,
     on_block: OnBlock,
+    audit: bool,
     pub(crate) connections: Connections,
     guarded: Box<[Guarded]>,
     rings: Box<[u32]>,
@@ -144,6 +166,7 @@ impl Guard {
         Ok(Guard {
             rule,
             on_block: config.on_block,
+            audit: config.audit,
             connections: Connections::new(
                 config.connections,
                 config.ports,
@@ -183,6 +206,10 @@ impl Guard {
             guarded.drops = guarded.drops.saturating_add(1);
             drops = (guarded.drops == DROPS && !guarded.keeps).then_some(number);
         }
+        let mut breach = false;
+        if self.audit && self.connections.flow(number).last().is_after(packet.psn) {
+            breach = guarded.audit(now, packet.psn, self.rule.settings().slots, storage);
+        }
         let awaited = guarded.flow.pending() == Some(packet.psn);
         let mut owed = None;
         if !self.rule.on_plain_depart(&mut guarded.flow, storage, packet.psn) {
@@ -193,7 +220,10 @@ impl Guard {
         }
         let owed = owed.filter(|&psn| guarded.held_len > 0 && guarded.held_psn == psn).map(|_| number);
         let change = (!matches!(departure, Departure::Known(_))).then_some(departure);
-        Departed { change, owed, drops }
+        if owed.is_some() {
+            guarded.asked = Some(guarded.held_psn);
+        }
+        Departed { change, owed, drops, breach }
     }
 
     /// Judges an ACK or a NACK whose ICRC is right. `frame` is the whole frame.
@@ -222,6 +252,9 @@ impl Guard {
         if frame.len() > LONGEST {
             return (Reply::TooLong, learnt);
         }
+        if guarded.breaches >= BREACHES {
+            return (Reply::Breach, learnt);
+        }
         let ring = self.rule.ring_len();
         let storage = &self.rings[number as usize * ring..][..ring];
         let verdict = self.rule.on_nack(&mut guarded.flow, storage, packet.psn);
@@ -234,6 +267,8 @@ impl Guard {
             guarded.held[..frame.len()].copy_from_slice(frame);
             (guarded.held_len, guarded.held_psn) = (frame.len() as u8, packet.psn);
             ack = (self.on_block == OnBlock::Ack).then_some(guarded.credits);
+        } else {
+            guarded.asked = Some(packet.psn);
         }
         (Reply::Judged { judged, ack }, learnt)
     }
@@ -269,6 +304,24 @@ impl Guard {
 }
 
 impl Guarded {
+    /// A packet departs behind later ones. If one of these has its slot, and nobody has asked for the packet again, its path
+    /// is no FIFO. Returns true when that has happened too often.
+    fn audit(&mut self, now: Time, psn: Psn, slots: u16, ring: &[u32]) -> bool {
+        let later = |seen: &u32| {
+            let ahead = Psn::new(*seen).distance_from(psn);
+            *seen != NO_PSN && ahead > 0 && *seen % u32::from(slots) == psn.value() % u32::from(slots)
+        };
+        let known = self.asked == Some(psn) || ring.contains(&psn.value());
+        if known || self.breaches >= BREACHES || !ring.iter().any(later) {
+            return false;
+        }
+        if self.breaches == 0 || now.since(self.breached) > BREACH_TIME {
+            (self.breaches, self.breached) = (0, now);
+        }
+        self.breaches += 1;
+        self.breaches == BREACHES
+    }
+
     fn acked(&mut self, rule: &Rule, psn: Psn) {
         rule.on_ack(&mut self.flow, psn);
         if self.flow.pending().is_none() {

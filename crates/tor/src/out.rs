@@ -114,6 +114,11 @@ pub enum Event {
         /// Queue pair at the responder.
         responder: Qpn,
     },
+    /// Packets overtake each other on the path of one slot, so this connection's NACKs pass from now on.
+    NoFifo {
+        /// Queue pair at the responder.
+        responder: Qpn,
+    },
     /// An injected event: this run is not clean.
     Injected {
         /// What happened to the packet.
@@ -168,6 +173,9 @@ impl fmt::Display for Event {
             Event::Again { responder } => write!(f, "again qp={responder}"),
             Event::DropsOutOfOrder { responder } => {
                 write!(f, "warning qp={responder}: receiver drops out-of-order packets: Themis does not help")
+            }
+            Event::NoFifo { responder } => {
+                write!(f, "warning qp={responder}: packets of one slot overtake each other: its NACKs pass")
             }
             Event::SlotsMoved { path, up, moved } => {
                 write!(f, "path {path} {} slots-moved={moved}", if *up { "up" } else { "down" })

@@ -73,6 +73,8 @@ pub struct Themis {
     pub connections: usize,
     /// A connection without packets for so long is forgotten.
     pub idle: Span,
+    /// Check the ICRC of requests, too, and record none that is wrong. ACKs and NACKs are always checked.
+    pub verify: bool,
     /// Evidence by which connections are learnt, in this order.
     pub learning: Vec<Evidence>,
     /// Connections that an operator knows.
@@ -88,6 +90,7 @@ impl Default for Themis {
             on_block: OnBlock::Ack,
             connections: 4096,
             idle: Span::from_secs(60),
+            verify: false,
             learning: vec![Evidence::PortAndPsn, Evidence::Psn],
             fixed: Vec::new(),
         }

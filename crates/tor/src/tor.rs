@@ -98,6 +98,8 @@ struct Meta {
     class: u8,
     /// True if the frame came from another ToR, so that Themis-D records it.
     crossed: bool,
+    /// True if Themis-D must not record the frame: its ICRC is known to be wrong, or it goes to all ports.
+    unrecorded: bool,
     /// Change of the UDP source port that the far ToR must undo.
     undo: u16,
 }
@@ -115,6 +117,7 @@ const BLANK: Meta = Meta {
     egress: PortId(0),
     class: 0,
     crossed: false,
+    unrecorded: false,
     undo: 0,
 };
 
@@ -191,6 +194,7 @@ impl Tor {
                 evidence: &themis.learning,
                 fixed: &themis.fixed,
                 ports: settings.ports.len(),
+                audit: settings.uplinks().next().is_some(),
                 seed: settings.seed,
             })
             .ok()
@@ -267,7 +271,21 @@ impl Tor {
         };
         let class = self.class(&link, bytes);
         self.counters.arrived(port, class, roce.as_ref());
-        let meta = Meta { link, roce, ingress: port, egress: port, class, crossed: false, undo: 0 };
+        let verify = self.settings.themis.verify && self.guard.is_some();
+        let wrong = verify && roce.is_some_and(|roce| roce.is_request() && !roce.icrc_is_right(bytes));
+        if wrong {
+            self.counters.fail_open(FailOpen::Icrc, false);
+        }
+        let meta = Meta {
+            link,
+            roce,
+            ingress: port,
+            egress: port,
+            class,
+            crossed: false,
+            unrecorded: wrong,
+            undo: 0,
+        };
         match (&mut self.injector, &meta.roce) {
             (Some(_), Some(_)) => self.inject(now, meta, frame, pool),
             _ => self.enter(now, meta, frame, pool),
@@ -432,6 +450,10 @@ impl Tor {
         }
         match reply {
             Reply::Pass => true,
+            Reply::Breach => {
+                self.counters.fail_open(FailOpen::Breach, nack);
+                true
+            }
             Reply::TooLong => {
                 self.counters.fail_open(FailOpen::TooLong, nack);
                 true
@@ -488,7 +510,7 @@ impl Tor {
                 continue;
             }
             match pool.duplicate(&frame) {
-                Some(copy) => self.deliver(now, Meta { egress: port, ..meta }, copy, pool),
+                Some(copy) => self.deliver(now, Meta { egress: port, unrecorded: true, ..meta }, copy, pool),
                 None => self.count_drop(now, meta.ingress, Drop::NoBuffer),
             }
         }
@@ -722,7 +744,7 @@ impl Tor {
         let Some(roce) = &meta.roce else { return };
         let Kind::Request { span } = roce.kind else { return };
         let Some(guard) = &mut self.guard else { return };
-        if !meta.crossed || self.settings.ports[port.index()].uplink {
+        if !meta.crossed || meta.unrecorded || self.settings.ports[port.index()].uplink {
             return;
         }
         let departed = guard.depart(now, &packet(&meta, roce), span, port);
@@ -734,6 +756,10 @@ impl Tor {
                 self.outs.push_back(note(now, Event::Again { responder: roce.qp }));
             }
             _ => {}
+        }
+        if departed.breach {
+            self.counters.breaches += 1;
+            self.outs.push_back(note(now, Event::NoFifo { responder: roce.qp }));
         }
         if departed.drops.is_some() {
             self.counters.go_back_n += 1;
@@ -750,8 +776,16 @@ impl Tor {
                 self.counters.compensated += 1;
                 self.outs.push_back(note(now, Event::Compensated { responder: roce.qp, psn: kept.psn }));
                 let class = self.class(&link, pool.bytes(&nack));
-                let meta =
-                    Meta { link, roce: Some(kept), ingress, egress: ingress, class, crossed: false, undo: 0 };
+                let meta = Meta {
+                    link,
+                    roce: Some(kept),
+                    ingress,
+                    egress: ingress,
+                    class,
+                    crossed: false,
+                    unrecorded: false,
+                    undo: 0,
+                };
                 self.forward(now, meta, nack, pool);
             }
             None => self.count_drop(now, port, Drop::NoBuffer),

@@ -445,3 +445,61 @@ fn two_tors_in_a_loop_do_not_multiply_frames() {
     }
     assert_eq!((steps, delivered), (2, [0, 1]));
 }
+
+/// On real uplinks, packets of one slot may overtake each other. Then the ToR stops judging, and says so once. A packet
+/// that a NACK has asked for may come late.
+#[test]
+fn a_path_that_is_no_fifo_is_noticed() {
+    let mut settings = Settings::of_ports(3);
+    for port in &mut settings.ports {
+        port.leaf = 0;
+    }
+    (settings.ports[1].uplink, settings.ports[2].uplink) = (true, true);
+    settings.ports[0].stations = vec![mac(1)];
+    settings.ports[1].stations = vec![mac(0)];
+    settings.themis.mode = Mode::Sound;
+    let t = Transfer { first_psn: 0, ..Transfer::default() };
+    let data = |psn| t.frame(true, Opcode::SendOnly, psn, Extension::None, 4, false, 0, Ecn::NotEct);
+    let nack = |psn| {
+        let aeth = Extension::Aeth(aeth::Repr { syndrome: Syndrome::PSN_SEQUENCE, msn: 0 });
+        t.frame(false, Opcode::Acknowledge, psn, aeth, 0, false, 0, Ecn::NotEct)
+    };
+    // Two slots. Packet 2n + 2 comes before 2n, on the same uplink.
+    let mut own = Box_::new(&settings);
+    own.all(1, &data(0));
+    for n in 1..9 {
+        own.all(1, &data(4 * n));
+        own.all(1, &data(4 * n - 2));
+    }
+    assert_eq!(own.notes.iter().filter(|event| matches!(event, Event::NoFifo { .. })).count(), 1);
+    own.all(1, &data(41));
+    let sent = own.all(0, &nack(40));
+    assert_eq!((sent.len(), own.tor.counters().passed(tor::FailOpen::Breach)), (1, 1));
+    // Lost packets that NACKs ask for are no breach: 4n is lost, 4n + 2 proves it, and 4n comes again.
+    let mut own = Box_::new(&settings);
+    own.all(1, &data(0));
+    for n in 1..20 {
+        own.all(1, &data(4 * n + 2));
+        own.all(0, &nack(4 * n));
+        own.all(1, &data(4 * n));
+    }
+    assert_eq!((own.tor.counters().all_forwarded(), own.tor.counters().breaches), (19, 0));
+}
+
+/// With `verify`, a request with a wrong ICRC goes its way and is not recorded.
+#[test]
+fn a_wrong_icrc_is_not_recorded_if_requests_are_verified() {
+    for (verify, flows) in [(false, 1), (true, 0)] {
+        let mut settings = fabric(Steer::Port);
+        settings.themis.verify = verify;
+        settings.ports[1].stations = vec![mac(1)];
+        let t = Transfer::default();
+        let mut frame = t.frame(true, Opcode::SendOnly, 0, Extension::None, 64, false, 0, Ecn::NotEct);
+        frame[80] ^= 1;
+        let mut own = Box_::new(&settings);
+        let sent = own.all(0, &frame);
+        assert_eq!(sent, [(PortId(1), frame)]);
+        assert_eq!(own.tor.occupancy().0, flows);
+        assert_eq!(own.tor.counters().passed(tor::FailOpen::Icrc), u64::from(verify));
+    }
+}
