@@ -262,6 +262,12 @@ mod tests {
             ("[congestion.hpcc]\nwindow = \"0B\"", "congestion.hpcc.window"),
             ("[congestion.hpcc]\nmin-rate = \"0bps\"", "congestion.hpcc.min-rate"),
             ("[congestion.hpcc]\nunknown-rate = \"0bps\"", "congestion.hpcc.unknown-rate"),
+            (
+                "cnp = \"flag\"\n[transport.uec]\n[congestion.ndp]\nfirst-window = 0",
+                "congestion.ndp.first-window",
+            ),
+            ("cnp = \"flag\"\n[transport.uec]\n[congestion.ndp]\nshare = 2.0", "congestion.ndp.share"),
+            ("cnp = \"flag\"\n[transport.uec]\n[congestion.eqds]\nwindow = 0.0", "congestion.eqds.window"),
             ("[congestion.swift]\nbeta = 0.0", "congestion.swift.beta"),
             ("[congestion.swift]\nmax-decrease = 1", "congestion.swift.max-decrease"),
             ("[congestion.swift]\nmin-window = 2", "congestion.swift.min-window"),

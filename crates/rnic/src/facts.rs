@@ -110,12 +110,23 @@ pub struct ControlFacts {
 /// Credit that receivers grant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grants {
-    /// Bytes of a grant.
-    pub quantum: u64,
+    /// Bytes of a grant; `None` for a full packet.
+    pub quantum: Option<u64>,
     /// Share of the link's rate.
     pub share: f64,
     /// Whether receivers lower it by marks and cut packets on an oversubscribed fabric.
     pub throttles: bool,
+    /// What entitles a sender to a grant.
+    pub due: Due,
+}
+
+/// What entitles a sender to a grant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Due {
+    /// Its demand. While no demand is open, it gets grants unasked, up to so many bandwidth-delay products of the longest path.
+    Demand(f64),
+    /// Each arrival of a packet while its demand is open, and each cut packet.
+    Arrival,
 }
 
 /// Unit of a window.

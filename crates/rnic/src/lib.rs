@@ -62,7 +62,7 @@ mod tests;
 
 pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender};
-pub use facts::{Control, ControlFacts, Evidence, Grants, OnNack, TransportFacts, Unit};
+pub use facts::{Control, ControlFacts, Due, Evidence, Grants, OnNack, TransportFacts, Unit};
 pub use limits::Invalid;
 pub use nic::Nic;
 pub use nics::Nics;
@@ -115,6 +115,10 @@ family::congestions! {
     nscc: Nscc = "nscc",
     /// RCCC of Ultra Ethernet: the receiver grants credit to its senders in turn.
     rccc: Rccc = "rccc",
+    /// EQDS: a first window, then credit of the receiver, a packet at a time.
+    eqds: Eqds = "eqds",
+    /// NDP: a first window, then a packet for each pull of the receiver, which pulls once for each packet that arrives.
+    ndp: Ndp = "ndp",
     /// No control: line rate at all times.
     none: Unlimited = "none",
 }

@@ -2,7 +2,7 @@
 
 use crate::congestion::rccc::UNIT;
 use crate::pacer::{AnyGranter, Pacer, Throttle};
-use crate::{AnyReceiver, AnySender, Nic, Path, Reacting};
+use crate::{AnyReceiver, AnySender, Due, Nic, Path, Reacting};
 use model::annex::NoticeRules;
 use model::draw::{Key, Purpose};
 use model::{HostId, Plan, QpId};
@@ -92,14 +92,22 @@ impl Nics {
         AnyGranter::new(needed.map(|(grants, path)| {
             let rate = plan.line(host);
             let path = Path::or_guess(path, rate);
-            // Our choice: as far ahead as the first window of the defaults, 1.5 bandwidth-delay products, in units of credit.
-            let ahead = (1.5 * rate.bps() as f64 / 8e12 * path.longest_rtt.ps() as f64) as u64 / UNIT * UNIT;
+            let product = rate.bps() as f64 / 8e12 * path.longest_rtt.ps() as f64;
+            let ahead = match grants.due {
+                // In units of credit.
+                Due::Demand(products) => Some((products * product) as u64 / UNIT * UNIT),
+                Due::Arrival => None,
+            };
+            // A grant of one packet takes the time of the packet on the wire, preamble and gap included.
+            let of_wire = f64::from(path.mtu) / f64::from(path.frame);
+            let packet = (path.mtu.into(), grants.share * of_wire);
+            let (quantum, share) = grants.quantum.map_or(packet, |quantum| (quantum, grants.share));
             let throttle = (grants.throttles && path.oversubscription > 1.0).then(|| {
                 // Queue pairs draw with their own numbers.
                 let draws = Key::new(plan.seed, Purpose::Nic, 1 << 32 | u64::from(host.0));
                 Throttle::new(path.oversubscription, path.longest_rtt, draws)
             });
-            Pacer::new(rate, grants.share, grants.quantum, ahead).throttled(throttle)
+            Pacer::new(rate, share, quantum, ahead).throttled(throttle)
         }))
     }
 

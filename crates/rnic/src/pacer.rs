@@ -11,15 +11,17 @@ pub struct AnyGranter(Option<Box<Pacer>>);
 
 /// Grants the queue pairs of one host, a quantum at a time.
 ///
-/// Queue pairs whose demand exceeds their grants take turns. While there are none, others get grants unasked, up to the
-/// largest credit beyond their demand, so that their next bytes need not wait.
+/// Queue pairs that are due for grants take turns. Under [`crate::Due::Demand`], those are due whose demand exceeds their grants.
+/// While there are none, others get grants unasked, up to the largest credit beyond their demand, so that their next bytes
+/// need not wait. Under [`crate::Due::Arrival`], a queue pair is due for the bytes of each packet that arrives while its demand is open,
+/// and of each cut one.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     /// Time per byte of credit, ps.
     per_byte: f64,
     quantum: u64,
-    /// Grants beyond the demand, bytes.
-    ahead: u64,
+    /// Grants beyond the demand, bytes; `None` under [`crate::Due::Arrival`].
+    ahead: Option<u64>,
     sums: BTreeMap<QpId, Sums>,
     active: VecDeque<QpId>,
     idle: VecDeque<QpId>,
@@ -142,6 +144,10 @@ impl Throttle {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     demanded: u64,
+    /// Demand that arrivals have answered, under [`crate::Due::Arrival`].
+    answered: u64,
+    /// Grants to which it is entitled.
+    due: u64,
     granted: u64,
     /// True while it is in the ring of those that are served first.
     active: bool,
@@ -151,8 +157,8 @@ struct Sums {
 const EMPTY: u64 = 1 << 10;
 
 impl Pacer {
-    /// A pacer that grants `share` of `rate`.
-    pub(crate) fn new(rate: Rate, share: f64, quantum: u64, ahead: u64) -> Self {
+    /// A pacer that grants `share` of `rate`. Without `ahead`, arrivals entitle senders to grants.
+    pub(crate) fn new(rate: Rate, share: f64, quantum: u64, ahead: Option<u64>) -> Self {
         Pacer {
             per_byte: 8e12 / (rate.bps() as f64 * share),
             quantum,
@@ -185,7 +191,11 @@ impl Granter for Pacer {
         let sums = self.sums.entry(qp).or_default();
         let more = total > sums.demanded;
         sums.demanded = sums.demanded.max(total);
-        if sums.demanded > sums.granted {
+        if self.ahead.is_none() {
+            return;
+        }
+        sums.due = sums.demanded;
+        if sums.due > sums.granted {
             self.activate(qp);
         } else if (more || !known) && !sums.active && !self.idle.contains(&qp) {
             self.idle.push_back(qp);
@@ -198,7 +208,18 @@ impl Granter for Pacer {
             throttle.advance(now);
             throttle.count(arrival);
         }
-        if arrival.cut {
+        let mut takes_turn = arrival.cut;
+        if self.ahead.is_none()
+            && let Some(sums) = self.sums.get_mut(&arrival.qp)
+        {
+            // The length of a cut packet is that of its headers.
+            let bytes = if arrival.cut { self.quantum } else { arrival.frame.into() };
+            let asked = sums.demanded > sums.answered;
+            sums.answered += if asked { bytes } else { 0 };
+            takes_turn |= asked;
+            sums.due += if takes_turn { bytes } else { 0 };
+        }
+        if takes_turn {
             self.activate(arrival.qp);
         }
     }
@@ -219,13 +240,14 @@ impl Granter for Pacer {
             None => (self.idle.pop_front()?, false),
         };
         let sums = self.sums.get_mut(&qp)?;
-        let most = if asked { sums.demanded } else { sums.demanded + self.ahead };
+        let ahead = sums.due + self.ahead.unwrap_or(0);
+        let most = if asked { sums.due } else { ahead };
         let amount = self.quantum.min(most.saturating_sub(sums.granted));
         sums.granted += amount;
-        sums.active = asked && sums.demanded > sums.granted;
+        sums.active = asked && sums.due > sums.granted;
         if sums.active {
             self.active.push_back(qp);
-        } else if sums.granted < sums.demanded + self.ahead {
+        } else if sums.granted < ahead {
             self.idle.push_back(qp);
         }
         let cost = if amount == 0 { EMPTY } else { amount };
@@ -280,7 +302,61 @@ mod tests {
     use super::*;
 
     fn pacer() -> Pacer {
-        Pacer::new(Rate::from_gbps(400), 0.99, 16_384, 32_768)
+        Pacer::new(Rate::from_gbps(400), 0.99, 16_384, Some(32_768))
+    }
+
+    /// A pacer that pulls a packet for each one that arrives: 4000 B, or 4020 B with its gap.
+    fn puller() -> Pacer {
+        Pacer::new(Rate::from_gbps(400), 4_000.0 / 4_020.0, 4_000, None)
+    }
+
+    /// A packet arrives with a demand, whole or cut.
+    fn arrive(pacer: &mut Pacer, qp: u32, total: u64, cut: bool) {
+        let (qp, frame) = (QpId(qp), if cut { 64 } else { 4_000 });
+        pacer.demand(Time::ZERO, qp, total);
+        pacer.arrived(Time::ZERO, Arrival { qp, frame, marked: false, cut, last_hop: cut });
+    }
+
+    /// Grants until nobody is due: queue pair and sum.
+    fn all_grants(pacer: &mut Pacer) -> Vec<(u32, u64)> {
+        let mut grants = Vec::new();
+        while pacer.deadline() != Time::NEVER {
+            let (qp, sum) = pacer.grant(pacer.deadline()).unwrap();
+            grants.push((qp.0, sum));
+        }
+        grants
+    }
+
+    #[test]
+    fn a_pull_takes_the_time_of_a_packet_on_the_wire() {
+        let mut pacer = puller();
+        (0..2).for_each(|_| arrive(&mut pacer, 1, 99_000, false));
+        assert_eq!(pacer.grant(Time::ZERO), Some((QpId(1), 4_000)));
+        assert_eq!((pacer.grant(Time::ZERO), pacer.deadline()), (None, Time(80_400)));
+    }
+
+    #[test]
+    fn each_arrival_is_due_for_one_pull_and_senders_take_turns() {
+        let mut pacer = puller();
+        // Five packets of queue pair 1 and two of queue pair 2, of which one is cut.
+        (0..5).for_each(|_| arrive(&mut pacer, 1, 99_000, false));
+        arrive(&mut pacer, 2, 99_000, true);
+        arrive(&mut pacer, 2, 99_000, false);
+        let expected =
+            [(1, 4_000), (2, 4_000), (1, 8_000), (2, 8_000), (1, 12_000), (1, 16_000), (1, 20_000)];
+        assert_eq!(all_grants(&mut pacer), expected);
+    }
+
+    #[test]
+    fn a_sender_with_nothing_behind_its_packets_is_pulled_for_cut_ones_only() {
+        let mut pacer = puller();
+        (0..3).for_each(|_| arrive(&mut pacer, 1, 0, false));
+        assert_eq!(pacer.deadline(), Time::NEVER);
+        arrive(&mut pacer, 1, 0, true);
+        assert_eq!(all_grants(&mut pacer), [(1, 4_000)]);
+        // Two packets ask for pulls.
+        (0..5).for_each(|_| arrive(&mut pacer, 1, 8_000, false));
+        assert_eq!(all_grants(&mut pacer), [(1, 8_000), (1, 12_000)]);
     }
 
     #[test]

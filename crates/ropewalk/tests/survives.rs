@@ -104,6 +104,12 @@ wholes! {
         "uec with rccc", "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.rccc]";
 }
 
+/// NDP's pulls.
+#[test]
+fn ndp_as_a_whole_survives() {
+    survive_with("uec with ndp", BYTES, "[scheme.oblivious]\n[nic.transport.uec]\n[nic.congestion.ndp]");
+}
+
 modes! {
     go_back_n_survives: "go-back-n",
     selective_repeat_survives: "nic-sr",

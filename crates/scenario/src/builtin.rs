@@ -47,6 +47,7 @@ builtins! {
     "loss-recovery-adaptive-routing",
     "loss-recovery-sprayed",
     "multipath",
+    "ndp",
     "slow-link",
     "themis-failed-spine",
     "themis-fig1",

@@ -50,7 +50,7 @@ const SCHEMES: &[&str] = &[
     "long-haul]\ninterval = \"0us\"\nreaction = \"delay\"\nfirst-delay = \"700ns\"\nmost-delay = \"40us\"",
     "long-haul]\ninterval = \"5us\"\nnotification = \"prototype\"\nreaction = \"prototype\"\nmemory = \"9us\"",
 ];
-const NICS: [&str; 26] = [
+const NICS: [&str; 29] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -74,6 +74,9 @@ const NICS: [&str; 26] = [
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.congestion.nscc]\nlike-htsim = true\ntarget = \"2us\"",
     "[nic]\ntimeout = { fixed = \"70us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nquantum = \"3kB\"",
     "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nwindow = 0.3\nnscc = {}",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\n[nic.congestion.eqds]\nwindow = 0.5",
+    "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\nack-bytes = \"1B\"\n[nic.congestion.ndp]\nfirst-window = 5",
+    "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.dcp]\n[nic.congestion.ndp]\nshare = 0.7",
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.dcp]\nmessage-packets = 7\n[nic.congestion.none]",
     "[nic]\ntimeout = { fixed = \"50us\" }\non-nack = \"as-cnp\"\nwindow = { bytes = \"9kB\" }\n[nic.transport.dcp]",
     "[nic]\ntimeout = { fixed = \"40us\" }\n[nic.transport.dcp]\nmessage-packets = 20\n[nic.congestion.nscc]",

@@ -31,6 +31,7 @@
 //! | [`receivers`] | a receiver may wait with its ACKs until a timer fires, or complete messages by counting packets |
 //! | [`returned`] | where receivers send headers back, a cut packet is sent again once per cut; messages complete by counting |
 //! | [`grants`] | a host that grants credit shares its link among its senders and keeps the queue before it short |
+//! | [`pulls`] | a receiver that pulls a packet for each one that arrives bounds the packets in flight and keeps its link busy |
 //! | [`arrivals`] | flows start when the workload says, and a loaded fabric behaves as queueing theory predicts |
 //! | [`htsim`] | flows of connection matrices start when their triggers fire |
 //! | [`chakra`] | traces of ASTRA-sim compute and communicate in the order of their graph |
@@ -71,6 +72,7 @@ mod many_paths;
 mod memory;
 mod port_by_port;
 mod probes;
+mod pulls;
 mod receivers;
 mod rerouting;
 mod returned;

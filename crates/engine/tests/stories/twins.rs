@@ -55,7 +55,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-pub(crate) const NICS: [&str; 21] = [
+pub(crate) const NICS: [&str; 23] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -75,6 +75,8 @@ pub(crate) const NICS: [&str; 21] = [
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\ninfer-loss = true\n[nic.congestion.nscc]",
     "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]\nack-bytes = \"4kB\"",
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nnscc = {}",
+    "[nic]\ntimeout = { fixed = \"70us\" }\n[nic.transport.uec]\n[nic.congestion.eqds]",
+    "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\nack-bytes = \"1B\"\n[nic.congestion.ndp]\nfirst-window = 9",
     "[nic]\nack-per-message = true\nwindow = \"bdp\"\nwindow-scales-with-rate = true",
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.dcp]\nmessage-packets = 9",
 ];

@@ -14,7 +14,7 @@
 //!   uet-htsim.
 
 use super::nscc;
-use crate::facts::{Control, ControlFacts, Evidence, Grants, Unit};
+use crate::facts::{Control, ControlFacts, Due, Evidence, Grants, Unit};
 use crate::limits::Invalid;
 use crate::path::Path;
 use model::{Allowance, Bytes, Congestion, Demand, Feedback, Pace, Rate, Time};
@@ -47,6 +47,8 @@ impl Default for Config {
     }
 }
 
+/// Grants beyond the demand, in bandwidth-delay products of the longest path. Our choice: the first window of the defaults.
+const AHEAD: f64 = 1.5;
 /// Unit of credit, bytes (the field for demands and credit has 24 bits; uet-htsim).
 pub(crate) const UNIT: u64 = 256;
 
@@ -61,9 +63,10 @@ impl Control for Config {
             needs_path: true,
             window: Unit::Bytes,
             grants: Some(Grants {
-                quantum: self.quantum.get(),
+                quantum: Some(self.quantum.get()),
                 share: self.share,
                 throttles: self.throttle && self.nscc.is_none(),
+                due: Due::Demand(AHEAD),
             }),
         }
     }
