@@ -2,8 +2,12 @@
 //! and Failure Mitigation", arXiv 2407.21625).
 //!
 //! The sender first sprays over random source ports. An ACK without a mark returns its source port: that path is good, and
-//! the next packet takes it again. Each ACK allows one reuse of its port. After a timeout the sender stops exploring for a
-//! while and cycles through the ports that worked ("freezing"), so that it avoids a failed path.
+//! the next packet takes it again. Each ACK allows one reuse of its port, or more where ACKs are coalesced. After a timeout
+//! the sender stops exploring for a while and cycles through the ports that worked ("freezing"), so that it avoids a failed
+//! path.
+//!
+//! We know version 6 of the paper by a digest, and the authors' code in uet-htsim (`buffer_reps`). `like-htsim` has the places in
+//! which that code differs from the defaults here.
 
 use crate::entropies::{Entropies, Mapping};
 use crate::{ConfigError, Facts, Recipe, Steers};
@@ -30,11 +34,25 @@ pub struct Config {
     pub freeze: Time,
     /// Packets that explore after a freeze ends. Default 16 (htsim).
     pub explore: u16,
+    /// Packets that may take the source port of one ACK, 1 to 255, for coalesced ACKs. Default 1 (htsim,
+    /// `repsMaxLifetimeEntropy`).
+    pub lifetime: u8,
+    /// Whether to differ where htsim does: ports of ACKs enter the cycle of a frozen sender, too; a timeout of a sender that
+    /// explores after a freeze freezes nothing; and the port of a packet that the receiver's own switch has cut is good.
+    /// Default false (our choice: a frozen sender keeps the ports of the time before the failure).
+    pub like_htsim: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { entropies: 16384, buffer: 8, freeze: Time::from_ms(10), explore: 16 }
+        Config {
+            entropies: 16384,
+            buffer: 8,
+            freeze: Time::from_ms(10),
+            explore: 16,
+            lifetime: 1,
+            like_htsim: false,
+        }
     }
 }
 
@@ -44,11 +62,13 @@ pub struct Reps {
     key: Key,
     drawn: u64,
     entropies: u16,
-    /// Source ports that worked; a new one overwrites the oldest.
-    buffer: Vec<u16>,
+    /// Source ports that worked, and the packets that may still take each; a new one overwrites the oldest.
+    buffer: Vec<(u16, u8)>,
     size: usize,
     /// Place of the next write.
     head: usize,
+    /// Place of the next port in the cycle of a frozen sender.
+    cycle: usize,
     /// Number of unused source ports; they stand before `head`.
     fresh: usize,
     /// Number of packets that still explore: they draw their source ports.
@@ -56,6 +76,8 @@ pub struct Reps {
     frozen_until: Option<Time>,
     freeze: Time,
     explore_again: u16,
+    lifetime: u8,
+    like_htsim: bool,
     recycled: u64,
     explored: u64,
 }
@@ -81,6 +103,9 @@ impl Recipe for Config {
                 format!("{} entries; 1 to {MOST} are possible", self.buffer),
             ));
         }
+        if self.lifetime == 0 {
+            return Err(ConfigError::new("lifetime", "at least one packet must take the port of an ACK"));
+        }
         Ok(Vec::new())
     }
 }
@@ -96,11 +121,14 @@ impl Steers for Config {
             buffer: Vec::new(),
             size: usize::from(self.buffer.clamp(1, MOST)),
             head: 0,
+            cycle: 0,
             fresh: 0,
             explore: 0,
             frozen_until: None,
             freeze: self.freeze,
             explore_again: self.explore,
+            lifetime: self.lifetime.max(1),
+            like_htsim: self.like_htsim,
             recycled: 0,
             explored: 0,
         }
@@ -117,16 +145,17 @@ impl Reps {
     /// The oldest unused source port.
     fn recycle(&mut self) -> u16 {
         let n = self.buffer.len();
-        let at = (self.head + n - self.fresh) % n;
-        self.fresh -= 1;
+        let (entropy, left) = &mut self.buffer[(self.head + n - self.fresh) % n];
+        *left -= 1;
+        self.fresh -= usize::from(*left == 0);
         self.recycled += 1;
-        self.buffer[at]
+        *entropy
     }
 
     /// The next source port in a cycle through the buffer, used or not.
     fn go_round(&mut self) -> u16 {
-        let entropy = self.buffer[self.head % self.buffer.len()];
-        self.head = (self.head + 1) % self.buffer.len();
+        let (entropy, _) = self.buffer[self.cycle % self.buffer.len()];
+        self.cycle = (self.cycle + 1) % self.buffer.len();
         self.recycled += 1;
         entropy
     }
@@ -162,10 +191,14 @@ impl model::Steering for Reps {
 
     fn on_reply(&mut self, now: Time, _una: u64, annex: &Stamp, _room: Room<'_>) -> u32 {
         self.thaw(now);
-        if annex.marked() || annex.cut().is_some() || self.frozen_until.is_some() {
+        let cut = match annex.cut() {
+            Some(last_hop) => !(last_hop && self.like_htsim),
+            None => false,
+        };
+        if annex.marked() || cut || self.frozen_until.is_some() && !self.like_htsim {
             return 0;
         }
-        let entry = model::Annex::entropy(annex);
+        let entry = (model::Annex::entropy(annex), self.lifetime);
         if self.buffer.len() < self.size {
             self.buffer.push(entry);
             self.head = self.buffer.len() % self.size;
@@ -178,7 +211,9 @@ impl model::Steering for Reps {
     }
 
     fn on_timeout(&mut self, now: Time) {
-        if self.frozen_until.is_none() {
+        let explores = self.like_htsim && self.explore > 0;
+        if self.frozen_until.is_none() && !explores {
+            self.cycle = self.head;
             self.frozen_until = Some(Time(now.ps().saturating_add(self.freeze.ps())));
         }
     }
@@ -193,7 +228,7 @@ impl model::Steering for Reps {
 mod tests {
     use super::*;
     use crate::bench::leaf_spine;
-    use model::annex::Answer;
+    use model::annex::{Answer, SackStamp};
     use model::{Annex as _, QpId, Steering as _};
 
     fn reps(config: Config) -> Reps {
@@ -243,5 +278,58 @@ mod tests {
         assert!(drawn.iter().all(|e| ![20, 21].contains(e)), "{drawn:?}");
         answer(&mut r, 22, false);
         assert_eq!(send(&mut r, after), 22);
+    }
+
+    #[test]
+    fn a_port_is_taken_as_often_as_packets_share_an_ack() {
+        let mut r = reps(Config { lifetime: 3, ..Config::default() });
+        answer(&mut r, 7, false);
+        answer(&mut r, 8, false);
+        let taken: Vec<u16> = (0..6).map(|_| send(&mut r, 6)).collect();
+        assert_eq!(taken, [7, 7, 7, 8, 8, 8]);
+        assert!(![7, 8].contains(&send(&mut r, 6)));
+    }
+
+    #[test]
+    fn ports_of_acks_enter_the_cycle_of_a_frozen_sender_as_in_htsim() {
+        let cycle = |like_htsim| {
+            let mut r = reps(Config { buffer: 3, like_htsim, ..Config::default() });
+            answer(&mut r, 20, false);
+            answer(&mut r, 21, false);
+            r.on_timeout(Time::from_us(4));
+            answer(&mut r, 22, false);
+            (0..4).map(|_| send(&mut r, 6)).collect::<Vec<_>>()
+        };
+        assert_eq!(cycle(false), [20, 21, 20, 21]);
+        let mut learned = cycle(true);
+        learned.sort_unstable();
+        learned.dedup();
+        assert_eq!(learned, [20, 21, 22]);
+    }
+
+    #[test]
+    fn a_sender_that_explores_after_a_freeze_does_not_freeze_again_as_in_htsim() {
+        for like_htsim in [false, true] {
+            let mut r = reps(Config { explore: 3, like_htsim, ..Config::default() });
+            answer(&mut r, 20, false);
+            r.on_timeout(Time::from_us(10));
+            send(&mut r, 20_000);
+            answer(&mut r, 21, false);
+            r.on_timeout(Time::from_us(20_001));
+            assert_eq!(r.frozen_until.is_none(), like_htsim);
+        }
+    }
+
+    #[test]
+    fn a_cut_by_the_receivers_switch_says_nothing_against_the_path_in_htsim() {
+        for like_htsim in [false, true] {
+            let mut r = reps(Config { like_htsim, ..Config::default() });
+            for last_hop in [false, true] {
+                let sent = SackStamp::new(Stamp::new(if last_hop { 9 } else { 8 }, Time::ZERO), Time::ZERO);
+                let returned = sent.returned(Time::from_us(2), Answer::default(), last_hop);
+                r.on_reply(Time::from_us(5), 1, &returned.stamp, &mut || 0);
+            }
+            assert_eq!((r.fresh, send(&mut r, 6) == 9), (usize::from(like_htsim), like_htsim));
+        }
     }
 }

@@ -30,6 +30,7 @@ const SCHEMES: &[&str] = &[
     "themis]\npath-map = false\npsn-bits = 24\nring = 8\nage-limit = 4\non-block = \"ack\"",
     "rps-nic]",
     "reps]\nentropies = 5\nfreeze = \"100us\"",
+    "reps]\nbuffer = 3\nfreeze = \"30us\"\nlifetime = 3\nlike-htsim = true",
     "oblivious]\nentropies = 8",
     "entropy-bitmap]\nentropies = 16\nmark = 3",
     "entropy-mixed]\nentropies = 4",

@@ -17,7 +17,7 @@ pub(crate) const SCHEMES: &[(&str, &str)] = &[
     ("themis", "mode = \"literal\""),
     ("themis", "psn-bits = 8\non-block = \"ack\""),
     ("rps-nic", "entropies = 7"),
-    ("reps", "buffer = 4"),
+    ("reps", "buffer = 4\nlifetime = 2\nlike-htsim = true\nfreeze = \"40us\""),
     ("dlbf", "ports = 4\nsuspend = 3\nresume = 2\ntheta = \"5us\""),
     ("flowcut", "ratio = 1.5\ndrain-timeout = \"90us\""),
     ("flowcut", "deployment = \"full\"\nratio = 1.1\ndrain-timeout = \"50us\""),
