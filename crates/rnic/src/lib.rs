@@ -119,6 +119,10 @@ family::congestions! {
     eqds: Eqds = "eqds",
     /// NDP: a first window, then a packet for each pull of the receiver, which pulls once for each packet that arrives.
     ndp: Ndp = "ndp",
+    /// STrack: a window of bytes in flight, moved by the average queueing delay.
+    strack: Strack = "strack",
+    /// SMaRTT: the ancestor of `nscc`, whose window moves with every reply.
+    smartt: Smartt = "smartt",
     /// No control: line rate at all times.
     none: Unlimited = "none",
 }

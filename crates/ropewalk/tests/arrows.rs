@@ -104,6 +104,7 @@ const MENTIONS: &[(&str, &str, &str)] = &[
     ("scenario/src/builtin.rs", "ethereal", "the name of a scenario"),
     ("scenario/src/builtin.rs", "long-haul", "the name of a scenario"),
     ("scenario/src/builtin.rs", "ndp", "the name of a scenario"),
+    ("scenario/src/builtin.rs", "strack", "the name of a scenario"),
     ("scenario/src/sweep.rs", "themis", "an example in an error message"),
 ];
 

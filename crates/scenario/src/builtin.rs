@@ -49,6 +49,7 @@ builtins! {
     "multipath",
     "ndp",
     "slow-link",
+    "strack",
     "themis-failed-spine",
     "themis-fig1",
     "themis-fig5-allreduce",

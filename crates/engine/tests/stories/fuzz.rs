@@ -51,7 +51,7 @@ const SCHEMES: &[&str] = &[
     "long-haul]\ninterval = \"0us\"\nreaction = \"delay\"\nfirst-delay = \"700ns\"\nmost-delay = \"40us\"",
     "long-haul]\ninterval = \"5us\"\nnotification = \"prototype\"\nreaction = \"prototype\"\nmemory = \"9us\"",
 ];
-const NICS: [&str; 29] = [
+const NICS: [&str; 32] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -78,6 +78,9 @@ const NICS: [&str; 29] = [
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\n[nic.congestion.eqds]\nwindow = 0.5",
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\nack-bytes = \"1B\"\n[nic.congestion.ndp]\nfirst-window = 5",
     "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.dcp]\n[nic.congestion.ndp]\nshare = 0.7",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\ninfer-loss = true\n[nic.congestion.strack]\ngain = 2.0",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.congestion.strack]\ntarget = \"3us\"",
+    "[nic]\ntimeout = { fixed = \"70us\" }\n[nic.transport.uec]\n[nic.congestion.smartt]\ntarget = \"2us\"",
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.dcp]\nmessage-packets = 7\n[nic.congestion.none]",
     "[nic]\ntimeout = { fixed = \"50us\" }\non-nack = \"as-cnp\"\nwindow = { bytes = \"9kB\" }\n[nic.transport.dcp]",
     "[nic]\ntimeout = { fixed = \"40us\" }\n[nic.transport.dcp]\nmessage-packets = 20\n[nic.congestion.nscc]",

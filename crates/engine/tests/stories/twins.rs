@@ -55,7 +55,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-pub(crate) const NICS: [&str; 23] = [
+pub(crate) const NICS: [&str; 25] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -77,6 +77,8 @@ pub(crate) const NICS: [&str; 23] = [
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nnscc = {}",
     "[nic]\ntimeout = { fixed = \"70us\" }\n[nic.transport.uec]\n[nic.congestion.eqds]",
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\nack-bytes = \"1B\"\n[nic.congestion.ndp]\nfirst-window = 9",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\ninfer-loss = true\n[nic.congestion.strack]\ntarget = \"2us\"",
+    "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]\n[nic.congestion.smartt]",
     "[nic]\nack-per-message = true\nwindow = \"bdp\"\nwindow-scales-with-rate = true",
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.dcp]\nmessage-packets = 9",
 ];

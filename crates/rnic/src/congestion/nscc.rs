@@ -17,6 +17,7 @@
 //! * The penalty of a receiver (`rcv_cwnd_pend`) is left out: no receiver here is short of resources.
 //! * `like-htsim` has the places in which the consortium's simulator (uet-htsim, uec.cpp) differs.
 
+use super::smartt;
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
 use crate::limits::Invalid;
 use crate::path::Path;
@@ -149,6 +150,7 @@ impl Control for Config {
             overloaded: false,
             checked: 0,
             is_cut: false,
+            law: None,
         }
     }
 }
@@ -195,9 +197,16 @@ pub struct Nscc {
     checked: u64,
     /// True while the reply at hand reports a cut packet.
     is_cut: bool,
+    /// The law of [`super::smartt`] in place of the four cases.
+    law: Option<Box<smartt::Config>>,
 }
 
 impl Nscc {
+    /// This queue pair under the law of [`super::smartt`].
+    pub(super) fn moved_by(self, law: smartt::Config) -> Self {
+        Nscc { fast_scale: law.fast_increase, law: Some(Box::new(law)), ..self }
+    }
+
     /// No effect: it has no rate to lower.
     pub(crate) fn lower_to(&mut self, _now: Time, _share: f64) {}
 
@@ -256,6 +265,12 @@ impl Nscc {
         if self.quick_adapt(now, false, marked, delay, flight) {
             return self.clamp();
         }
+        if let Some(law) = &self.law {
+            let reply = smartt::Reply { bytes, marked, round_trip: rtt, target: self.base + self.target };
+            let change = law.change(self.window, self.most, self.frame, reply);
+            self.window += if self.grows_fast(bytes, marked, delay) { 0.0 } else { change };
+            return self.clamp();
+        }
         match (marked, delay >= self.target) {
             (false, true) => self.earned += self.fair * bytes,
             (false, false) => self.grow(bytes, delay),
@@ -271,8 +286,9 @@ impl Nscc {
         self.clamp();
     }
 
-    fn grow(&mut self, bytes: f64, delay: f64) {
-        if delay <= if self.config.like_htsim { HARDLY } else { 0.0 } {
+    /// Grows the window fast if a window of replies had no delay; true if it does.
+    fn grows_fast(&mut self, bytes: f64, marked: bool, delay: f64) -> bool {
+        if !marked && delay <= if self.config.like_htsim { HARDLY } else { 0.0 } {
             self.clear += bytes;
             if self.fast || self.clear > self.window {
                 self.window += self.fast_scale * bytes;
@@ -281,7 +297,11 @@ impl Nscc {
         } else {
             (self.clear, self.fast) = (0.0, false);
         }
-        if !self.fast {
+        self.fast
+    }
+
+    fn grow(&mut self, bytes: f64, delay: f64) {
+        if !self.grows_fast(bytes, false, delay) {
             self.earned += self.alpha * bytes * (self.target - delay);
         }
     }

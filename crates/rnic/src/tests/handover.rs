@@ -174,9 +174,11 @@ fn every_control_declares_its_evidence_and_its_needs() {
         ("rccc", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
         ("eqds", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
         ("ndp", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
+        ("strack", Evidence::RoundTrips, Some(Cnp::None), Some(0), true),
+        ("smartt", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
         ("none", Evidence::None, None, None, false),
     ];
-    let in_replies = ["dctcp", "hpcc", "swift", "mp-rdma", "nscc", "rccc", "eqds", "ndp"];
+    let in_replies = ["dctcp", "hpcc", "swift", "mp-rdma", "nscc", "rccc", "eqds", "ndp", "strack", "smartt"];
     let got: Vec<_> = CongestionConfig::all()
         .map(|config| {
             let (name, nic) = (config.name(), controlled(config));
@@ -202,6 +204,8 @@ fn a_control_puts_no_more_time_between_packets_than_its_least_rate_allows() {
         ("rccc]".to_string(), 0),
         ("eqds]".to_string(), 0),
         ("ndp]".to_string(), 0),
+        ("strack]".to_string(), 0),
+        ("smartt]".to_string(), 0),
         ("none]".to_string(), 0),
     ] {
         let config: NicConfig = toml::from_str(&format!("[congestion.{table}")).unwrap();
