@@ -31,6 +31,7 @@
 //! | `show`, `schema` | a scenario as TOML with comments; JSON Schemas |
 //! | [`mod@sweep`] | one scenario at many points: axes and seeds |
 //! | [`import`] | scenarios from files of other tools |
+//! | `table_file` | files of other commands, with the messages of scenarios |
 //! | [`formats`] | workloads in the formats of other tools |
 
 mod arrays;
@@ -63,6 +64,7 @@ mod show;
 mod source;
 pub mod sweep;
 pub mod switch;
+mod table_file;
 pub mod tap;
 mod telemetry;
 #[cfg(test)]
@@ -79,10 +81,11 @@ pub use footprint::{Possible, amount};
 pub use model::Plan;
 pub use overlay::setting;
 pub use plan_check::plan_check;
-pub use schema::schema;
+pub use schema::{schema, schema_of};
 pub use show::{explained, template};
 pub use source::{Source, find};
 pub use sweep::schema as sweep_schema;
+pub use table_file::TableFile;
 
 /// Finds a scenario, as [`find`] does, and checks it, as [`check()`] does.
 ///

@@ -4,7 +4,7 @@ use crate::config::{Compat, Scenario, WireConfig};
 use crate::error::KeyError;
 use model::Bytes;
 use rnic::notification::Cnp;
-use rnic::{OnNack, Reaction};
+use rnic::{NicConfig, OnNack, Reaction};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -19,24 +19,7 @@ pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result
     let wire = scenario.wire.wire(scenario.compat)?;
     let frame = Some(Bytes(u64::from(wire.header + wire.payload)));
     scenario.wire = WireConfig { frame, payload: None, ..scenario.wire.clone() };
-    let nic = &mut scenario.nic;
-    nic.congestion.resolve();
-    if !explicit.cnp {
-        let compat = (scenario.compat == Some(Compat::Ns3)).then_some(Cnp::Flag);
-        nic.cnp = nic.congestion.facts().evidence.cnp().or(compat).unwrap_or(nic.cnp);
-    }
-    match nic.transport.facts().on_nack {
-        OnNack::Unused if explicit.on_nack && nic.on_nack != Reaction::None => {
-            let name = nic.transport.name();
-            let text =
-                format!("with `transport.{name}` receivers send no NACKs, so `on-nack` must be \"none\"");
-            return Err(KeyError::new("nic.on-nack", text)
-                .with_help("remove `on-nack`; `on-timeout` sets the reaction of the rate to a loss"));
-        }
-        OnNack::Unused => nic.on_nack = Reaction::None,
-        OnNack::Default(reaction) if !explicit.on_nack => nic.on_nack = reaction,
-        OnNack::Default(_) => {}
-    }
+    nic(&mut scenario.nic, &explicit, scenario.compat)?;
     let mut taken: BTreeSet<String> = scenario.workload.iter().filter_map(|e| e.name.clone()).collect();
     let mut seen = BTreeSet::new();
     for (i, entry) in scenario.workload.iter_mut().enumerate() {
@@ -55,6 +38,32 @@ pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result
             return Err(KeyError::new(&format!("workload.{i}.name"), text));
         }
         entry.qp.get_or_insert(entry.usual_qp());
+    }
+    Ok(())
+}
+
+/// Fills in the defaults of `[nic]` that depend on its other keys.
+pub(crate) fn nic(
+    nic: &mut NicConfig,
+    explicit: &ExplicitKeys,
+    compat: Option<Compat>,
+) -> Result<(), KeyError> {
+    nic.congestion.resolve();
+    if !explicit.cnp {
+        let compat = (compat == Some(Compat::Ns3)).then_some(Cnp::Flag);
+        nic.cnp = nic.congestion.facts().evidence.cnp().or(compat).unwrap_or(nic.cnp);
+    }
+    match nic.transport.facts().on_nack {
+        OnNack::Unused if explicit.on_nack && nic.on_nack != Reaction::None => {
+            let name = nic.transport.name();
+            let text =
+                format!("with `transport.{name}` receivers send no NACKs, so `on-nack` must be \"none\"");
+            return Err(KeyError::new("nic.on-nack", text)
+                .with_help("remove `on-nack`; `on-timeout` sets the reaction of the rate to a loss"));
+        }
+        OnNack::Unused => nic.on_nack = Reaction::None,
+        OnNack::Default(reaction) if !explicit.on_nack => nic.on_nack = reaction,
+        OnNack::Default(_) => {}
     }
     Ok(())
 }

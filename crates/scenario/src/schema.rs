@@ -13,7 +13,7 @@ pub fn schema() -> &'static Json {
 }
 
 /// The JSON Schema (draft 7) of a type.
-pub(crate) fn schema_of<T: JsonSchema>() -> Json {
+pub fn schema_of<T: JsonSchema>() -> Json {
     let schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<T>();
     serde_json::to_value(schema).unwrap_or_default()
 }
