@@ -114,6 +114,13 @@ impl Bump {
         Bump { nics, starts: BTreeMap::new(), outs: Outs::new(), now: Time::ZERO }
     }
 
+    /// Changes the kind of all NICs for connections that begin from now on.
+    pub fn set_personality(&mut self, personality: &Personality) {
+        for nic in &mut self.nics {
+            nic.set_personality(personality);
+        }
+    }
+
     /// Takes a frame, from destination address to the last byte before the FCS. Times never run backwards. A frame for a NIC
     /// that does not exist is dropped.
     pub fn frame(&mut self, now: Time, face: Face, frame: Vec<u8>) {

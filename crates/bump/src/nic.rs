@@ -67,6 +67,12 @@ impl Nic {
         }
     }
 
+    pub(crate) fn set_personality(&mut self, personality: &Personality) {
+        self.parts = personality.build();
+        self.hears_marks = personality.hears_marks();
+        self.paced = self.line.is_some() || personality.has_rate();
+    }
+
     /// Takes a frame of the host.
     pub(crate) fn take_from_host(&mut self, now: Time, frame: Vec<u8>, starts: &mut Starts, outs: &mut Outs) {
         self.counters.from_host += 1;

@@ -1,5 +1,6 @@
 //! A port of any kind.
 
+use crate::signals::Signals;
 use crate::{packet, tap, unix};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -74,12 +75,17 @@ impl AsFd for Port {
     }
 }
 
-/// Waits until a port has a frame, or for so long; without a limit if there is none. A signal ends the wait, too.
+/// Waits until a port has a frame or a signal has come, or for so long; without a limit if there is none.
 ///
 /// # Errors
 /// If the system refuses.
-pub fn wait<'a>(ports: impl Iterator<Item = &'a Port>, limit: Option<Duration>) -> io::Result<()> {
-    let mut fds: Vec<PollFd<'_>> = ports.map(|port| PollFd::new(port.as_fd(), PollFlags::POLLIN)).collect();
+pub fn wait<'a>(
+    ports: impl Iterator<Item = &'a Port>,
+    signals: &'a Signals,
+    limit: Option<Duration>,
+) -> io::Result<()> {
+    let fds = ports.map(AsFd::as_fd).chain([signals.as_fd()]);
+    let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     match ppoll(&mut fds, limit.map(TimeSpec::from_duration), None) {
         Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),

@@ -6,6 +6,7 @@
 //! | [`packet`] | a network interface of Linux, by a packet socket: a ring in shared memory in, batches of system calls out |
 //! | [`tap`] | a tap device, for guests and tools that bring none of these |
 //! | [`pcap`] | capture files: pcap and pcapng in, pcapng out |
+//! | [`signals`] | (no frames) signals of the system as events |
 //!
 //! [`Port`] is any of the first three. A port never waits: [`wait`] waits for several. A frame has the bytes from destination
 //! address to the last one before the FCS.
@@ -19,6 +20,8 @@ pub mod pcap;
 mod any;
 #[cfg(target_os = "linux")]
 pub mod packet;
+#[cfg(target_os = "linux")]
+pub mod signals;
 #[cfg(target_os = "linux")]
 pub mod tap;
 #[cfg(target_os = "linux")]
