@@ -48,6 +48,8 @@ pub enum Command {
     Workload(WorkloadArgs),
     /// Let a program drive a run over standard input and output
     Serve(ServeArgs),
+    /// Play the reliability of RNICs in front of hosts that lack it, over real frames
+    Nic(NicArgs),
     /// Check a scenario and print its full configuration with defaults, without a run
     Check(CheckArgs),
     /// Convert another tool's files to a scenario
@@ -79,6 +81,13 @@ pub enum Command {
     /// Run random scenarios, damaged files and interrupted commands, and check that every rule holds
     #[command(hide = true)]
     Fuzz(FuzzArgs),
+}
+
+impl Command {
+    /// True if the command carries real frames until a signal ends it.
+    pub fn is_live(&self) -> bool {
+        matches!(self, Command::Nic(_) | Command::Tor(TorArgs { command: None, .. }))
+    }
 }
 
 /// A scenario, and changes to it.
@@ -433,12 +442,81 @@ pub struct CheckArgs {
     pub scenario: ScenarioArgs,
 }
 
+/// Files of a command that carries real frames.
+#[derive(Args, Clone, Debug)]
+pub struct LiveArgs {
+    /// Write the counters as JSON every second; the file is replaced as a whole.
+    #[arg(long, value_name = "FILE", default_value = "status.json")]
+    pub status: PathBuf,
+    /// Also write the counters in the text format of Prometheus every second.
+    #[arg(long, value_name = "FILE")]
+    pub metrics: Option<PathBuf>,
+    /// Write every decision, one per line.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Keep the last 20000 frames of all ports, and write them at the end for Wireshark.
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+}
+
+/// `ropewalk nic`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk nic bump.toml --check
+  ropewalk nic bump.toml --metrics nic.prom --record nic.log
+
+bump.toml names the hosts and the kind of their NICs; a port is `unix`, `packet` or `tap`:
+  [[bump]]
+  name = \"h1\"
+  rate = \"10Gbps\"
+  host = { packet = \"veth1\" }
+  network = { unix = { bind = \"run/w1.sock\", peer = \"run/sw1.sock\" } }
+  [nic.transport.nic-sr]                          the keys of a scenario's [nic]
+
+SIGHUP reads [nic] again, for new connections. SIGTERM and Ctrl-C end the command after 100 ms, in which frames still leave.
+docs/soft-tor.md explains more.")]
+pub struct NicArgs {
+    /// Path of a TOML file.
+    pub file: String,
+    /// Check the file and do nothing else.
+    #[arg(long)]
+    pub check: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would take it for help text")]
+    pub live: LiveArgs,
+}
+
 /// `ropewalk tor`.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk tor check lab.toml
+  ropewalk tor lab.toml --record tor.log --pcap last.pcapng
+
+lab.toml describes the fabric; a port is `unix`, `packet` or `tap`:
+  [fabric]
+  spines = 4
+  delay = \"200us\"
+  spread = \"2ms\"
+  [[port]]
+  name = \"h1\"
+  packet = \"veth1\"
+  [themis]
+  mode = \"sound\"
+
+SIGTERM and Ctrl-C end the command after 100 ms, in which frames still leave. docs/soft-tor.md explains more.")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct TorArgs {
-    /// What to do with the software ToR.
+    /// Something else than carrying frames.
     #[command(subcommand)]
-    pub command: TorCommand,
+    pub command: Option<TorCommand>,
+    /// Path of a TOML file: carry frames between its ports until a signal comes.
+    #[arg(required = true)]
+    pub file: Option<String>,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would take it for help text")]
+    pub live: LiveArgs,
 }
 
 /// The subcommands of `ropewalk tor`.

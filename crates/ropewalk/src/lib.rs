@@ -10,6 +10,7 @@
 //! | [`cli`] | the arguments of all commands |
 //! | [`commands`] | one file per command |
 //! | [`page`], [`compared`], [`swept`] | the texts that the terminal shows for a run, a comparison and a sweep |
+//! | [`live`] | commands that carry real frames |
 //! | [`progress`] | the progress bar |
 //! | [`print`](mod@print), [`interrupt`] | standard output, and Ctrl-C |
 
@@ -17,6 +18,8 @@ pub mod cli;
 pub mod commands;
 pub mod compared;
 pub mod interrupt;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod page;
 pub mod print;
 mod progress;

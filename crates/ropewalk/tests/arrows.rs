@@ -29,8 +29,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "ropewalk",
         &[
-            "capture", "engine", "explain", "farm", "lab", "model", "papers", "report", "results",
-            "scenario", "tor",
+            "bump", "capture", "engine", "explain", "farm", "lab", "model", "papers", "ports", "report",
+            "results", "rnic", "scenario", "tor",
         ],
     ),
     ("abi", &["lab", "model", "results", "scenario"]),
@@ -96,6 +96,7 @@ const MENTIONS: &[(&str, &str, &str)] = &[
     ("ropewalk/src/cli.rs", "ecmp", "an example in the help"),
     ("ropewalk/src/cli.rs", "flowcut", "an argument of `ropewalk memory`"),
     ("ropewalk/src/cli.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
+    ("ropewalk/src/cli.rs", "nic-sr", "an example in the help"),
     ("ropewalk/src/cli.rs", "themis", "an example in the help"),
     ("ropewalk/src/commands/import.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
     ("scenario/src/builtin.rs", "dcp", "the name of a scenario"),

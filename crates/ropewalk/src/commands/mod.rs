@@ -7,6 +7,7 @@ pub mod fuzz;
 pub mod import;
 pub mod memory;
 pub mod new;
+pub mod nic;
 pub mod reference;
 pub mod report;
 pub mod reproduce;
@@ -30,7 +31,10 @@ pub fn dispatch(cli: Cli) -> ExitCode {
 
 /// Runs the command and returns the exit code as a number.
 pub fn answer(cli: Cli) -> u8 {
-    interrupt::listen();
+    // Commands that carry real frames take signals themselves.
+    if !cli.command.is_live() {
+        interrupt::listen();
+    }
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
@@ -41,6 +45,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Memory(args) => memory::run(&args),
         Command::Workload(args) => workload::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Nic(args) => nic::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Tor(args) => tor::run(&args),

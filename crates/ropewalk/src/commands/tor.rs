@@ -18,15 +18,28 @@ use tor::{Mode, PortId, Rate, Span, Time, Told};
 /// A file cannot be read, or it has a mistake.
 pub fn run(args: &TorArgs) -> Result<(), Failure> {
     match &args.command {
-        TorCommand::Check { file } => {
+        None => carry(args),
+        Some(TorCommand::Check { file }) => {
             let config = load(file)?;
             for warning in &config.warnings {
                 print::note(&format!("warning: {warning}"));
             }
             print::out(&summary(&file.display().to_string(), &config))
         }
-        TorCommand::Replay { file } => replay(file, &load(file)?),
+        Some(TorCommand::Replay { file }) => replay(file, &load(file)?),
     }
+}
+
+/// Carries frames between real ports until a signal ends it.
+#[cfg(target_os = "linux")]
+fn carry(args: &TorArgs) -> Result<(), Failure> {
+    crate::live::tor::run(args.file.as_deref().unwrap_or_default(), &args.live)
+}
+
+/// Real frames need Linux.
+#[cfg(not(target_os = "linux"))]
+fn carry(_: &TorArgs) -> Result<(), Failure> {
+    Err(Failure::Asked("`ropewalk tor FILE` needs Linux".to_owned()))
 }
 
 /// Lets captured frames pass the ToR, and prints its decisions and its counters.
