@@ -5,7 +5,7 @@ ROPEWALK = target/release/ropewalk
 CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 .PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release docs \
-	python-package python-tests wheel miri clean
+	python-package python-tests wheel miri lab lab-full lab-smoke clean
 
 all: build
 
@@ -115,6 +115,19 @@ target/docs-env/made: docs/requirements.txt
 	python3 -m venv target/docs-env
 	target/docs-env/bin/pip install --quiet --disable-pip-version-check -r docs/requirements.txt
 	touch $@
+
+# Real RDMA clients in two QEMU guests, through `ropewalk nic` and `ropewalk tor` (docs/soft-tor.md). Root on a Debian installs
+# QEMU and builds the guests first; what is missing is named, and counts as skipped. For some tests: make lab TESTS="A2 A3"
+lab: lab-smoke
+	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/lab.py $(CARGO_TARGET)/debug/ropewalk $(TESTS)
+
+lab-full: lab-smoke
+	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/lab.py $(CARGO_TARGET)/debug/ropewalk --full $(TESTS)
+
+# A ToR between network namespaces, by packet sockets.
+lab-smoke:
+	$(CARGO) build --locked -p ropewalk
+	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/smoke.py $(CARGO_TARGET)/debug/ropewalk
 
 # Needs the nightly toolchain with miri; checks the crates whose tests it can run.
 miri:

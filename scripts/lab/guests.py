@@ -1,0 +1,192 @@
+"""The guests of the lab: builds their disk, boots them in QEMU, and runs jobs in them.
+
+Everything is kept in one folder, `target/lab`. The disk is built once for each list of packages and modules.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent / "guest"
+TOOLS = ["qemu-system-x86_64", "mmdebstrap", "mke2fs", "cpio", "depmod", "modprobe"]
+PACKAGES = ["qemu-system-x86", "mmdebstrap", "e2fsprogs", "cpio", "kmod", "busybox-static"]
+# Longest time until a guest is up. Two guests need 12-17 s on an idle machine with two cores, and 57 s at load 10.
+BOOT_LIMIT = 120
+
+
+class LeftOut(Exception):
+    """The lab cannot run here, for the reason given."""
+
+
+def words(name):
+    """The words of a list in the folder `guest`, without comments."""
+    lines = (HERE / name).read_text().splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def quietly(command, reason, log, **options):
+    """Runs a command; its output goes to the log."""
+    with open(log, "a") as out:
+        try:
+            subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=True, **options)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise LeftOut(f"{reason} ({log} says why)") from error
+
+
+def tools(folder):
+    """Installs QEMU and the tools that build a guest, where this is root on a Debian and some are missing."""
+    busybox = shutil.which("busybox")
+    missing = [tool for tool in TOOLS if not shutil.which(tool)] + ([] if busybox else ["busybox"])
+    if not missing:
+        return
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise LeftOut(f"{', '.join(missing)} not installed, and only root can install them")
+    log = folder / "apt.log"
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    for step in (["update", "-qq"], ["install", "-qq", "-y", "--no-install-recommends", *PACKAGES]):
+        quietly(["apt-get", *step], f"apt-get cannot install {', '.join(missing)}", log, env=environment, timeout=300)
+
+
+def disk(folder):
+    """Builds the guests' disk, kernel and first RAM disk, unless they are there. Returns their folder."""
+    recipe = "\n".join(path.read_text() for path in sorted(HERE.iterdir()) if path.is_file())
+    recipe += Path(__file__).read_text().split("def disk(")[1].split("\ndef ")[0]
+    made = folder / ("guest-" + hashlib.sha256(recipe.encode()).hexdigest()[:12])
+    if made.is_dir():
+        return made
+    log, part = folder / "guest.log", folder / "guest.part"
+    shutil.rmtree(part, ignore_errors=True)
+    root = part / "root"
+    root.mkdir(parents=True)
+    archive = folder / ("root-" + hashlib.sha256(" ".join(words("packages")).encode()).hexdigest()[:12] + ".tar")
+    if not archive.exists():
+        mirror = [os.environ["ROPEWALK_LAB_MIRROR"]] if "ROPEWALK_LAB_MIRROR" in os.environ else []
+        partial = archive.with_suffix(".part.tar")
+        without = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale")]
+        command = ["mmdebstrap", "--variant=minbase", "--include=" + ",".join(words("packages"))]
+        command += ['--aptopt=APT::Install-Recommends "0"', *without, "bookworm", str(partial), *mirror]
+        quietly(["nice", *command], "the guest's packages cannot be installed", log, timeout=600)
+        partial.rename(archive)
+    # Kernel modules are most of the archive; the guest needs a few dozen of them.
+    quietly(["tar", "-C", root, "-xf", archive, "--exclude=./dev/*", "--exclude=./boot/initrd*"], "tar fails", log)
+    modules = root / "lib/modules"
+    (release,) = [path.name for path in modules.iterdir()]
+
+    def files(names):
+        """Module files with all that they depend on, in the order of loading."""
+        found = []
+        for name in names:
+            command = ["modprobe", "-d", root, "-S", release, "--show-depends", name]
+            shown = subprocess.run(command, capture_output=True, text=True).stdout
+            found += [Path(line.split()[1]) for line in shown.splitlines() if line.startswith("insmod")]
+        return list(dict.fromkeys(found))
+
+    wanted, first = set(files(words("modules"))), files(["virtio_pci", "virtio_blk", "ext4"])
+    for path in modules.rglob("*.ko"):
+        if path not in wanted:
+            path.unlink()
+    quietly(["depmod", "-b", root, release], "depmod fails", log)
+    ram = part / "ram"
+    for name in ("bin", "proc", "dev", "root", "modules"):
+        (ram / name).mkdir(parents=True)
+    shutil.copy(shutil.which("busybox"), ram / "bin/busybox")
+    order = [f"{n:02}-{path.name}" for n, path in enumerate(first)]
+    for name, path in zip(order, first):
+        shutil.copy(path, ram / "modules" / name)
+    (ram / "order").write_text("".join(name + "\n" for name in order))
+    shutil.copy(HERE / "initrd-init", ram / "init")
+    shutil.copy(HERE / "init", root / "lab-init")
+    shutil.copy(HERE / "pv.py", root / "usr/local/bin/pv.py")
+    for path in (ram / "init", root / "lab-init"):
+        path.chmod(0o755)
+    (root / "etc/hosts").write_text("127.0.0.1 localhost\n10.0.0.1 g1\n10.0.0.2 g2\n")
+    (kernel,) = (root / "boot").glob("vmlinuz-*")
+    shutil.move(kernel, part / "vmlinuz")
+    quietly(["sh", "-c", "find . | cpio -o -H newc --quiet | gzip -1 > ../initrd.gz"], "cpio fails", log, cwd=ram)
+    size = ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-b", "4096", "-d", root, part / "disk.img", "1G"]
+    quietly(size, "mke2fs fails", log)
+    shutil.rmtree(root)
+    shutil.rmtree(ram)
+    part.rename(made)
+    return made
+
+
+class Guests:
+    """Guests 1 and 2, whose network cards are unix datagram sockets `vm1.sock` and `vm2.sock` in the run's folder.
+
+    The frames of guest N go to the socket `nicN.sock`, and come from there.
+    """
+
+    def __init__(self, made, folder, numbers=(1, 2), mtu=1500):
+        self.folder, self.made, self.mtu = folder, made, mtu
+        self.jobs = dict.fromkeys(numbers, 0)
+        started = time.monotonic()
+        self.processes = {n: self.boot(n) for n in numbers}
+        try:
+            for n, process in self.processes.items():
+                while not (folder / f"up.{n}").exists():
+                    if time.monotonic() - started > BOOT_LIMIT:
+                        raise LeftOut(f"guest {n} was not up after {BOOT_LIMIT} s")
+                    if process.poll() is not None:
+                        raise LeftOut(f"QEMU ended while guest {n} booted ({folder}/console.{n} says why)")
+                    time.sleep(0.1)
+        except LeftOut:
+            self.halt(0)
+            raise
+        self.boot_time = time.monotonic() - started
+
+    def boot(self, n):
+        at = self.folder
+        off = "csum guest_csum gso guest_tso4 guest_tso6 guest_ecn guest_ufo".split()
+        network = f"dgram,id=net,local.type=unix,local.path={at}/vm{n}.sock,remote.type=unix,remote.path={at}/nic{n}.sock"
+        card = f"virtio-net-pci,netdev=net,mac=52:54:00:00:00:0{n},romfile=," + ",".join(f"{name}=off" for name in off)
+        command = ["nice", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "512", "-smp", "1"]
+        command += ["-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio"]
+        command += ["-kernel", f"{self.made}/vmlinuz", "-initrd", f"{self.made}/initrd.gz"]
+        command += ["-append", f"console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable guest={n} mtu={self.mtu}"]
+        command += ["-drive", f"file={self.made}/disk.img,if=virtio,format=raw,snapshot=on"]
+        command += ["-virtfs", f"local,path={at},mount_tag=shared,security_model=none"]
+        command += ["-device", "virtio-rng-pci", "-netdev", network, "-device", card]
+        console = open(at / f"console.{n}", "w")
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT)
+
+    def start(self, n, script, limit):
+        """Starts a job in guest N."""
+        self.jobs[n] += 1
+        at = self.folder / f"g{n}.{self.jobs[n]}"
+        at.with_name(at.name + ".sh").write_text("ulimit -l unlimited\n" + script + "\n")
+        part = at.with_name(at.name + ".part")
+        part.write_text(str(limit))
+        part.rename(at.with_name(at.name + ".go"))
+        return n, at, limit
+
+    def wait(self, job):
+        """Waits for a job; returns its exit code and what it printed."""
+        n, at, limit = job
+        code, out = at.with_name(at.name + ".rc"), at.with_name(at.name + ".out")
+        deadline = time.monotonic() + limit + 30
+        while not code.exists() and time.monotonic() < deadline and self.processes[n].poll() is None:
+            time.sleep(0.05)
+        text = out.read_text(errors="replace") if out.exists() else ""
+        return (int(code.read_text()) if code.exists() else 255), text
+
+    def pair(self, server, client, limit=60, gap=1.5):
+        """Runs a server in guest 1 and its client in guest 2; returns (exit code, text) of the client and of the server."""
+        serving = self.start(1, server, limit)
+        time.sleep(gap)
+        answer = self.wait(self.start(2, client, limit))
+        return answer, self.wait(serving)
+
+    def halt(self, patience=15):
+        """Switches the guests off."""
+        (self.folder / "halt").touch()
+        deadline = time.monotonic() + patience
+        for process in self.processes.values():
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                process.wait()
