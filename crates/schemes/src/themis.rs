@@ -148,7 +148,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: true,
-            feedback: Feedback::NacksJudged,
+            feedback: if self.filter { Feedback::NacksJudged } else { Feedback::Passed },
             tags: false,
             signal: 0,
             view: None,
@@ -162,7 +162,7 @@ impl Recipe for Config {
         let incoming = site.incoming();
         let ends_here = |&id: &QpId| {
             let qp = site.qp(id);
-            fabric.attachment(qp.to) == site.node && cross_rack(fabric, qp).is_some()
+            self.filter && fabric.attachment(qp.to) == site.node && cross_rack(fabric, qp).is_some()
         };
         let mine = || incoming.clone().map(QpId).filter(ends_here);
         let lengths = LastHops::of(self, site.plan, site.node, mine()).lengths(self);
@@ -215,6 +215,9 @@ impl Recipe for Config {
     fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
         let (mode, facts) = (nic.transport.name(), nic.transport.facts());
         let mut warnings = Vec::new();
+        if !self.filter {
+            return Ok(warnings);
+        }
         if !facts.keeps_out_of_order {
             warnings.push(format!(
                 "themis over `transport.{mode}` cannot help: themis blocks NACKs that reordering alone causes, \

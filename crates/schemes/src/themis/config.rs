@@ -34,6 +34,9 @@ pub struct Config {
     /// The ToR then sends the NACK if no reply covers the packet within the age limit. Default true (our choice: otherwise
     /// only the sender's timeout repairs a loss there).
     pub watch: bool,
+    /// Whether destination ToRs judge NACKs. With false only the spraying is left, for NICs that accept packets in any order.
+    /// Default true (Themis, section 3).
+    pub filter: bool,
     /// Fate of a blocked NACK: `drop`, or `ack`, which turns it into an ACK of everything before the packet that it names.
     /// A NACK that echoes a congestion mark always becomes that ACK, since otherwise the mark would be lost. Default `drop`
     /// (Themis, section 3).
@@ -67,6 +70,7 @@ impl Default for Config {
             ring_factor: 1.5,
             age_limit: Entries::Formula,
             watch: true,
+            filter: true,
             on_block: OnBlock::Drop,
             on_failure: OnFailure::Ecmp,
             slots: None,

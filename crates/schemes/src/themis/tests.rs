@@ -182,6 +182,19 @@ fn the_papers_figure_4() {
 }
 
 #[test]
+fn without_its_filter_themis_only_sprays() {
+    let plan = leaf_spine(2, 2, 1);
+    let qp = qp(&plan, 0, 1);
+    let bare = Config { filter: false, ..config() };
+    let mut far = bench(&plan, "leaf1", bare.clone());
+    assert_eq!(far.scheme().interest(), Interest { local: true, ..Interest::default() });
+    assert!(depart(&mut far, qp, &[0, 1, 3]).is_empty());
+    assert!(passes(&mut far, &plan, qp, 2), "nobody judges the NACK");
+    assert!(depart(&mut far, qp, &[4, 6]).is_empty());
+    assert_eq!(ports(&plan, "leaf0", bare, qp, 8), ports(&plan, "leaf0", config(), qp, 8));
+}
+
+#[test]
 fn a_lost_packet_is_compensated_once_and_not_spuriously() {
     let plan = leaf_spine(2, 2, 1);
     let qp = qp(&plan, 0, 1);
@@ -357,6 +370,7 @@ fn the_scenario_table_round_trips() {
         ring-factor = 2.0
         age-limit = "formula"
         watch = false
+        filter = false
         on-block = "ack"
         on-failure = "remap"
         slots = 16
@@ -370,6 +384,7 @@ fn the_scenario_table_round_trips() {
         ring_factor: 2.0,
         age_limit: Entries::Formula,
         watch: false,
+        filter: false,
         on_block: OnBlock::Ack,
         on_failure: config::OnFailure::Remap,
         slots: Some(16),
