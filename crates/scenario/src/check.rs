@@ -5,7 +5,7 @@ use crate::error::{Error, KeyError, suggestion};
 use crate::footprint::{MemoryBudget, PacketRoom, Possible};
 use crate::overlay::{AppliedChange, Change, Origin};
 use crate::program::{self, ProgramRanks};
-use crate::resolve::{self, ExplicitKeys};
+use crate::resolve;
 use crate::room::Room;
 use crate::schema::schema;
 use crate::source::Source;
@@ -51,9 +51,7 @@ impl Resolved {
     pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
         let document = Document::new(source, changes)?;
         let mut scenario: Scenario = document.read(schema)?;
-        let explicit = |key: &str| document.is_explicit(&["nic".into(), key.into()]);
-        let explicit = ExplicitKeys { cnp: explicit("cnp"), on_nack: explicit("on-nack") };
-        resolve::resolve(&mut scenario, explicit)
+        resolve::resolve(&mut scenario, &|path| document.is_explicit(path))
             .and_then(|()| resolve::read_files(&mut scenario, source.folder()))
             .map_err(|error| document.locate(error))?;
         Ok(Resolved { name: source.name.clone(), scenario, document })
@@ -167,6 +165,10 @@ impl Checked {
     fn lay(name: String, scenario: Scenario, document: Document, room: Option<Room>) -> Result<Self, Error> {
         let locate = |error| document.locate(error);
         scenario.nic.validate().map_err(|e| locate(nic_error(&e)))?;
+        for (name, class) in &scenario.class {
+            let checked = class.nic.as_ref().map_or(Ok(()), |nic| nic.validate());
+            checked.map_err(|e| locate(nic_error(&e).within(&format!("class.{name}"))))?;
+        }
         let mut memory = MemoryBudget::new(room);
         let (mut plan, mut warnings) = plan::plan(&scenario, &mut memory).map_err(locate)?;
         let assignment = parts::schemes(&scenario, &plan);
@@ -207,9 +209,12 @@ impl Checked {
         let is_explicit = |part: &str| document.is_explicit(&["nic".into(), part.into()]);
         for (path, scheme) in schemes {
             warnings.extend(own_nic::unused(scheme, &scenario.nic, &is_explicit));
-            let own = scheme.own_nic(&scenario.nic);
-            let nic = own.as_ref().unwrap_or(&scenario.nic);
-            warnings.extend(scheme_warnings(&path, scheme, nic, &plan).map_err(locate)?);
+            let class = path.strip_prefix("class.").and_then(|rest| rest.strip_suffix(".scheme"));
+            let nic = class.map_or_else(
+                || scheme.own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone()),
+                |class| scenario.nic_of(class),
+            );
+            warnings.extend(scheme_warnings(&path, scheme, &nic, &plan).map_err(locate)?);
         }
         program::open(&scenario, &mut plan);
         Ok(Checked {

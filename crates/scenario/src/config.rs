@@ -51,7 +51,7 @@ pub struct Scenario {
     /// Load balancing, as one of the schemes. Default `ecmp` (the usual default of switches).
     #[serde(default)]
     pub scheme: SchemeConfig,
-    /// Traffic classes with a scheme of their own, such as `[class.background.scheme.ecmp]`. Each job belongs to one
+    /// Traffic classes with a scheme or a NIC of their own, such as `[class.background.scheme.ecmp]`. Each job belongs to one
     /// class; the classes `foreground` and `background` always exist. Default: all classes use `scheme`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub class: BTreeMap<String, ClassConfig>,
@@ -79,6 +79,10 @@ pub struct ClassConfig {
     /// Load balancing of the class's packets. Default: the scenario's `scheme`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<SchemeConfig>,
+    /// The NIC of the class's queue pairs, complete: keys that are not set have their own defaults. Clocks are those of the
+    /// scenario's `nic`. Default: the scenario's `nic`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nic: Option<NicConfig>,
 }
 
 impl Scenario {
@@ -90,6 +94,12 @@ impl Scenario {
     /// The scheme of a traffic class.
     pub fn scheme_of(&self, class: &str) -> &SchemeConfig {
         self.class.get(class).and_then(|class| class.scheme.as_ref()).unwrap_or(&self.scheme)
+    }
+
+    /// The NIC of a traffic class: the one that its scheme brings, else its own, else the scenario's.
+    pub(crate) fn nic_of(&self, class: &str) -> NicConfig {
+        let nic = self.class.get(class).and_then(|class| class.nic.as_ref()).unwrap_or(&self.nic);
+        self.scheme_of(class).own_nic(nic).unwrap_or_else(|| nic.clone())
     }
 
     /// The names of the traffic classes: `foreground`, `background`, then the other classes with a table.

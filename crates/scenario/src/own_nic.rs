@@ -75,6 +75,27 @@ mod tests {
     }
 
     #[test]
+    fn a_traffic_class_may_have_another_nic_under_the_same_scheme() {
+        let keys = "[nic.transport.uec]\n[class.legacy.nic.transport.nic-sr]\n[[workload]]\nname = \"old\"\nclass = \"legacy\"\n\
+                    neighbour-ring = {}\n";
+        let checked = lay(keys);
+        let plan = &checked.plan;
+        for qp in (0..plan.qps.len() as u32).map(model::QpId) {
+            let old = plan.traffic_classes[usize::from(plan.class_of(qp))] == "legacy";
+            assert_eq!(checked.nics.of(qp).sacks(), !old);
+        }
+        assert!(checked.nics.have_sacks() && checked.schemes.by_class().len() == 1);
+        // Defaults that depend on other keys are filled in, and impossible values are refused.
+        let legacy = |checked: &Checked| checked.scenario.class["legacy"].nic.clone().unwrap();
+        let marks = lay("[class.legacy.nic.congestion.mp-rdma]");
+        assert_eq!(legacy(&marks).cnp, rnic::notification::Cnp::Flag);
+        let text =
+            "[topology.leaf-spine]\n[class.legacy.nic]\nack-every = 0\n[[workload]]\nneighbour-ring = {}\n";
+        let error = crate::check(&Source::new("s.toml", text), &[]).unwrap_err().to_string();
+        assert!(error.contains("ack-every"), "{error}");
+    }
+
+    #[test]
     fn nic_settings_that_are_not_used_are_warned_of_if_the_user_wrote_them() {
         let warning = |keys| lay(keys).warnings.join(";");
         let brings =

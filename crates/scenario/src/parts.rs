@@ -2,7 +2,7 @@
 
 use crate::Scenario;
 use crate::ideal::{Ideals, bdp};
-use model::Plan;
+use model::{Plan, QpId};
 use rnic::{Nics, Path};
 use schemes::{Assignment, SchemeConfig};
 use std::collections::BTreeMap;
@@ -16,11 +16,19 @@ pub(crate) fn schemes(scenario: &Scenario, plan: &Plan) -> Assignment {
     Assignment::new(plan, by_class, by_role)
 }
 
-/// The NICs of all queue pairs: the NIC that their scheme brings, else the scenario's NIC.
+/// The NICs of all queue pairs: the NIC that their scheme brings, else that of their traffic class, else the scenario's.
 pub(crate) fn nics(scenario: &Scenario, plan: &Plan, schemes: &Assignment) -> Nics {
     let under = |scheme: &SchemeConfig| scheme.own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone());
-    let kinds = schemes.by_class().iter().map(|scheme| under(scheme).build()).collect();
-    let nics = Nics::new(kinds, Arc::clone(schemes.class_of()));
+    let nics = match scenario.class.values().all(|class| class.nic.is_none()) {
+        true => {
+            let kinds = schemes.by_class().iter().map(|scheme| under(scheme).build()).collect();
+            Nics::new(kinds, Arc::clone(schemes.class_of()))
+        }
+        false => {
+            let kinds = plan.traffic_classes.iter().map(|class| scenario.nic_of(class).build()).collect();
+            Nics::new(kinds, (0..plan.qps.len() as u32).map(|qp| plan.class_of(QpId(qp))).collect())
+        }
+    };
     if !nics.wants_paths() {
         return nics;
     }

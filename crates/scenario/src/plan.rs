@@ -145,12 +145,12 @@ fn spreading(plan: &Plan, nics: &[NicConfig]) -> Result<(), KeyError> {
     Ok(())
 }
 
-/// The NICs of all traffic classes with flows: the scenario's, or the one that a class's scheme brings.
+/// The NICs of all traffic classes with flows: the scenario's, a class's own, or the one that its scheme brings.
 fn nics(scenario: &Scenario, plan: &Plan) -> Vec<NicConfig> {
     let mut nics: Vec<NicConfig> = Vec::new();
     for job in &plan.jobs {
         let class = plan.traffic_classes.get(usize::from(job.class)).map_or("foreground", String::as_str);
-        let nic = scenario.scheme_of(class).own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone());
+        let nic = scenario.nic_of(class);
         if !nics.contains(&nic) {
             nics.push(nic);
         }

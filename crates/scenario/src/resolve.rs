@@ -14,12 +14,33 @@ pub(crate) struct ExplicitKeys {
     pub(crate) on_nack: bool,
 }
 
-/// Fills in defaults that depend on other keys, so that the resolved scenario is complete.
-pub(crate) fn resolve(scenario: &mut Scenario, explicit: ExplicitKeys) -> Result<(), KeyError> {
+impl ExplicitKeys {
+    /// The keys of the NIC at `path`; `is_explicit` tells whether the user wrote the value at a path.
+    fn of(path: &[&str], is_explicit: &dyn Fn(&[String]) -> bool) -> Self {
+        let explicit = |key: &str| {
+            let path: Vec<String> = path.iter().chain([&key]).map(|part| (*part).to_owned()).collect();
+            is_explicit(&path)
+        };
+        ExplicitKeys { cnp: explicit("cnp"), on_nack: explicit("on-nack") }
+    }
+}
+
+/// Fills in defaults that depend on other keys, so that the resolved scenario is complete. `is_explicit` tells whether the user
+/// wrote the value at a path.
+pub(crate) fn resolve(
+    scenario: &mut Scenario,
+    is_explicit: &dyn Fn(&[String]) -> bool,
+) -> Result<(), KeyError> {
     let wire = scenario.wire.wire(scenario.compat)?;
     let frame = Some(Bytes(u64::from(wire.header + wire.payload)));
     scenario.wire = WireConfig { frame, payload: None, ..scenario.wire.clone() };
-    nic(&mut scenario.nic, &explicit, scenario.compat)?;
+    nic(&mut scenario.nic, &ExplicitKeys::of(&["nic"], is_explicit), scenario.compat)?;
+    for (name, class) in &mut scenario.class {
+        if let Some(own) = &mut class.nic {
+            let explicit = ExplicitKeys::of(&["class", name.as_str(), "nic"], is_explicit);
+            nic(own, &explicit, scenario.compat).map_err(|error| error.within(&format!("class.{name}")))?;
+        }
+    }
     let mut taken: BTreeSet<String> = scenario.workload.iter().filter_map(|e| e.name.clone()).collect();
     let mut seen = BTreeSet::new();
     for (i, entry) in scenario.workload.iter_mut().enumerate() {

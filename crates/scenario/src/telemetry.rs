@@ -10,10 +10,7 @@ use schemes::SchemeConfig;
 
 /// The NIC whose congestion control reads telemetry of most hops, among all jobs; `None` if none reads telemetry.
 fn most_traced(scenario: &Scenario) -> Option<NicConfig> {
-    let nic = |class: &str| {
-        scenario.scheme_of(class).own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone())
-    };
-    let nics = scenario.workload.iter().map(|entry| nic(entry.class()));
+    let nics = scenario.workload.iter().map(|entry| scenario.nic_of(entry.class()));
     nics.filter(|nic| nic.telemetry().is_some()).max_by_key(NicConfig::telemetry)
 }
 
