@@ -2,6 +2,7 @@
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
+use super::host_sample::HostSample;
 use super::peers::Peers;
 use crate::error::KeyError;
 use model::draw::below;
@@ -24,6 +25,9 @@ pub struct Permutation {
     /// Distance of `"shift"`, in hosts. Default: half of the hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<usize>,
+    /// Hosts that take part, unless the kind is `"shift"`: a part of a random order that all jobs share. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<HostSample>,
 }
 
 /// Kind of permutation.
@@ -55,6 +59,13 @@ impl Generate for Permutation {
         if self.shift.is_some() && self.kind != Kind::Shift {
             return Err(KeyError::new("shift", "`shift` needs kind = \"shift\""));
         }
+        let mut from: Vec<HostId> = (0..hosts as u32).map(HostId).collect();
+        if let Some(sample) = &self.hosts {
+            if self.kind == Kind::Shift {
+                return Err(KeyError::new("hosts", "a shift is one of all hosts"));
+            }
+            from = sample.hosts(draft, 2)?;
+        }
         let to = match self.kind {
             Kind::Shift => {
                 let shift = self.shift.unwrap_or(hosts / 2);
@@ -66,23 +77,24 @@ impl Generate for Permutation {
                 }
                 (0..hosts).map(|h| (h + shift % hosts) % hosts).collect()
             }
-            Kind::Random => draw(draft, |a, b| a != b),
-            Kind::CrossRack => apart(draft, Peers::CrossRack)?,
-            Kind::CrossPod => apart(draft, Peers::CrossPod)?,
+            Kind::Random => draw(draft, from.len(), |a, b| a != b),
+            Kind::CrossRack => apart(draft, &from, Peers::CrossRack)?,
+            Kind::CrossPod => apart(draft, &from, Peers::CrossPod)?,
         };
-        draft.reserve(hosts as u64, hosts as u64, "")?;
-        for (h, to) in to.into_iter().enumerate() {
-            draft.send(0, HostId(h as u32), HostId(to as u32), bytes);
+        draft.reserve(from.len() as u64, from.len() as u64, "")?;
+        for (host, to) in from.iter().zip(to) {
+            draft.send(0, *host, from[to], bytes);
         }
         Ok(1)
     }
 }
 
 /// A random permutation in which no host sends into its own part of the fabric.
-fn apart(draft: &Draft<'_>, peers: Peers) -> Result<Vec<usize>, KeyError> {
-    let hosts = draft.fabric.hosts();
-    let parts = peers.parts(draft.fabric, "kind")?;
-    let mut sizes = vec![0; hosts];
+fn apart(draft: &Draft<'_>, from: &[HostId], peers: Peers) -> Result<Vec<usize>, KeyError> {
+    let hosts = from.len();
+    let all = peers.parts(draft.fabric, "kind")?;
+    let parts: Vec<usize> = from.iter().map(|host| all[host.index()]).collect();
+    let mut sizes = vec![0; draft.fabric.hosts()];
     parts.iter().for_each(|part| sizes[*part] += 1);
     let largest = sizes.iter().max().copied().unwrap_or(0);
     if 2 * largest > hosts {
@@ -91,13 +103,12 @@ fn apart(draft: &Draft<'_>, peers: Peers) -> Result<Vec<usize>, KeyError> {
             format!("one {what} has {largest} of the {hosts} hosts, which cannot all send to other {what}s");
         return Err(KeyError::new("kind", text));
     }
-    Ok(draw(draft, |a, b| parts[a] != parts[b]))
+    Ok(draw(draft, hosts, |a, b| parts[a] != parts[b]))
 }
 
-/// A random permutation, repaired by swaps where it joins two hosts that `may` forbids. A swap exists as long as no part
+/// A random permutation of `n` numbers, repaired by swaps where it joins two hosts that `may` forbids. A swap exists as long as no part
 /// of the fabric has more than half of the hosts.
-fn draw(draft: &Draft<'_>, may: impl Fn(usize, usize) -> bool) -> Vec<usize> {
-    let n = draft.fabric.hosts();
+fn draw(draft: &Draft<'_>, n: usize, may: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut to: Vec<usize> = (0..n).collect();
     for i in (1..n).rev() {
         to.swap(i, below(draft.key.draw(i as u64), i + 1));

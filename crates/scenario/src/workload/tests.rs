@@ -69,6 +69,26 @@ fn permutations_are_drawn_by_the_seed() {
     }
 }
 
+#[test]
+fn two_permutations_share_out_the_hosts() {
+    for kind in ["random", "cross-rack"] {
+        let job = |sample: &str| format!("permutation = {{ kind = \"{kind}\", hosts = {{ {sample} }} }}");
+        let c = checked(&format!("{}\n[[workload]]\n{}", job("take = 6"), job("skip = 6")));
+        let of = |job: u16| {
+            let mine = c.plan.messages.iter().zip(pairs(&c)).filter(|(m, _)| m.job == job);
+            let (mut from, mut to): (Vec<_>, Vec<_>) = mine.map(|(_, pair)| pair).unzip();
+            from.sort();
+            to.sort();
+            assert_eq!(from, to, "{kind}");
+            from
+        };
+        let mut all = [of(0), of(1)].concat();
+        assert_eq!((of(0).len(), of(1).len()), (6, 10), "{kind}");
+        all.sort();
+        assert_eq!(all, (0..16).collect::<Vec<_>>(), "{kind}");
+    }
+}
+
 const PODS: &str = "[topology.fat-tree]\nk = 4\n[[workload]]\n";
 
 fn in_pods(workload: &str) -> Checked {
