@@ -50,7 +50,19 @@ const fn entry(
     Entry { name, sets, changes, how }
 }
 
-const SCHEMES: [Entry; 15] = {
+/// Queues of a NIC made for spraying at 200 Gb/s: one bandwidth-delay product of the longest path (13.1 us), marks from 0.2 to
+/// 0.8 of it, and cut packets, as Ultra Ethernet has them (section 3.6.17; `docs/nics/ultra-ethernet.md`).
+const CUTS: &str = "switch={buffer=\"32MB\",pfc=\"off\",cut=\"on\",queue-cap=\"326kB\",queue-cap-to-hosts=\"489kB\",\
+    classes=[{kinds=[\"ack\",\"nack\",\"cnp\",\"control\",\"trimmed\"]},{kinds=[\"data\"]}],\
+    ecn={at-rate=[{rate=\"200Gbps\",kmin=\"65kB\",kmax=\"261kB\",pmax=1.0}]}}";
+/// The same with DCP's headers, which share the link with data.
+const HEADERS: &str = "switch={buffer=\"32MB\",pfc=\"off\",cut={frame=\"57B\"},queue-cap=\"326kB\",\
+    classes=[{kinds=[\"trimmed\",\"control\",\"cnp\",\"nack\",\"signal\"],weight=1},{kinds=[\"data\",\"ack\"],weight=1}],\
+    ecn={at-rate=[{rate=\"200Gbps\",kmin=\"65kB\",kmax=\"261kB\",pmax=1.0}]}}";
+/// uet-htsim's timer: 15 us and the time of six full queues.
+const TIMER: &str = "nic.timeout={fixed=\"93us\"}";
+
+const SCHEMES: [Entry; 20] = {
     use Changes::{Nics, Nothing, Switches};
     [
         entry("ecmp", &["scheme.ecmp={}"], Nothing, "nothing"),
@@ -97,6 +109,42 @@ const SCHEMES: [Entry; 15] = {
             &["scheme.mp-rdma={}"],
             Nics,
             "NICs with its own recovery, window and choice of paths",
+        ),
+        entry(
+            "ethereal",
+            &["scheme.ethereal={}"],
+            Nothing,
+            "a collective library that splits messages, and paths that it can choose",
+        ),
+        entry(
+            "uec, nscc",
+            &["scheme.entropy-mixed={}", "nic.transport.uec={}", "nic.congestion.nscc={}", CUTS, TIMER],
+            Nics,
+            "NICs of Ultra Ethernet, and switches that cut packets",
+        ),
+        entry(
+            "uec, rccc and nscc",
+            &[
+                "scheme.entropy-mixed={}",
+                "nic.transport.uec={}",
+                "nic.congestion.rccc={nscc={}}",
+                CUTS,
+                TIMER,
+            ],
+            Nics,
+            "NICs of Ultra Ethernet, and switches that cut packets",
+        ),
+        entry(
+            "mrc",
+            &["scheme.mrc={}", "nic.transport.mrc={}", "nic.congestion.nscc={}", CUTS, TIMER],
+            Nics,
+            "NICs of MRC, and switches that cut packets",
+        ),
+        entry(
+            "dcp, nscc",
+            &["scheme.ar={}", "nic.transport.dcp={}", "nic.congestion.nscc={}", HEADERS],
+            Nics,
+            "NICs of DCP, and switches that cut packets and route adaptively",
         ),
     ]
 };
