@@ -2,8 +2,8 @@
 
 use crate::experiment::{Case, Experiment, Runs};
 use crate::experiments::{
-    dlbf, dlbf_motivation, flowcut, long_haul, loss_recovery, themis_fig1, themis_fig5, themis_memory,
-    themis_modes, which_scheme,
+    dlbf, dlbf_motivation, flowcut, long_haul, loss_recovery, next_generation, themis_fig1, themis_fig5,
+    themis_memory, themis_modes, which_scheme,
 };
 use crate::report::Report;
 use lab::execute::{Prepared, Run, execute, window_on};
@@ -25,6 +25,12 @@ pub const ALL: &[Experiment] = &[
     long_haul::ablation::EXPERIMENT,
     long_haul::micro::EXPERIMENT,
     loss_recovery::EXPERIMENT,
+    next_generation::HEADLINE,
+    next_generation::FAULTS,
+    next_generation::MIXED,
+    next_generation::PLANES,
+    next_generation::SENSITIVITY,
+    next_generation::LARGE,
     themis_fig1::EXPERIMENT,
     themis_fig5::EXPERIMENT,
     themis_memory::EXPERIMENT,

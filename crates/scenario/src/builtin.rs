@@ -48,6 +48,7 @@ builtins! {
     "loss-recovery-sprayed",
     "multipath",
     "ndp",
+    "next-generation",
     "slow-link",
     "strack",
     "themis-failed-spine",

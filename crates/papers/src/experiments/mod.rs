@@ -5,6 +5,7 @@ pub(crate) mod dlbf_motivation;
 pub(crate) mod flowcut;
 pub(crate) mod long_haul;
 pub(crate) mod loss_recovery;
+pub(crate) mod next_generation;
 pub(crate) mod themis_fig1;
 pub(crate) mod themis_fig5;
 pub(crate) mod themis_memory;
