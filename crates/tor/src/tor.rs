@@ -250,10 +250,14 @@ impl Tor {
         self.guard.iter().flat_map(Guard::flows)
     }
 
-    /// Takes a frame that has arrived at a port. Times never run backwards: an earlier `now` counts as the latest one.
+    /// Takes a frame that has arrived at a port. Times never run backwards: an earlier `now` counts as the latest one. A
+    /// frame of a port that the settings do not have is dropped.
     pub fn frame(&mut self, now: Time, port: PortId, frame: Frame, pool: &mut Pool) {
         self.tick(now, pool);
         let now = self.now;
+        if port.index() >= self.ports.len() {
+            return pool.put_back(frame);
+        }
         if self.meta.len() < pool.count() {
             self.meta.resize(pool.count(), BLANK);
         }
@@ -292,7 +296,8 @@ impl Tor {
         }
     }
 
-    /// The next instant at which [`Tor::tick`] has something to do.
+    /// The next instant at which [`Tor::tick`] has something to do. With Themis-D there always is one: the next look for
+    /// idle connections.
     pub fn poll_at(&self) -> Option<Time> {
         self.agenda.peek().map(|Reverse((at, _))| *at)
     }
