@@ -51,7 +51,7 @@ pub struct Scenario {
     /// Load balancing, as one of the schemes. Default `ecmp` (the usual default of switches).
     #[serde(default)]
     pub scheme: SchemeConfig,
-    /// Traffic classes with a scheme or a NIC of their own, such as `[class.background.scheme.ecmp]`. Each job belongs to one
+    /// Traffic classes whose scheme or NIC differs, such as `[class.background.scheme.ecmp]`. Each job belongs to one
     /// class; the classes `foreground` and `background` always exist. Default: all classes use `scheme`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub class: BTreeMap<String, ClassConfig>,
