@@ -1,7 +1,7 @@
 //! The books of a run, checked a second time from the outcome alone.
 
 use engine::link_name;
-use engine::outcome::{Ending, LinkRecord, Outcome};
+use engine::outcome::{Ending, LinkRecord, MessageRecord, Outcome, TaskRecord};
 use model::{LinkId, MessageId, Plan, Time};
 
 /// Mistakes in the books of a run, found independently of the engine's own check.
@@ -86,11 +86,15 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         );
     }
     check_each(plan, run, &mut wrong);
-    let waits = run
-        .messages
-        .iter()
-        .enumerate()
-        .any(|(i, m)| m.acked == Time::NEVER && !plan.job(MessageId(i as u32)).background);
+    let message_waits =
+        |(i, m): (usize, &MessageRecord)| m.acked == Time::NEVER && !plan.job(MessageId(i as u32)).background;
+    // A task that an embedder posted during the run has no entry in the plan.
+    let task_waits = |(i, t): (usize, &TaskRecord)| {
+        let planned = plan.tasks.get(i);
+        t.end == Time::NEVER && !planned.is_some_and(|task| plan.jobs[usize::from(task.job)].background)
+    };
+    let waits =
+        run.messages.iter().enumerate().any(message_waits) || run.tasks.iter().enumerate().any(task_waits);
     if waits == (run.ending == Ending::Finished) {
         wrong.push(format!("it ended as {:?}", run.ending));
     }
