@@ -45,6 +45,7 @@ pub fn write(to: impl Write, about: &str, plan: &Plan, tap: LinkId, frames: &[Fr
             bytes: encoded.bytes,
             fcs: wire::ethernet::FCS_LEN as u32,
             comment: encoded.comment,
+            number: None,
         })?;
     }
     file.finish()
