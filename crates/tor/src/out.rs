@@ -17,6 +17,8 @@ pub enum Out {
     Send {
         /// Instant at which the frame leaves. It is in the past by as much as [`crate::Tor::tick`] came late.
         at: Time,
+        /// Instant at which its transmission started, before its time on the wire and the last hop.
+        started: Time,
         /// The port.
         port: PortId,
         /// The frame.

@@ -154,7 +154,7 @@ pub(crate) struct Egress {
     /// Class whose turn it is, and whether it has got its share of this round.
     turn: (usize, bool),
     /// Frames on the last hop.
-    line: VecDeque<(Time, Frame)>,
+    line: VecDeque<(Time, Time, Frame)>,
     pub(crate) draw: Draw,
 }
 
@@ -272,17 +272,18 @@ impl Egress {
         if arrives == now && self.line.is_empty() {
             return Some(frame);
         }
-        self.line.push_back((arrives, frame));
+        self.line.push_back((arrives, now, frame));
         None
     }
 
     /// Instant at which the next frame reaches the end of the last hop.
     pub(crate) fn line_due(&self) -> Option<Time> {
-        self.line.front().map(|(at, _)| *at)
+        self.line.front().map(|(at, ..)| *at)
     }
 
-    pub(crate) fn arrive(&mut self) -> Option<Frame> {
-        self.line.pop_front().map(|(_, frame)| frame)
+    /// The next frame at the end of the last hop, and the instant at which its transmission started.
+    pub(crate) fn arrive(&mut self) -> Option<(Time, Frame)> {
+        self.line.pop_front().map(|(_, started, frame)| (started, frame))
     }
 
     /// Instant at which the port has something to do.

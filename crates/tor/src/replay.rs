@@ -21,6 +21,8 @@ pub enum Told<'a> {
     Sent {
         /// Instant at which it leaves.
         at: Time,
+        /// Instant at which its transmission started.
+        started: Time,
         /// The port.
         port: PortId,
         /// The frame.
@@ -40,8 +42,8 @@ pub fn replay<B: AsRef<[u8]>>(
         while let Some(out) = tor.poll() {
             match out {
                 Out::Note(note) => tell(Told::Note(&note)),
-                Out::Send { at, port, frame } => {
-                    tell(Told::Sent { at, port, bytes: pool.bytes(&frame) });
+                Out::Send { at, started, port, frame } => {
+                    tell(Told::Sent { at, started, port, bytes: pool.bytes(&frame) });
                     pool.put_back(frame);
                 }
             }

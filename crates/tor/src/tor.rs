@@ -717,7 +717,7 @@ impl Tor {
     fn start(&mut self, now: Time, port: PortId, frame: Frame) {
         let was_empty = self.ports[port.index()].line_due().is_none();
         if let Some(frame) = self.ports[port.index()].transmit(now, frame) {
-            self.send(now, port, frame);
+            self.send(now, now, port, frame);
         } else if was_empty && let Some(at) = self.ports[port.index()].line_due() {
             self.agenda.push(Reverse((at, Source::Line(port.0))));
         }
@@ -844,18 +844,18 @@ impl Tor {
     /// A frame is at the end of its last hop.
     fn arrive(&mut self, now: Time, port: PortId) {
         let own = &mut self.ports[port.index()];
-        let Some(frame) = own.arrive() else { return };
+        let Some((started, frame)) = own.arrive() else { return };
         if let Some(at) = own.line_due() {
             self.agenda.push(Reverse((at, Source::Line(port.0))));
         }
-        self.send(now, port, frame);
+        self.send(now, started, port, frame);
     }
 
-    fn send(&mut self, at: Time, port: PortId, frame: Frame) {
+    fn send(&mut self, at: Time, started: Time, port: PortId, frame: Frame) {
         let counters = &mut self.counters.ports[port.index()];
         counters.out_frames += 1;
         counters.out_bytes += frame.len() as u64;
-        self.outs.push_back(Out::Send { at, port, frame });
+        self.outs.push_back(Out::Send { at, started, port, frame });
     }
 
     /// A MAC control frame, which no switch forwards.

@@ -160,6 +160,16 @@ pub struct Lab {
     pub tap: Option<Tap>,
     /// Called for each frame before it enters the ToR.
     pub up: Option<Up>,
+    /// Frames that went in and left, if a test wants them.
+    pub seen: Option<Vec<Seen>>,
+}
+
+/// A frame at the ToR. One that leaves has the time at which its transmission started.
+pub struct Seen {
+    pub at: Time,
+    pub port: PortId,
+    pub leaves: bool,
+    pub bytes: Vec<u8>,
 }
 
 /// Sees a frame that leaves, and answers whether the host gets it.
@@ -222,6 +232,7 @@ impl Lab {
             rate,
             tap: None,
             up: None,
+            seen: None,
         }
     }
 
@@ -350,6 +361,9 @@ impl Lab {
         if let Some(up) = &mut self.up {
             up(self.now, port, &mut frame);
         }
+        if let Some(seen) = &mut self.seen {
+            seen.push(Seen { at: self.now, port, leaves: false, bytes: frame.clone() });
+        }
         let handle = self.pool.copy_of(&frame).expect("a buffer");
         self.tor.frame(self.now, port, handle, &mut self.pool);
         self.drain();
@@ -359,9 +373,12 @@ impl Lab {
         while let Some(out) = self.tor.poll() {
             match out {
                 Out::Note(note) => self.log.push(note),
-                Out::Send { port, frame, .. } => {
+                Out::Send { started, port, frame, .. } => {
                     let bytes = self.pool.bytes(&frame).to_vec();
                     self.pool.put_back(frame);
+                    if let Some(seen) = &mut self.seen {
+                        seen.push(Seen { at: started, port, leaves: true, bytes: bytes.clone() });
+                    }
                     let now = self.now;
                     if self.tap.as_mut().is_none_or(|tap| tap(now, port, &bytes)) {
                         self.receive(port.index(), &bytes);
