@@ -10,6 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("themis", &[]),
     ("wire", &["themis"]),
     ("tor", &["themis", "wire"]),
+    ("checkers", &["themis", "tor", "wire"]),
     ("model", &["themis"]),
     ("schemes", &["model", "rnic", "themis"]),
     ("rnic", &["model"]),
@@ -29,8 +30,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "ropewalk",
         &[
-            "bump", "capture", "engine", "explain", "farm", "lab", "model", "papers", "ports", "report",
-            "results", "rnic", "scenario", "tor",
+            "bump", "capture", "checkers", "engine", "explain", "farm", "lab", "model", "papers", "ports",
+            "report", "results", "rnic", "scenario", "tor",
         ],
     ),
     ("abi", &["lab", "model", "results", "scenario"]),
@@ -78,11 +79,12 @@ const ROOMS: &[&str] = &[
     "rnic/src",
     "schemes/src",
     "themis/src",
-    "tor/src",                         // the software ToR, whose subject is Themis
-    "papers/src",                      // the papers' experiments
-    "scenario/src/import",             // settings of another simulator, and what they are called here
+    "checkers/src", // checks of captures, whose subjects are two ways of recovery and Themis
+    "tor/src",      // the software ToR, whose subject is Themis
+    "papers/src",   // the papers' experiments
+    "scenario/src/import", // settings of another simulator, and what they are called here
     "ropewalk/src/commands/memory.rs", // the formulas of two schemes
-    "ropewalk/src/commands/tor.rs",    // the software ToR
+    "ropewalk/src/commands/tor.rs", // the software ToR
 ];
 
 /// Single names elsewhere: file below `crates`, name, and the reason.
@@ -95,6 +97,7 @@ const MENTIONS: &[(&str, &str, &str)] = &[
     ("ropewalk/src/cli.rs", "dcqcn", "an example in the help"),
     ("ropewalk/src/cli.rs", "ecmp", "an example in the help"),
     ("ropewalk/src/cli.rs", "flowcut", "an argument of `ropewalk memory`"),
+    ("ropewalk/src/cli.rs", "go-back-n", "what `ropewalk tor check` expects"),
     ("ropewalk/src/cli.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
     ("ropewalk/src/cli.rs", "nic-sr", "an example in the help"),
     ("ropewalk/src/cli.rs", "themis", "an example in the help"),
