@@ -8,6 +8,7 @@ use results::directory::Target;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A temporary directory in which commands run.
@@ -733,4 +734,45 @@ fn tor_checks_its_file_and_replays_captures() {
     sandbox.write("lab.toml", &lab.replace("spines", "spinse"));
     let wrong = sandbox.ropewalk(&["tor", "check", "lab.toml"]).assert().code(2);
     wrong.stderr(contains("lab.toml:2:1: unknown key `spinse`: did you mean `spines`?"));
+}
+
+#[test]
+fn tor_checks_captures() {
+    use ports::pcap::{Direction, Interface, Record, Writer};
+    let sandbox = Sandbox::new();
+    // Frames that the capturing switch has numbered.
+    let capture = |name: &str, numbers: &[u64]| {
+        let interface = Interface { name: "a", comment: None, rate: None };
+        let mut file =
+            Writer::new(fs::File::create(sandbox.path(name)).unwrap(), "", "", &[interface]).unwrap();
+        for number in numbers {
+            let (at, direction, number) = (Duration::from_micros(*number), Direction::In, Some(*number));
+            let bytes = &[0xFF; 60];
+            file.write(&Record { interface: 0, at, direction, bytes, fcs: 0, comment: None, number })
+                .unwrap();
+        }
+        file.finish().unwrap();
+    };
+    capture("good.pcapng", &[7, 8, 9]);
+    capture("bad.pcapng", &[7, 9]);
+    let good = sandbox.ropewalk(&["tor", "check", "good.pcapng"]).assert().code(0);
+    good.stdout(contains("capture: holds: frames 3, RoCEv2 0"));
+    let bad = sandbox.ropewalk(&["tor", "check", "bad.pcapng"]).assert().code(3);
+    bad.stdout(contains("sequence-gap: frame 2: number 9 follows 7"));
+    let empty = sandbox.ropewalk(&["tor", "check", "good.pcapng", "--expect", "nic-sr"]).assert().code(3);
+    empty.stdout(contains("nothing-to-check"));
+    let paths = sandbox.ropewalk(&["tor", "check", "good.pcapng", "--expect", "themis"]).assert().code(2);
+    paths.stderr(contains("--paths"));
+    sandbox.write("lab.toml", "[[port]]\nname = \"a\"\n");
+    let table = sandbox.ropewalk(&["tor", "check", "lab.toml", "--expect", "nic-sr"]).assert().code(2);
+    table.stderr(contains("no capture"));
+}
+
+#[test]
+fn tor_injects_only_where_it_may() {
+    let sandbox = Sandbox::new();
+    let lab = "[[port]]\nname = \"a\"\nunix = { bind = \"a\", peer = \"b\" }\n[[event]]\non = { kind = \"nack\" }\ndo = \"drop\"\n";
+    sandbox.write("lab.toml", lab);
+    let refused = sandbox.ropewalk(&["tor", "lab.toml"]).assert().code(2);
+    refused.stderr(contains("--allow-inject"));
 }

@@ -1,13 +1,14 @@
 //! `ropewalk tor`.
 
-use crate::cli::{TorArgs, TorCommand};
+use crate::cli::{ExpectArg, TorArgs, TorCheckArgs, TorCommand};
 use crate::print;
+use checkers::{Capture, Expect, Log, SwitchRule, Way};
 use lab::failure::Failure;
-use pcap_file::PcapError;
-use pcap_file::pcap::PcapReader;
-use pcap_file::pcapng::{Block, PcapNgReader};
+use ports::pcap::{Captured, Direction};
 use std::fmt::Write;
+use std::io::Read;
 use std::path::Path;
+use std::str::FromStr;
 use std::time::Duration;
 use tor::config::{Config, Link};
 use tor::{Mode, PortId, Rate, Span, Time, Told};
@@ -19,21 +20,102 @@ use tor::{Mode, PortId, Rate, Span, Time, Told};
 pub fn run(args: &TorArgs) -> Result<(), Failure> {
     match &args.command {
         None => carry(args),
-        Some(TorCommand::Check { file }) => {
+        Some(TorCommand::Check(args)) => check(args),
+        Some(TorCommand::Replay { file, pcap, decisions }) => {
             let config = load(file)?;
-            for warning in &config.warnings {
-                print::note(&format!("warning: {warning}"));
-            }
-            print::out(&summary(&file.display().to_string(), &config))
+            let frames = match pcap {
+                Some(capture) => recorded(capture, &config)?,
+                None => fed(file, &config)?,
+            };
+            replay(&config, frames, *decisions)
         }
-        Some(TorCommand::Replay { file }) => replay(file, &load(file)?),
     }
+}
+
+/// Checks a fabric's file, or the frames of a capture.
+fn check(args: &TorCheckArgs) -> Result<(), Failure> {
+    let mut first = Vec::new();
+    let head = std::fs::File::open(&args.file).and_then(|file| file.take(4).read_to_end(&mut first));
+    head.map_err(|e| unreadable(&args.file, &e))?;
+    if ports::pcap::is_capture(&first) {
+        return check_capture(args);
+    }
+    if args.expect.is_some() || args.log.is_some() {
+        let name = args.file.display();
+        return Err(Failure::Asked(format!(
+            "{name} is no capture: its first bytes are not those of pcapng or pcap"
+        )));
+    }
+    let config = load(&args.file)?;
+    for warning in &config.warnings {
+        print::note(&format!("warning: {warning}"));
+    }
+    print::out(&summary(&args.file.display().to_string(), &config))
+}
+
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Asked(format!("cannot read {}: {error}", path.display()))
+}
+
+/// Reads a capture; returns its frames and the names of its interfaces.
+fn captured(path: &Path) -> Result<(Vec<Captured>, Vec<String>), Failure> {
+    let mut frames = Vec::new();
+    let file = std::fs::File::open(path).map_err(|e| unreadable(path, &e))?;
+    let names = ports::pcap::read(std::io::BufReader::new(file), |frame| frames.push(frame));
+    Ok((frames, names.map_err(|e| unreadable(path, &e))?))
+}
+
+fn check_capture(args: &TorCheckArgs) -> Result<(), Failure> {
+    let expect = args.expect.map(|expect| match expect {
+        ExpectArg::GoBackN => Expect::GoBackN,
+        ExpectArg::NicSr => Expect::NicSr,
+        ExpectArg::Themis => Expect::Themis,
+    });
+    if expect == Some(Expect::Themis) && args.paths.is_none() {
+        return Err(Failure::Asked(
+            "--expect themis needs --paths N: the number of paths over which the switch sprays".into(),
+        ));
+    }
+    let paths = args.paths.unwrap_or(1);
+    let rule = if args.literal {
+        SwitchRule::literal(paths, args.ring)
+    } else {
+        SwitchRule::sound(paths, args.ring)
+    };
+    let interval = model::Time::from_str(&args.cnp_interval)
+        .map_err(|e| Failure::Asked(format!("--cnp-interval {}: {e}", args.cnp_interval)))?;
+    let read = |path: &std::path::PathBuf| std::fs::read_to_string(path).map_err(|e| unreadable(path, &e));
+    let log = args.log.as_ref().map(read).transpose()?.map(|text| Log::parse(&text));
+    let (frames, ports) = captured(&args.file)?;
+    let frames = frames.into_iter().map(|frame| checkers::Frame {
+        at: instant(frame.at).nanos(),
+        port: frame.interface,
+        way: match frame.direction {
+            Some(Direction::In) => Way::In,
+            Some(Direction::Out) => Way::Out,
+            None => Way::Through,
+        },
+        number: frame.number,
+        bytes: frame.bytes,
+    });
+    let capture = Capture { ports, frames: frames.collect() };
+    let settings = checkers::Settings {
+        expect,
+        rule,
+        cnp_interval: interval.ps() / 1000,
+        under_way: args.under_way,
+        ack_timeout: args.ack_timeout,
+        log,
+    };
+    let report = checkers::check(&capture, &settings).map_err(|e| Failure::Asked(e.to_string()))?;
+    print::out(&report.to_string())?;
+    if report.holds() { Ok(()) } else { Err(Failure::Simulation) }
 }
 
 /// Carries frames between real ports until a signal ends it.
 #[cfg(target_os = "linux")]
 fn carry(args: &TorArgs) -> Result<(), Failure> {
-    crate::live::tor::run(args.file.as_deref().unwrap_or_default(), &args.live)
+    crate::live::tor::run(args.file.as_deref().unwrap_or_default(), args)
 }
 
 /// Real frames need Linux.
@@ -42,17 +124,14 @@ fn carry(_: &TorArgs) -> Result<(), Failure> {
     Err(Failure::Asked("`ropewalk tor FILE` needs Linux".to_owned()))
 }
 
-/// Lets captured frames pass the ToR, and prints its decisions and its counters.
-fn replay(file: &Path, config: &Config) -> Result<(), Failure> {
+/// The frames that the captures of a fabric's ports have, with times from the first one on.
+fn fed(file: &Path, config: &Config) -> Result<Vec<(Time, PortId, Vec<u8>)>, Failure> {
     let mut frames = Vec::new();
     for (link, n) in config.links.iter().zip(0..) {
         let Link::Pcap(name) = link else { continue };
         // A capture is beside the fabric's file, unless its path is absolute.
         let path = file.parent().unwrap_or(Path::new("")).join(name);
-        let failed =
-            |e: &dyn std::fmt::Display| Failure::Asked(format!("cannot read {}: {e}", path.display()));
-        let bytes = std::fs::read(&path).map_err(|e| failed(&e))?;
-        captured(&bytes, PortId(n), &mut frames).map_err(|e| failed(&e))?;
+        frames.extend(captured(&path)?.0.into_iter().map(|frame| (frame.at, PortId(n), frame.bytes)));
     }
     if frames.is_empty() {
         let name = file.display();
@@ -60,48 +139,52 @@ fn replay(file: &Path, config: &Config) -> Result<(), Failure> {
     }
     frames.sort_by_key(|(at, port, _)| (*at, *port));
     let start = frames[0].0;
-    let frames = frames.into_iter().map(|(at, port, bytes)| (instant(at.saturating_sub(start)), port, bytes));
+    Ok(frames.into_iter().map(|(at, port, bytes)| (instant(at.saturating_sub(start)), port, bytes)).collect())
+}
+
+/// The frames that came in at the ports of a running ToR, at their times.
+fn recorded(path: &Path, config: &Config) -> Result<Vec<(Time, PortId, Vec<u8>)>, Failure> {
+    let (frames, names) = captured(path)?;
+    let place = |name: &String| config.settings.ports.iter().position(|port| port.name == *name);
+    let places: Vec<Option<usize>> = names.iter().map(place).collect();
+    let mut inwards = Vec::new();
+    for frame in frames.into_iter().filter(|frame| frame.direction == Some(Direction::In)) {
+        let interface = frame.interface as usize;
+        let Some(place) = places.get(interface).copied().flatten() else {
+            let name = names.get(interface).map_or("", String::as_str);
+            return Err(Failure::Asked(format!("{}: the fabric has no port {name}", path.display())));
+        };
+        inwards.push((instant(frame.at), PortId(place as u16), frame.bytes));
+    }
+    if inwards.is_empty() {
+        return Err(Failure::Asked(format!(
+            "{}: no frame came in: is it a capture of `ropewalk tor`?",
+            path.display()
+        )));
+    }
+    Ok(inwards)
+}
+
+/// Lets frames pass the ToR, and prints its decisions and its counters.
+fn replay(config: &Config, frames: Vec<(Time, PortId, Vec<u8>)>, decisions: bool) -> Result<(), Failure> {
     let mut lines = String::new();
     let counters = tor::replay(&config.settings, frames, |told| {
         if let Told::Note(note) = told {
             let _ = writeln!(lines, "{note}");
         }
     });
-    counters.each(|name, labels, value| {
-        if value > 0 {
-            let _ = writeln!(lines, "{name}{{{labels}}} {value}");
-        }
-    });
+    if !decisions {
+        counters.each(|name, labels, value| {
+            if value > 0 {
+                let _ = writeln!(lines, "{name}{{{labels}}} {value}");
+            }
+        });
+    }
     print::out(&lines)
 }
 
 fn instant(since: Duration) -> Time {
     Time::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// Reads the frames of a pcap or a pcapng file.
-fn captured(
-    bytes: &[u8],
-    port: PortId,
-    frames: &mut Vec<(Duration, PortId, Vec<u8>)>,
-) -> Result<(), PcapError> {
-    /// Type of the block with which a pcapng file begins.
-    const SECTION: &[u8] = &[0x0A, 0x0D, 0x0D, 0x0A];
-    if bytes.starts_with(SECTION) {
-        let mut file = PcapNgReader::new(bytes)?;
-        while let Some(block) = file.next_block() {
-            if let Block::EnhancedPacket(packet) = block? {
-                frames.push((packet.timestamp, port, packet.data.into_owned()));
-            }
-        }
-    } else {
-        let mut file = PcapReader::new(bytes)?;
-        while let Some(packet) = file.next_packet() {
-            let packet = packet?;
-            frames.push((packet.timestamp, port, packet.data.into_owned()));
-        }
-    }
-    Ok(())
 }
 
 /// Reads a fabric.

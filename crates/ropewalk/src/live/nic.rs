@@ -113,7 +113,7 @@ pub fn run(name: &str, args: &NicArgs) -> Result<(), Failure> {
         nics.turn(end_at.is_none())?;
     }
     nics.report()?;
-    match &nics.keep {
+    match &mut nics.keep {
         Some(keep) => keep.write(nics.ports.iter().map(|port| port.name.as_str())),
         None => Ok(()),
     }
@@ -143,7 +143,7 @@ impl Nics {
             bump: Bump::new(&Settings { nics, personality: personality.clone() }),
             clock: Clock::start(),
             reports: Reports::new(args)?,
-            keep: args.pcap.as_deref().map(Keep::new),
+            keep: args.pcap.as_deref().map(|path| Keep::new(path, args.pcap_frames)),
         })
     }
 

@@ -5,7 +5,7 @@ use super::io::{Io, Open, Sockets};
 use super::keep::Keep;
 use super::status::{Reports, Row};
 use super::{DRAIN, STATUS, TURN, failed};
-use crate::cli::LiveArgs;
+use crate::cli::{LiveArgs, TorArgs};
 use lab::failure::Failure;
 use ports::pcap::Direction;
 use ports::signals::{Signal, Signals};
@@ -58,8 +58,21 @@ fn open(config: &Config) -> Result<Vec<Open>, Failure> {
 ///
 /// # Errors
 /// If the file is wrong, or the system refuses.
-pub fn run(name: &str, args: &LiveArgs) -> Result<(), Failure> {
+pub fn run(name: &str, args: &TorArgs) -> Result<(), Failure> {
     let config = read(name)?;
+    match config.settings.events.len() {
+        0 => {}
+        events if args.allow_inject => {
+            crate::print::note(&format!(
+                "this run is not clean: {events} rules inject events into its frames"
+            ));
+        }
+        _ => {
+            let text = "the file injects events, which damage frames on purpose: say --allow-inject, or remove [[event]]";
+            return Err(Failure::Asked(format!("{name}: {text}")));
+        }
+    }
+    let args = &args.live;
     let signals = Signals::listen().map_err(|e| failed("signals cannot be taken", &e))?;
     Switch::new(&config.settings, open(&config)?, args)?.run(signals)
 }
@@ -88,7 +101,7 @@ impl Switch {
             ports,
             clock: Clock::start(),
             reports: Reports::new(args)?,
-            keep: args.pcap.as_deref().map(Keep::new),
+            keep: args.pcap.as_deref().map(|path| Keep::new(path, args.pcap_frames)),
             no_buffer: 0,
         })
     }
@@ -115,7 +128,7 @@ impl Switch {
             self.turn(end_at.is_none())?;
         }
         self.report()?;
-        match &self.keep {
+        match &mut self.keep {
             Some(keep) => keep.write(self.ports.iter().map(|port| port.name.as_str())),
             None => Ok(()),
         }
@@ -157,10 +170,10 @@ impl Switch {
     fn send(&mut self) -> Result<(), Failure> {
         while let Some(out) = self.tor.poll() {
             match out {
-                Out::Send { port, frame, .. } => {
+                Out::Send { started, port, frame, .. } => {
                     let bytes = self.pool.bytes(&frame);
                     if let Some(keep) = &mut self.keep {
-                        keep.add(port.index(), self.clock.now(), Direction::Out, bytes);
+                        keep.add(port.index(), Duration::from_nanos(started.nanos()), Direction::Out, bytes);
                     }
                     let sent = self.ports[port.index()].send(bytes);
                     self.pool.put_back(frame);
