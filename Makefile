@@ -124,10 +124,11 @@ lab: lab-smoke
 lab-full: lab-smoke
 	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/lab.py $(CARGO_TARGET)/debug/ropewalk --full $(TESTS)
 
-# A ToR between network namespaces, by packet sockets.
+# A ToR between network namespaces, by packet sockets; and Themis in eBPF, held to the test vectors inside the kernel.
 lab-smoke:
 	$(CARGO) build --locked -p ropewalk
 	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/smoke.py $(CARGO_TARGET)/debug/ropewalk
+	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/ebpf.py
 
 # Needs the nightly toolchain with miri; checks the crates whose tests it can run.
 miri:
