@@ -1,6 +1,6 @@
 //! The notification point: sends CNPs to local senders on behalf of remote receivers.
 
-use super::{Config, Notification};
+use super::config::{Config, Notification};
 use crate::flows::Flows;
 use model::{Cx, HostId, Kind, Packet, Psn, QpId, Time};
 

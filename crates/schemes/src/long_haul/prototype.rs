@@ -10,7 +10,7 @@
 //! such a port stops the packets that have been handed over, but not this queue (in the prototype the end of a pause wakes
 //! the port).
 
-use super::Config;
+use super::config::Config;
 use model::scheme::Handle;
 use model::{Cx, Kind, Packet, PortIndex, Psn, QpId, Rate, Site, Time, Verdict, Wire};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

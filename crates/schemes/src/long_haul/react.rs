@@ -10,7 +10,8 @@
 //! without a wake-up for each pass). Under this rule the delay runs away. The first packet of an episode finds the switch
 //! almost empty and makes a thousand short passes; later packets may make no fewer, and their passes are long.
 
-use super::{Config, MOST, ReactionMode, long_ports, long_round_trip};
+use super::config::{Config, ReactionMode};
+use super::{MOST, long_ports, long_round_trip};
 use model::scheme::Handle;
 use model::{Congestion, Cx, HostId, Packet, PortIndex, QpId, Rate, Reroute, Site, Time, Verdict};
 use rnic::Control as _;
