@@ -995,6 +995,11 @@ impl<P: Parts> Reference<'_, P> {
                 pkt.mark();
                 self.links[gp].marks += 1;
             }
+            if self.switches[index].interest.departures && pkt.is_data() {
+                let base = self.setup.fabric().base(NodeId(node)) as usize;
+                let at = PortIndex((gp - base) as u16);
+                self.switches[index].starting(now, &mut pkt, at, &mut effects);
+            }
             if facts.to_host && pkt.is_data() && self.switches[index].interest.host_departures {
                 let base = self.setup.fabric().base(NodeId(node)) as usize;
                 let at = PortIndex((gp - base) as u16);

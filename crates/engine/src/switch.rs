@@ -250,6 +250,19 @@ impl<P: Parts> Switch<P> {
         verdict
     }
 
+    /// Tells the scheme of data that is about to start on the wire of `port`.
+    pub(crate) fn starting(
+        &mut self,
+        now: u64,
+        pkt: &mut Parcel<P::Annex>,
+        port: PortIndex,
+        effects: &mut Effects,
+    ) {
+        let mut cx = Cx::new(Time(now), self.keys(), effects);
+        (cx.ingress, cx.tag) = (pkt.ingress(), pkt.annex.tag());
+        self.scheme.on_start(&mut cx, &mut pkt.label, port);
+    }
+
     #[inline(always)]
     pub(crate) fn departed(
         &mut self,

@@ -29,6 +29,9 @@ pub struct Interest {
     pub plain_replies: bool,
     /// The scheme needs `on_depart` for data that leaves towards a host.
     pub host_departures: bool,
+    /// The scheme needs `on_start` for data that starts on the wire of any port, towards a host or a switch. It excludes
+    /// [`Interest::local`].
+    pub departures: bool,
     /// The scheme makes replies or signals ([`Cx::emit`]). An engine needs this to bound the queues of a lossy switch.
     pub makes_replies: bool,
     /// The scheme makes data packets. An engine needs this to bound the queues of a lossy switch.
@@ -48,6 +51,13 @@ pub struct Interest {
     pub passes: bool,
     /// The scheme has so much state per packet that the engine should call [`Scheme::expect`].
     pub announcements: bool,
+}
+
+impl Interest {
+    /// True if the scheme watches departures at some port.
+    pub fn watches(&self) -> bool {
+        self.host_departures || self.departures
+    }
 }
 
 /// A delayed view of all switches' queues, see [`Cx::view`].
@@ -409,6 +419,10 @@ pub trait Scheme {
 
     /// Handles a data packet that starts on the wire towards a host.
     fn on_depart(&mut self, _cx: &mut Cx<'_>, _pkt: &Packet, _port: PortIndex) {}
+
+    /// Handles a data packet that starts on the wire of `port`, after the switch's own marking. The scheme may mark or unmark
+    /// the packet. Only for schemes with [`Interest::departures`].
+    fn on_start(&mut self, _cx: &mut Cx<'_>, _pkt: &mut Packet, _port: PortIndex) {}
 
     /// The port of a packet that may leave by any of `ports`. Only for schemes with [`Interest::local`].
     #[inline(always)]

@@ -349,6 +349,20 @@ impl Bench {
         effects.emitted
     }
 
+    /// This data packet starts on the wire towards its host; returns the packet and what the scheme emits.
+    pub(crate) fn start(&mut self, mut pkt: Packet) -> (Packet, Vec<Packet>) {
+        let port = self.plan.fabric.route(self.node, pkt.to())[0];
+        let mut effects = Effects::default();
+        if self.scheme.interest().departures {
+            let none = (false, false);
+            self.call(PortIndex::VIRTUAL, none, nowhere(), &mut effects, |s, cx| {
+                s.on_start(cx, &mut pkt, port);
+            });
+            self.carry_out(&effects);
+        }
+        (pkt, effects.emitted.iter().map(|e| e.packet).collect())
+    }
+
     /// Wakes the scheme; returns the packets that it makes.
     pub(crate) fn wake(&mut self) -> Vec<Emitted> {
         self.woken().emitted

@@ -458,6 +458,10 @@ impl Scheme for AnyScheme {
         of_scheme!(self, scheme => scheme.on_depart(cx, pkt, port))
     }
 
+    fn on_start(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, port: PortIndex) {
+        of_scheme!(self, scheme => scheme.on_start(cx, pkt, port))
+    }
+
     #[inline(always)]
     fn choose(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex]) -> PortIndex {
         of_scheme!(self, scheme => scheme.choose(arrived, pkt, ports))

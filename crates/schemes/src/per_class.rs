@@ -39,12 +39,13 @@ fn both(one: Interest, other: Interest) -> Interest {
         every_packet: one.every_packet || other.every_packet,
         plain_replies: one.plain_replies && other.plain_replies,
         host_departures: one.host_departures || other.host_departures,
+        departures: one.departures || other.departures,
         makes_replies: one.makes_replies || other.makes_replies,
         makes_data: one.makes_data || other.makes_data,
         detours: one.detours || other.detours,
         // Schemes of one run ask for the same view: the scenario refuses others.
         view: one.view.or(other.view),
-        // Only one scheme can take the ACKs of a host.
+        // Only one scheme can take the ACKs of a host. A scheme that asks for all departures is not local.
         local: one.local && other.local && !(one.host_departures && other.host_departures),
         passes: one.passes || other.passes,
         announcements: one.announcements || other.announcements,
@@ -88,6 +89,13 @@ impl Scheme for PerClass {
         let class = self.of(pkt);
         if self.schemes[class].interest().host_departures {
             self.schemes[class].on_depart(cx, pkt, port);
+        }
+    }
+
+    fn on_start(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, port: PortIndex) {
+        let class = self.of(pkt);
+        if self.schemes[class].interest().departures {
+            self.schemes[class].on_start(cx, pkt, port);
         }
     }
 

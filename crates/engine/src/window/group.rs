@@ -277,12 +277,12 @@ impl<P: Parts> Group<P> {
                 group.switches.push(switch);
                 group.switches.len() - 1
             };
-            let watched = !is_host && group.switches[index].interest.host_departures;
+            let interest = if is_host { Interest::default() } else { group.switches[index].interest };
             let gp = fabric.base(id);
             for (p, link) in fabric.ports(id).iter().enumerate() {
                 let far = layout.locate(link.to);
                 let mut port = Port::new(&setup.ports[gp as usize + p], setup.marking(gp as usize + p));
-                port.set(WATCHED, watched && fabric.is_host(link.to));
+                port.set(WATCHED, interest.departures || interest.host_departures && fabric.is_host(link.to));
                 group.ports.push(port);
                 if !plan.classes.is_plain() {
                     group.classed.push(Queues::new(is_host));
@@ -515,7 +515,7 @@ impl<P: Parts> Group<P> {
         let only_arrivals = self.classed.is_empty()
             && !surprises
             && channels == 1
-            && !switch.interest.host_departures
+            && !switch.interest.watches()
             && switch.uncharged + switch.held_bytes == 0;
         // Caps bound each queue by itself if the shared buffer cannot fill. The headers of cut packets must be replies.
         let cuts = switch.buffer.cuts();
@@ -911,7 +911,7 @@ impl Node {
 /// True if the scheme of a switch is called for no packet, because one port alone leads to every other rack.
 fn has_no_choice(setup: &Setup<'_>, interest: &Interest, id: NodeId) -> bool {
     let fabric = setup.fabric();
-    let called = interest.every_packet || interest.host_departures || interest.detours;
+    let called = interest.every_packet || interest.watches() || interest.detours;
     !called
         && fabric.groups() == 0
         && (0..fabric.racks().len()).all(|rack| fabric.route_to_rack(id, rack).len() <= 1)

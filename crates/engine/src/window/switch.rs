@@ -127,7 +127,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         if HEAVY {
             recount(self.switch, self.ports, self.with_data);
         }
-        if HEAVY || self.interest.host_departures {
+        if HEAVY || self.interest.watches() {
             self.scratch.order.clear(self.ports.len());
             self.each_backlogged(|visit, p| visit.note_start(p));
         }
@@ -168,7 +168,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Time and port of the earliest departure that must be computed in order.
     #[inline(always)]
     fn first_ordered(&self) -> (u64, usize) {
-        if !HEAVY && !self.interest.host_departures {
+        if !HEAVY && !self.interest.watches() {
             return (u64::MAX, 0);
         }
         self.scratch.order.first().map_or((u64::MAX, 0), |(after, p)| (self.out.window.opened + after, p))
@@ -556,6 +556,10 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Puts a packet on the wire of port `p` at `at`.
     #[inline(always)]
     fn start(&mut self, p: usize, at: u64, mut pkt: Parcel<P::Annex>) {
+        if self.interest.departures && pkt.is_data() {
+            let port = PortIndex(p as u16);
+            self.switch.starting(at, &mut pkt, port, &mut self.scratch.effects);
+        }
         let port = &mut self.ports[p];
         let (sent, queue) = (port.bytes, port.waiting);
         let hop = self.out.setup.hop::<P::Annex>(self.out.gp + p, port.row);
@@ -567,8 +571,10 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             self.out.launch(p, port, at, pkt);
         }
         if self.ports[p].is(WATCHED) && pkt.is_data() {
-            let port = PortIndex(p as u16);
-            self.switch.departed(at, &pkt, port, &mut self.scratch.effects);
+            if self.interest.host_departures && self.ports[p].is(TO_HOST) {
+                let port = PortIndex(p as u16);
+                self.switch.departed(at, &pkt, port, &mut self.scratch.effects);
+            }
             self.carry_out(at);
         }
     }
