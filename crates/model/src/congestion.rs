@@ -2,7 +2,7 @@
 
 use crate::telemetry::Trail;
 use crate::transport::Delivery;
-use crate::{Pace, Time};
+use crate::{Advice, Pace, Time};
 
 /// Limits on what a queue pair may send now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,11 @@ pub trait Congestion {
 
     /// Handles a CNP, or a reply that the queue pair's steering counts as a CNP ([`crate::Steering::on_reply`]).
     fn on_cnp(&mut self, _now: Time) {}
+
+    /// Handles a CNP with content, which a switch made; by default like any CNP.
+    fn on_advice(&mut self, now: Time, _advice: Advice) {
+        self.on_cnp(now);
+    }
 
     /// Handles a grant: the total that the receiver's [`crate::Granter`] lets the queue pair send.
     fn on_grant(&mut self, _now: Time, _total: u64) {}

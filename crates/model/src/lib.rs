@@ -10,6 +10,7 @@
 //! | [`quantity`] | how these are read from text, such as `"400Gbps"` |
 //! | [`ids`] | node, host, port, queue-pair and message numbers |
 //! | [`packet`] | the 16-byte [`Packet`] that crosses links by value |
+//! | [`advice`] | what a switch tells a sender in a CNP |
 //! | [`annex`] | further fields of packets, in runs whose parts need them |
 //! | [`telemetry`] | in-band network telemetry (INT): records of switches on data packets |
 //! | [`route_state`] | detour and leg of a packet in a fabric of groups |
@@ -28,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod annex;
 pub mod congestion;
 pub mod draw;
@@ -49,6 +51,7 @@ pub mod transport;
 pub mod units;
 pub mod wire;
 
+pub use advice::Advice;
 pub use annex::{Annex, Parcel, SackStamp, Stamp, TelemetryStamp};
 pub use congestion::{Allowance, Congestion, Demand, Feedback};
 pub use fabric::{Fabric, FabricBuilder, FabricError, Routing};

@@ -256,8 +256,8 @@ impl Packet {
         self.when |= LAST_OR_REACTED;
     }
 
-    /// True for a reply that echoes a mark instead of a CNP, as in the ns-3 family of simulators, and for headers that
-    /// the receiver's switch cut.
+    /// True for a reply that echoes a mark instead of a CNP, as in the ns-3 family of simulators, for headers that the
+    /// receiver's switch cut, and for a CNP with content ([`crate::Advice`]).
     #[inline]
     pub const fn echo(&self) -> bool {
         self.when & ECHO != 0

@@ -80,6 +80,11 @@ pub trait Control {
         Time::ZERO
     }
 
+    /// Content of CNPs that the control heeds; it takes other CNPs with content for plain ones. Default: none.
+    fn advised(&self) -> Advised {
+        Advised::default()
+    }
+
     /// Fills in the values that other values of the table decide.
     fn resolve(&mut self) {}
 
@@ -87,6 +92,15 @@ pub trait Control {
     fn warnings(&self, _rates: &[Rate]) -> Vec<String> {
         Vec::new()
     }
+}
+
+/// Content of CNPs ([`model::Advice`]) that a control heeds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Advised {
+    /// QCN's feedback.
+    pub feedback: bool,
+    /// Rates.
+    pub rate: bool,
 }
 
 /// Facts about a congestion control.

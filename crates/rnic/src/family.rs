@@ -108,6 +108,11 @@ macro_rules! congestions {
                 match self { $(Self::$variant(config) => config.longest_gap(bytes, rtt),)+ }
             }
 
+            /// Content of CNPs that the control heeds.
+            pub fn advised(&self) -> Advised {
+                match self { $(Self::$variant(config) => config.advised(),)+ }
+            }
+
             /// Fills in the values that other values of its table decide.
             pub fn resolve(&mut self) {
                 match self { $(Self::$variant(config) => config.resolve(),)+ }
@@ -192,6 +197,10 @@ macro_rules! congestions {
             #[inline]
             fn on_cnp(&mut self, now: model::Time) {
                 of_control!(self, control => control.on_cnp(now))
+            }
+
+            fn on_advice(&mut self, now: model::Time, advice: model::Advice) {
+                of_control!(self, control => control.on_advice(now, advice))
             }
 
             fn on_send(&mut self, now: model::Time, frame: u32, backlog: u64, active: u64) -> model::Demand {

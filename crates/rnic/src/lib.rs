@@ -62,7 +62,7 @@ mod tests;
 
 pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender};
-pub use facts::{Control, ControlFacts, Due, Evidence, Grants, OnNack, TransportFacts, Unit};
+pub use facts::{Advised, Control, ControlFacts, Due, Evidence, Grants, OnNack, TransportFacts, Unit};
 pub use limits::Invalid;
 pub use nic::Nic;
 pub use nics::Nics;

@@ -5,7 +5,7 @@ use crate::AnyCongestion;
 use crate::Unit;
 use crate::limits::Invalid;
 use crate::window::Cap;
-use model::{Allowance, Congestion, Feedback, Pace, Time};
+use model::{Advice, Allowance, Congestion, Feedback, Pace, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -233,6 +233,10 @@ impl Congestion for Reacting {
 
     fn on_cnp(&mut self, now: Time) {
         self.tell(now, |inner| inner.control.on_cnp(now));
+    }
+
+    fn on_advice(&mut self, now: Time, advice: Advice) {
+        self.tell(now, |inner| inner.control.on_advice(now, advice));
     }
 
     fn on_nack(&mut self, now: Time) {

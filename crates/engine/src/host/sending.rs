@@ -13,7 +13,7 @@ use model::annex::Selective;
 use model::congestion::{Congestion, Feedback};
 use model::steering::{AsideKind, Sent};
 use model::transport::{Delivery, Reply, Sender};
-use model::{Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
+use model::{Advice, Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
 
 impl<P: Parts> Host<P> {
     /// Adds the sending side of a queue pair; called in the order of queue pairs.
@@ -311,7 +311,10 @@ impl<P: Parts> Host<P> {
             Kind::Ack => Reply::Ack(pkt.psn()),
             Kind::Nack => Reply::Nack(pkt.psn()),
             Kind::Cnp => {
-                out.congestion.on_cnp(Time(now));
+                match Advice::of(&pkt.label) {
+                    None => out.congestion.on_cnp(Time(now)),
+                    Some(advice) => out.congestion.on_advice(Time(now), advice),
+                }
                 if out.peer.watched() {
                     self.note_feedback(setup, now, slot, pkt);
                 }

@@ -18,10 +18,10 @@
 //! The timers run lazily: each call first does what was due, in order of time. The number of calls has no influence on the
 //! result.
 
-use crate::facts::{Control, ControlFacts, Evidence, Unit};
+use crate::facts::{Advised, Control, ControlFacts, Evidence, Unit};
 use crate::limits::Invalid;
 use crate::path::Path;
-use model::{Allowance, Congestion, Pace, Rate, Time};
+use model::{Advice, Allowance, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +91,10 @@ impl Control for Config {
             window: Unit::Packets,
             grants: None,
         }
+    }
+
+    fn advised(&self) -> Advised {
+        Advised { rate: true, ..Advised::default() }
     }
 
     fn longest_gap(&self, bytes: u64, _: Time) -> Time {
@@ -332,5 +336,13 @@ impl Congestion for Dcqcn {
         }
         self.check_heard = true;
         self.schedule();
+    }
+
+    /// A rate from a switch bounds the rate at once, like a cut: the increase timer restarts, and the rate recovers from there.
+    fn on_advice(&mut self, now: Time, advice: Advice) {
+        match advice {
+            Advice::Rate(rate) => self.lower_to(now, rate.bps() as f64 / self.line),
+            Advice::Feedback(_) => self.on_cnp(now),
+        }
     }
 }

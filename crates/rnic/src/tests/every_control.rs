@@ -1,7 +1,7 @@
 //! Properties of every congestion control under any sequence of events.
 
 use crate::{AnyCongestion, CongestionConfig};
-use model::{Congestion as _, Feedback, Rate, Time};
+use model::{Advice, Congestion as _, Feedback, Rate, Time};
 use proptest::prelude::*;
 
 /// An event that a control receives.
@@ -10,6 +10,7 @@ enum Event {
     Reply { acked: u64, echo: bool, sent: u64, round_trip: Time },
     Ack { acked: u64, echo: bool },
     Cnp,
+    Advice(Advice),
     Nack,
     Timeout,
     LowerTo(f64),
@@ -22,6 +23,8 @@ fn event() -> impl Strategy<Value = Event> {
         }),
         2 => (0..9u64, any::<bool>()).prop_map(|(acked, echo)| Event::Ack { acked, echo }),
         1 => Just(Event::Cnp),
+        1 => (1..64u8).prop_map(|feedback| Event::Advice(Advice::Feedback(feedback))),
+        1 => (1..200u64).prop_map(|gbps| Event::Advice(Advice::Rate(Rate::from_gbps(gbps)))),
         1 => Just(Event::Nack),
         1 => Just(Event::Timeout),
         1 => (0.0..1.0).prop_map(Event::LowerTo),
@@ -47,6 +50,7 @@ impl Story {
             }
             Event::Ack { acked, echo } => self.control.on_ack(now, acked, echo),
             Event::Cnp => self.control.on_cnp(now),
+            Event::Advice(advice) => self.control.on_advice(now, advice),
             Event::Nack => self.control.on_nack(now),
             Event::Timeout => self.control.on_timeout(now),
             Event::LowerTo(share) => self.control.lower_to(now, share),
