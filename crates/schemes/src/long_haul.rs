@@ -11,6 +11,10 @@
 //! * **Reaction point** ([`react`]), for local receivers. A CNP that is about to leave shows that a remote flow is too
 //!   fast. The switch notes on the CNP that it has reacted, forwards the CNP, and delays the flow's data for a while.
 //!
+//! The authors' full version ("THEMIS: Addressing Congestion-Induced Unfairness in Long-Haul RDMA Networks", Niu et al.,
+//! ICNP'25) calls the two PNP and TRP, and has others in their place: `notification = "proactive"` and `reaction = "loop"`
+//! ([`circuit`]), as read in its public artefact.
+//!
 //! A *long port* leads to another switch of the same role, so the scheme belongs in `[switch-role.external.scheme]`.
 //! Data takes its base path.
 //!
@@ -27,30 +31,40 @@
 //! | `cnps_made` | CNPs to local senders |
 //! | `cnps_passed` | CNPs from a long link that were forwarded |
 //! | `cnps_gated` | CNPs from a long link that ended here |
-//! | `reactions` | CNPs of local receivers that changed a flow's delay |
+//! | `cnps_unaddressed` | CNPs that were due for flows without an entry in the table (`cnp-table`) |
+//! | `cnp_table_peak` | most entries at one time, summed over switches (`cnp-table`) |
+//! | `reactions` | CNPs of local receivers that changed a flow's delay or passes, or that paused a long link |
 //! | `reacted_before` | CNPs from a long link that carried the note of the remote switch's reaction |
 //! | `episodes` | times that the delay of a flow began |
 //! | `holds` | packets held |
-//! | `resubmissions` | further passes of held packets through the ingress pipeline (`delay`), or returns to the tail of their port (`prototype`) |
+//! | `resubmissions` | further passes of held packets through the ingress pipeline (`delay`), returns to the tail of their port (`prototype`), or passes through the loop (`loop`) |
+//! | `most_passes` | passes of the flow that has the most, summed over switches (`loop`) |
+//! | `left_early` | packets that recovery let out of the loop (`loop`) |
+//! | `collisions` | flows whose place was taken (`loop` with `slots`) |
 //! | `overflows` | packets released early because the stash was full |
 //! | `stash_flow_peak` | most bytes held of one flow, summed over switches |
 //! | `stash_peak` | most bytes held at one time, summed over switches |
 //! | `stash_left` | bytes held at the end of the run |
 
+mod circuit;
 mod config;
 mod notify;
+mod pause;
 mod prototype;
 mod react;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, Notification, ReactionMode, VirtualRate};
+pub use config::{
+    Circuit, CnpTable, Collision, Config, Notification, Ramp, ReactionMode, Recovery, RecoveryMode,
+    VirtualRate,
+};
 
 use crate::{ConfigError, Facts, Feedback, Recipe};
-use model::{
-    Cx, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time, Verdict,
-};
-use notify::Notifier;
+use circuit::Ring;
+use model::{Cx, Interest, Kind, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time, Verdict};
+pub(crate) use notify::Notifier;
+use pause::Pauses;
 use prototype::Prototype;
 use react::Stash;
 
@@ -94,13 +108,14 @@ impl Recipe for Config {
         for port in long_ports(plan, site.node) {
             long[usize::from(port.0)] = true;
         }
-        let senders: Vec<HostId> = plan.qps.iter().map(|qp| qp.from).collect();
         let reactor = match self.reaction {
             ReactionMode::Off => Reactor::Off,
             ReactionMode::Rate | ReactionMode::Delay => Reactor::Stash(Box::new(Stash::new(self, site))),
             ReactionMode::Prototype => Reactor::Prototype(Box::new(Prototype::new(self, site))),
+            ReactionMode::Loop => Reactor::Loop(Box::new(Ring::new(&self.circuit, site))),
+            ReactionMode::Pause => Reactor::Pause(Pauses::new(self.pause())),
         };
-        LongHaul { long, notifier: Box::new(Notifier::new(self, senders, plan.wire.cnp)), reactor }
+        LongHaul { long, notifier: Box::new(Notifier::new(self, plan)), reactor }
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
@@ -108,19 +123,24 @@ impl Recipe for Config {
     }
 
     fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), ConfigError> {
-        for &node in switches {
-            if long_ports(plan, node).is_empty() {
-                let (name, role) = (plan.fabric.name(node), plan.fabric.role(node));
-                let text = format!(
-                    "the switch `{name}` has no long link: none of its links leads to another switch of the role `{role}`. \
-                     The scheme belongs in the switches at the two ends of a long link, such as \
-                     `[switch-role.external.scheme.long-haul]` in `topology.datacentres`"
-                );
-                return Err(ConfigError::new("", text));
-            }
-        }
-        Ok(())
+        needs_long_links(plan, switches, "long-haul")
     }
+}
+
+/// Refuses switches without a long link.
+pub(crate) fn needs_long_links(plan: &Plan, switches: &[NodeId], scheme: &str) -> Result<(), ConfigError> {
+    for &node in switches {
+        if long_ports(plan, node).is_empty() {
+            let (name, role) = (plan.fabric.name(node), plan.fabric.role(node));
+            let text = format!(
+                "the switch `{name}` has no long link: none of its links leads to another switch of the role `{role}`. The \
+                 scheme belongs in the switches at the two ends of a long link, such as \
+                 `[switch-role.external.scheme.{scheme}]` in `topology.datacentres`"
+            );
+            return Err(ConfigError::new("", text));
+        }
+    }
+    Ok(())
 }
 
 /// The scheme of one external switch.
@@ -137,6 +157,8 @@ enum Reactor {
     Off,
     Stash(Box<Stash>),
     Prototype(Box<Prototype>),
+    Loop(Box<Ring>),
+    Pause(Pauses),
 }
 
 impl LongHaul {
@@ -146,7 +168,7 @@ impl LongHaul {
 }
 
 /// True for a CNP, and for a reply that carries a congestion flag.
-fn reports(pkt: &Packet) -> bool {
+pub(crate) fn reports(pkt: &Packet) -> bool {
     match pkt.kind() {
         Kind::Cnp => true,
         Kind::Ack | Kind::Nack => pkt.echo(),
@@ -156,7 +178,8 @@ fn reports(pkt: &Packet) -> bool {
 
 impl Scheme for LongHaul {
     fn interest(&self) -> Interest {
-        Interest { every_packet: true, makes_replies: true, ..Interest::default() }
+        let departures = self.notifier.is_proactive();
+        Interest { every_packet: true, makes_replies: true, departures, ..Interest::default() }
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
@@ -168,6 +191,8 @@ impl Scheme for LongHaul {
                 Reactor::Stash(stash) if came => stash.hear(pkt),
                 // The prototype does not tell CNPs of local receivers from CNPs of the long link.
                 Reactor::Prototype(prototype) => prototype.report(cx.now, pkt.qp()),
+                Reactor::Loop(ring) if leaves && !came => ring.report(cx.now, pkt),
+                Reactor::Pause(pauses) if leaves && !came => pauses.report(cx, port),
                 _ => {}
             }
             if came && !self.notifier.passes(cx.now, pkt) {
@@ -177,28 +202,42 @@ impl Scheme for LongHaul {
                 *pkt = pkt.with_echo(false);
             }
         }
-        if pkt.is_data() && leaves && !came && pkt.marked() {
-            self.notifier.notify(cx, pkt);
+        if pkt.is_data() {
+            self.notifier.note(cx.now, pkt);
+            if leaves && !came && pkt.marked() {
+                self.notifier.notify(cx, pkt);
+            }
         }
         match &mut self.reactor {
             Reactor::Stash(stash) if pkt.is_data() && came && !leaves => stash.arrive(cx, pkt, port),
             Reactor::Prototype(prototype) if !leaves => prototype.arrive(cx, pkt, port),
+            Reactor::Loop(ring) if pkt.is_data() && came && !leaves => ring.arrive(cx, pkt, port),
             _ => Verdict::Forward(port),
         }
     }
 
+    fn on_start(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, _: PortIndex) {
+        if pkt.marked() {
+            self.notifier.start(cx, pkt);
+        }
+    }
+
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        self.notifier.wake(cx);
         match &mut self.reactor {
             Reactor::Off => {}
             Reactor::Stash(stash) => stash.wake(cx),
             Reactor::Prototype(prototype) => prototype.wake(cx),
+            Reactor::Loop(ring) => ring.wake(cx),
+            Reactor::Pause(pauses) => pauses.wake(cx),
         }
     }
 
     fn on_routes_change(&mut self, _cx: &mut Cx<'_>, news: &Reroute<'_>) {
         match &mut self.reactor {
-            Reactor::Off | Reactor::Prototype(_) => {}
+            Reactor::Off | Reactor::Prototype(_) | Reactor::Pause(_) => {}
             Reactor::Stash(stash) => stash.reroute(news),
+            Reactor::Loop(ring) => ring.reroute(news),
         }
     }
 
@@ -208,6 +247,8 @@ impl Scheme for LongHaul {
             Reactor::Off => {}
             Reactor::Stash(stash) => stash.counters(sink),
             Reactor::Prototype(prototype) => prototype.counters(sink),
+            Reactor::Loop(ring) => ring.counters(sink),
+            Reactor::Pause(pauses) => pauses.counters(sink),
         }
     }
 }

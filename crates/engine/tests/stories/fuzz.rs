@@ -50,6 +50,10 @@ const SCHEMES: &[&str] = &[
     "long-haul]\ninterval = \"2us\"\nstash = \"30kB\"",
     "long-haul]\ninterval = \"0us\"\nreaction = \"delay\"\nfirst-delay = \"700ns\"\nmost-delay = \"40us\"",
     "long-haul]\ninterval = \"5us\"\nnotification = \"prototype\"\nreaction = \"prototype\"\nmemory = \"9us\"",
+    "long-haul]\ninterval = \"1us\"\nnotification = \"proactive\"\nreaction = \"loop\"\n\
+     loop = { recovery = { after = \"20us\" }, background = 3 }",
+    "long-haul]\nnotification = \"proactive\"\ncnp-delay-most = \"5us\"\ncnp-table = { entries = 2 }\nreaction = \"loop\"\n\
+     loop = { ramp = \"twenty\", slots = 2, recovery = { after = \"3us\", mode = \"direct\" } }",
 ];
 const NICS: [&str; 32] = [
     "",

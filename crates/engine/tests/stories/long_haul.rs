@@ -157,6 +157,54 @@ fn two_bottlenecks_in_a_row_are_notified_once_by_the_edge_and_twice_by_direct_cn
 }
 
 #[test]
+fn the_full_versions_notification_spares_local_flows_near_the_source() {
+    let on = format!("{EDGE}={{notification=\"proactive\",reaction=\"off\"}}");
+    let name = "long-haul-near-source";
+    let ((checked, plain), (_, notified)) = (run(name, &[]), run(name, &[&on]));
+    let plan = &checked.plan;
+    let small = |outcome: &Outcome| mean_fct(plan, outcome, "local-100kB");
+    assert!(small(&notified) * 4.0 < small(&plain), "{} of {} us", small(&notified), small(&plain));
+    assert!(plain.control.pause > 10 * notified.control.pause);
+    // At most one CNP per flow in 7 us: 5 us after the one before has left, which takes 2 us.
+    let (made, us) = (counter(&notified, "cnps_made"), notified.end.ps() / 1_000_000);
+    assert!(made > 10 && made <= 2 * (us / 7 + 1), "{made} CNPs in {us} us");
+    assert!(counter(&notified, "marks_seen") > made);
+    check_books(plan, &notified);
+}
+
+#[test]
+fn a_loop_holds_remote_flows_back_near_their_destination_and_recovery_decides_about_order() {
+    let name = "long-haul-near-destination";
+    let looped = |recovery: &str| {
+        format!("{EDGE}={{notification=\"off\",reaction=\"loop\",loop={{recovery={{{recovery}}}}}}}")
+    };
+    let (checked, plain) = run(name, &[]);
+    let plan = &checked.plan;
+    let small = |outcome: &Outcome| mean_fct(plan, outcome, "local-100kB");
+    for (recovery, orderly) in [
+        ("", true),
+        ("after=\"20us\"", true),
+        ("after=\"20us\",mode=\"direct\"", false),
+        ("mode=\"none\"", true),
+    ] {
+        let (_, held) = run(name, &[&looped(recovery)]);
+        assert_eq!(held.ending, Ending::Finished, "{recovery}");
+        assert_eq!(held.data.out_of_order == 0, orderly, "{recovery}: {}", held.data.out_of_order);
+        // Out of order, the senders' go-back-N sends much again, and local flows pay for it.
+        if orderly {
+            assert!(small(&held) < small(&plain), "{recovery}: {} of {} us", small(&held), small(&plain));
+        }
+        assert!(counter(&held, "resubmissions") > counter(&held, "holds"), "packets make several passes");
+        assert_eq!(counter(&held, "stash_left"), 0);
+        // Held packets occupy the buffer of the edge, which is sampled once a microsecond.
+        let edge = plan.fabric.switch_number(plan.fabric.find("dc1-external0").unwrap());
+        let occupied = held.max_buffer[edge].get();
+        assert!(occupied > counter(&held, "stash_peak") / 2, "{occupied} B");
+        check_books(plan, &held);
+    }
+}
+
+#[test]
 fn spraying_inside_the_datacentres_and_fairness_between_them_go_together() {
     let sets = |edge: bool| {
         let mut sets = vec!["scheme.themis={}", "nic.transport.nic-sr={}", "workload.0.poisson.duration=1ms"];

@@ -377,6 +377,22 @@ fn across_two_datacentres_both_engines_agree() {
         ("interval = \"4us\"\nreaction = \"off\"", "cnps_made"),
         ("interval = \"4us\"\nstash = \"20kB\"\nnotification = \"off\"", "overflows"),
         ("interval = \"10us\"\nnotification = \"prototype\"\nreaction = \"prototype\"", "resubmissions"),
+        (
+            "notification = \"proactive\"\nreaction = \"loop\"\n\
+             loop = { rate = \"150Gbps\", delay = \"300ns\", recovery = { after = \"30us\" } }",
+            "left_early",
+        ),
+        (
+            "notification = \"proactive\"\nreaction = \"off\"\ninterval = \"1us\"\ncnp-delay-most = \"9us\"\n\
+             cnp-table = { entries = 5, install-delay = \"3us\" }",
+            "cnps_unaddressed",
+        ),
+        (
+            "notification = \"off\"\nreaction = \"loop\"\nloop = { ramp = \"twenty\", slots = 4, on-collision = \"share\", \
+             cpu-delay = \"5us\", background = 30, recovery = { mode = \"direct\", after = \"20us\" } }",
+            "collisions",
+        ),
+        ("interval = \"4us\"\nreaction = \"pause\"\npause = \"5us\"", "reactions"),
     ];
     let workload = "[[workload]]\npoisson = { load = 0.9, count = 60, sizes = { fixed = \"150kB\" }, mix = { local = 1 } }";
     for (edge, counter) in edges {

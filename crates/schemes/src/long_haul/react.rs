@@ -72,7 +72,6 @@ pub(super) struct Stash {
     most: Time,
     memory: Time,
     step: Time,
-    /// Rate at which the ingress pipeline takes packets: the fastest long link's.
     /// Rate at which the ingress pipeline takes packets: that of the fastest long link.
     drain: Rate,
     /// Line rate of each queue pair's sender.
@@ -94,7 +93,7 @@ fn bytes_sent(rate: Rate, time: Time) -> u64 {
 }
 
 /// Time to send `bytes` at `rate`, ps.
-fn time_to_send(bytes: u64, rate: Rate) -> u64 {
+pub(super) fn time_to_send(bytes: u64, rate: Rate) -> u64 {
     let time = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.bps().max(1));
     u64::try_from(time).unwrap_or(u64::MAX)
 }
