@@ -103,6 +103,8 @@ family::transports! {
 family::congestions! {
     /// DCQCN, the rate control of RoCEv2, in the variant of Mellanox NICs.
     dcqcn: Dcqcn = "dcqcn",
+    /// Annulus: DCQCN, and a second rate for notifications from switches near the source; the smaller one counts.
+    annulus: Annulus = "annulus",
     /// DCTCP as a rate control: the share of marked packets decides the depth of a cut.
     dctcp: Dctcp = "dctcp",
     /// HPCC: switches report the load of their links, and the window follows the busiest link.

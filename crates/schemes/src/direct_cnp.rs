@@ -67,7 +67,7 @@ pub struct DirectCnp {
 }
 
 /// Propagation delay, one way, of a path between two hosts.
-fn delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
+pub(crate) fn path_delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
     let up = fabric.uplink(from);
     let (mut node, mut sum) = (up.to, up.delay.ps());
     // A path visits no node twice, so the loop ends.
@@ -100,7 +100,7 @@ impl Recipe for Config {
 
     fn build(&self, site: Site<'_>) -> DirectCnp {
         let plan = site.plan;
-        let far = |from, to| self.beyond == Time::ZERO || delay(&plan.fabric, from, to) > self.beyond;
+        let far = |from, to| self.beyond == Time::ZERO || path_delay(&plan.fabric, from, to) > self.beyond;
         let base = plan.fabric.base(site.node) as usize;
         let ports = plan.fabric.ports(site.node).len();
         DirectCnp {

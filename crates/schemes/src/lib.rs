@@ -14,6 +14,7 @@
 //! | [`conga`] | a flowlet takes the least congested path, by feedback from the far leaf |
 //! | [`conweave`] | a flow leaves a slow path, and the far ToR restores the order |
 //! | [`direct_cnp`] | ECMP; a switch that would mark a packet sends a CNP to its sender |
+//! | [`annulus`] | ECMP; a switch near the source samples its queues and sends feedback in the manner of QCN |
 //! | [`long_haul`] | congestion control at the edge of a datacentre, for flows with a remote end |
 //! | [`themis`] | the sequence number selects the path, so that the far ToR can tell lost packets from late ones |
 //! | [`rps_nic`] | the sender draws a UDP source port for every packet |
@@ -355,6 +356,8 @@ schemes! {
         conweave: Conweave,
         /// Direct CNPs: switches send CNPs to senders (Annulus; the naive solution of the long-haul paper).
         direct_cnp: DirectCnp,
+        /// Annulus (SIGCOMM'20): switches near the source send feedback in the manner of QCN.
+        annulus: Annulus,
         /// Long-haul THEMIS: notification point and reaction point in the switch at a datacentre's edge.
         long_haul: LongHaul,
         /// Themis (APNET'25): spraying by packet sequence number, and NACKs judged at the destination ToR.

@@ -47,6 +47,7 @@ const SCHEMES: &[&str] = &[
     "flowcell]\nbytes = \"5kB\"",
     "mp-rdma]\ndelta = 5\nprobe = 0.3\nentropies = 6",
     "direct-cnp]\ninterval = \"3us\"\nbeyond = \"1us\"",
+    "annulus]\nqueue = \"500B\"\nsample = \"3kB\"\nleast-sample = \"1kB\"\nfrom-hosts = false",
     "long-haul]\ninterval = \"2us\"\nstash = \"30kB\"",
     "long-haul]\ninterval = \"0us\"\nreaction = \"delay\"\nfirst-delay = \"700ns\"\nmost-delay = \"40us\"",
     "long-haul]\ninterval = \"5us\"\nnotification = \"prototype\"\nreaction = \"prototype\"\nmemory = \"9us\"",

@@ -166,6 +166,7 @@ fn every_control_declares_its_evidence_and_its_needs() {
     // Evidence, the report of marks that it requires, the telemetry of frames, and whether the path matters.
     let wanted = [
         ("dcqcn", Evidence::Cnps, None, None, false),
+        ("annulus", Evidence::Cnps, None, None, false),
         ("dctcp", Evidence::Marks, Some(Cnp::Flag), Some(0), false),
         ("hpcc", telemetry, Some(Cnp::None), Some(5), true),
         ("swift", Evidence::RoundTrips, Some(Cnp::None), Some(0), true),
