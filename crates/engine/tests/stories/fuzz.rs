@@ -48,6 +48,8 @@ const SCHEMES: &[&str] = &[
     "mp-rdma]\ndelta = 5\nprobe = 0.3\nentropies = 6",
     "direct-cnp]\ninterval = \"3us\"\nbeyond = \"1us\"",
     "annulus]\nqueue = \"500B\"\nsample = \"3kB\"\nleast-sample = \"1kB\"\nfrom-hosts = false",
+    "bicc]\ncredit = \"9kB\"\nforget = \"70us\"",
+    "bicc]\nper = \"switch\"\ncredit = \"30kB\"\nforget = \"90us\"\ninterval = \"1us\"",
     "long-haul]\ninterval = \"2us\"\nstash = \"30kB\"",
     "long-haul]\ninterval = \"0us\"\nreaction = \"delay\"\nfirst-delay = \"700ns\"\nmost-delay = \"40us\"",
     "long-haul]\ninterval = \"5us\"\nnotification = \"prototype\"\nreaction = \"prototype\"\nmemory = \"9us\"",
@@ -188,7 +190,8 @@ fn story() -> impl Strategy<Value = Story> {
             };
             let switches = tree.len() + 1;
             // The scheme needs a second switch.
-            let alone = switches == 1 && scheme.starts_with("long-haul");
+            let alone = switches == 1
+                && ["long-haul", "bicc", "fair-rate"].iter().any(|name| scheme.starts_with(name));
             let scheme = if alone { "ecmp]" } else { scheme };
             let names: Vec<String> = (0..switches).map(|s| format!("s{s}")).collect();
             // Every entry of `hosts` is a port: of the host before it, or of a new host.
