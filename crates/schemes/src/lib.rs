@@ -16,6 +16,7 @@
 //! | [`direct_cnp`] | ECMP; a switch that would mark a packet sends a CNP to its sender |
 //! | [`annulus`] | ECMP; a switch near the source samples its queues and sends feedback in the manner of QCN |
 //! | [`bicc`] | both ends of a long link: CNPs near the source, credit of the receivers near the destination |
+//! | [`fair_rate`] | the edge of a datacentre tells senders their share of what a receiver drains |
 //! | [`long_haul`] | congestion control at the edge of a datacentre, for flows with a remote end |
 //! | [`themis`] | the sequence number selects the path, so that the far ToR can tell lost packets from late ones |
 //! | [`rps_nic`] | the sender draws a UDP source port for every packet |
@@ -361,6 +362,8 @@ schemes! {
         annulus: Annulus,
         /// BiCC (INFOCOM'24): at both ends of a long link, CNPs near the source and credit near the destination.
         bicc: Bicc,
+        /// Fair rates (LSCC, LRCC): the edge of a datacentre tells senders the rate that they should not exceed.
+        fair_rate: FairRate,
         /// Long-haul THEMIS: notification point and reaction point in the switch at a datacentre's edge.
         long_haul: LongHaul,
         /// Themis (APNET'25): spraying by packet sequence number, and NACKs judged at the destination ToR.

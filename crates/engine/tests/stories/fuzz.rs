@@ -50,6 +50,7 @@ const SCHEMES: &[&str] = &[
     "annulus]\nqueue = \"500B\"\nsample = \"3kB\"\nleast-sample = \"1kB\"\nfrom-hosts = false",
     "bicc]\ncredit = \"9kB\"\nforget = \"70us\"",
     "bicc]\nper = \"switch\"\ncredit = \"30kB\"\nforget = \"90us\"\ninterval = \"1us\"",
+    "fair-rate]\nperiod = \"3us\"\ninterval = \"2us\"",
     "long-haul]\ninterval = \"2us\"\nstash = \"30kB\"",
     "long-haul]\ninterval = \"0us\"\nreaction = \"delay\"\nfirst-delay = \"700ns\"\nmost-delay = \"40us\"",
     "long-haul]\ninterval = \"5us\"\nnotification = \"prototype\"\nreaction = \"prototype\"\nmemory = \"9us\"",
