@@ -419,6 +419,42 @@ fn across_two_datacentres_both_engines_agree() {
     }
 }
 
+#[test]
+fn rivals_across_two_datacentres_agree_on_both_engines() {
+    let annulus =
+        "[switch-role.tor.scheme.annulus]\nqueue = \"1kB\"\nsample = \"9kB\"\nleast-sample = \"2kB\"\n";
+    let rivals = [
+        (annulus.to_owned(), "cnps_made"),
+        (
+            format!(
+                "{annulus}[nic.congestion.annulus]\nnear = {{ timer = \"20us\", bytes = \"9kB\", forget = \"90us\" }}\n"
+            ),
+            "cnps_made",
+        ),
+        ("[switch-role.external.scheme.bicc]\ncredit = \"20kB\"\n".to_owned(), "holds"),
+        (
+            "[switch-role.external.scheme.bicc]\ncredit = \"90kB\"\nper = \"switch\"\nforget = \"40us\"\n"
+                .to_owned(),
+            "holds",
+        ),
+        ("[switch-role.external.scheme.fair-rate]\ninterval = \"5us\"\n".to_owned(), "cnps_made"),
+    ];
+    let workload = "[[workload]]\npoisson = { load = 0.9, count = 60, sizes = { fixed = \"150kB\" }, mix = { local = 1 } }";
+    for (rival, counter) in &rivals {
+        for nic in ["cnp = \"flag\"\n[nic.transport.go-back-n]", "cnp-interval = \"4us\""] {
+            for scheme in ["ecmp", "rps"] {
+                let text = format!("{FAR}{rival}[nic]\n{nic}\n[scheme.{scheme}]\n{workload}\n");
+                let checked = lay(&text);
+                let run = agreed_on(&checked, &text);
+                let count = |name: &str| run.counters.iter().find(|(n, _)| *n == name).map(|(_, n)| *n);
+                assert!(count(counter).is_some_and(|n| n > 0), "no {counter} in {text}");
+                assert_eq!(run.ending, Ending::Finished, "{text}");
+                assert_eq!(count("stash_left").unwrap_or(0), 0, "packets still wait at the end: {text}");
+            }
+        }
+    }
+}
+
 /// Runs a scenario with many seeds on all engines.
 fn agreed_for_seeds(text: &str) -> Vec<Outcome> {
     let run = |seed: u64| {
