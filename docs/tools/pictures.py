@@ -334,11 +334,42 @@ def direct_cnp(p: Page) -> str:
     return "The switch with the long queue sends a CNP directly to the sender, not through the receiver."
 
 
+def annulus(p: Page) -> str:
+    p.fabric(acts="Ss").queue(1, 4, hop=1)
+    p.packets((2, 1, 0.8, 1), (1, 1, 0.5, 2))
+    p.arrow(136, 100, 60, 100, 40).reply((100, 70), "Fb")
+    p.note(44, 158, "two rates")
+    return "The sender's ToR samples its queues and tells the sender how long they are. The sender keeps a rate for that, and one for the CNPs of receivers; the smaller one counts."
+
+
+def bicc(p: Page) -> str:
+    centres(p)
+    p.node(176, 114, "edge", "node acts")
+    p.node(384, 114, "edge", "node acts")
+    p.packet((250, 114), 2).packet((310, 114), 1)
+    p.reply((114, 146), "CNP").arrow(168, 136, 70, 136, 32)
+    p.marks.append('<rect class="shelf" x="366" y="140" width="56" height="26" rx="4"/>')
+    p.packet((381, 153), 7, 1).packet((406, 153), 6, 1)
+    p.reply((452, 90), "ACK")
+    p.note(280, 90, "100 km, 1 ms back").note(150, 184, "notifies near").note(410, 184, "waits for credit")
+    return "The edge switch answers marked data of local senders at once. Data from far senders enters the datacentre when its receiver has credit, which ACKs return."
+
+
+def fair_rate(p: Page) -> str:
+    centres(p)
+    p.node(176, 114, "edge", "node acts")
+    p.node(384, 114, "edge", "node acts")
+    p.packet((250, 114), 2).packet((310, 114), 1)
+    p.reply((114, 146), "CNP").arrow(168, 136, 70, 136, 32)
+    p.note(280, 90, "100 km, 1 ms back").note(150, 184, "25 Gb/s for you").note(410, 184, "counts bytes and flows")
+    return "The edge switch counts what a receiver drains and how many flows share it. Its CNPs tell senders their share, and they send no faster."
+
+
 DRAWINGS = {
     f.__name__.replace("_", "-"): f
     for f in (
         ecmp, rps, ar, drill, flowlet, flowlet_nic, flowcell, rps_nic, reps, conga, conweave, themis, dlbf, mp_rdma, ethereal, flowcut,
-        minimal, valiant, ugal_l, ugal_g, long_haul, direct_cnp,
+        minimal, valiant, ugal_l, ugal_g, long_haul, direct_cnp, annulus, bicc, fair_rate,
     )
 }  # fmt: skip
 
