@@ -24,6 +24,7 @@ pub const ALL: &[Experiment] = &[
     long_haul::tables_1_2::EXPERIMENT,
     long_haul::ablation::EXPERIMENT,
     long_haul::micro::EXPERIMENT,
+    long_haul::full::EXPERIMENT,
     loss_recovery::EXPERIMENT,
     next_generation::HEADLINE,
     next_generation::FAULTS,

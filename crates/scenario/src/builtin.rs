@@ -40,6 +40,7 @@ builtins! {
     "hpcc-incast",
     "llama-3-70b",
     "long-haul",
+    "long-haul-full",
     "long-haul-near-source",
     "long-haul-near-destination",
     "loss-recovery-go-back-n",

@@ -1,6 +1,7 @@
 //! Long-haul THEMIS: its two tables, the effect of each of its parts, and two small scenarios.
 
 pub(crate) mod ablation;
+pub(crate) mod full;
 pub(crate) mod micro;
 pub(crate) mod tables_1_2;
 
