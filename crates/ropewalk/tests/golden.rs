@@ -44,6 +44,44 @@ name = "incast"
 incast = { bytes = "100kB", receiver = "host3" }
 "#;
 
+/// Two datacentres of six hosts, 20 us apart, with flows within and between them.
+const DATACENTRES: &str = r#"
+[topology.datacentres]
+tors = 2
+hosts-per-tor = 3
+spines = 2
+long-delay = "20us"
+spine-rate = "100Gbps"
+external-rate = "200Gbps"
+long-rate = "400Gbps"
+
+[switch]
+buffer = "1MB"
+ecn = { kmin = "20kB", kmax = "80kB" }
+
+[switch-role.external]
+buffer = "20MB"
+
+[nic]
+cnp-interval = "4us"
+
+[[workload]]
+poisson = { sizes = { fixed = "300kB" }, load = 0.9, count = 120 }
+"#;
+
+/// What acts at the edges of datacentres, or near their sources.
+const EDGES: [(&str, &[&str]); 9] = [
+    ("no edge", &[]),
+    ("long-haul", &["switch-role.external.scheme.long-haul={interval='4us'}"]),
+    ("long-haul full", &["switch-role.external.scheme.long-haul={notification='proactive',reaction='loop'}"]),
+    ("long-haul pause", &["switch-role.external.scheme.long-haul={notification='off',reaction='pause'}"]),
+    ("direct-cnp", &["switch-role.tor.scheme.direct-cnp={interval='4us',beyond='10us',from-hosts=true}"]),
+    ("annulus", &["switch-role.tor.scheme.annulus={queue='5kB'}", "nic.congestion.annulus={}"]),
+    ("bicc", &["switch-role.external.scheme.bicc={credit='100kB'}"]),
+    ("bicc switch", &["switch-role.external.scheme.bicc={per='switch',credit='500kB'}"]),
+    ("fair-rate", &["switch-role.external.scheme.fair-rate={}"]),
+];
+
 /// The workload.
 const WAYS: [&str; 5] = ["minimal", "{ valiant = { per = \"flow\" } }", "valiant", "ugal-l", "ugal-g"];
 
@@ -117,17 +155,30 @@ fn table() -> String {
     for (setting, sets) in SETTINGS {
         let hears = sets.iter().any(|set| set.contains("sr-sack"));
         for &scheme in SCHEMES.iter().filter(|scheme| **scheme != DLBF || hears) {
-            row(&mut text, setting, scheme, FABRIC, sets);
+            row(&mut text, setting, (name_of(scheme), scheme), FABRIC, sets);
         }
     }
     for scheme in WAYS {
-        row(&mut text, "Dragonfly", scheme, DRAGONFLY, &[]);
+        row(&mut text, "Dragonfly", (name_of(scheme), scheme), DRAGONFLY, &[]);
+    }
+    for (edge, sets) in EDGES {
+        row(&mut text, "two datacentres", (edge, "ecmp"), DATACENTRES, sets);
     }
     text
 }
 
+/// Name of a scheme in the table.
+fn name_of(scheme: &str) -> &str {
+    match scheme {
+        _ if scheme.contains("literal") => "themis literal 8",
+        _ if scheme.contains("full") => "flowcut full",
+        _ if scheme.contains("per = ") => "valiant per flow",
+        _ => scheme,
+    }
+}
+
 /// Adds the results of a fabric under a scheme.
-fn row(text: &mut String, setting: &str, scheme: &str, fabric: &str, sets: &[&str]) {
+fn row(text: &mut String, setting: &str, (name, scheme): (&str, &str), fabric: &str, sets: &[&str]) {
     let mut sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
     sets.push(format!("scheme={scheme}"));
     let source = scenario::Source::new("golden", fabric);
@@ -135,12 +186,6 @@ fn row(text: &mut String, setting: &str, scheme: &str, fabric: &str, sets: &[&st
     let run = lab::run(prepared.unwrap_or_else(|e| panic!("{setting}, {scheme}: {e:?}")));
     assert_eq!(run.outcome.violations, Vec::<String>::new(), "{setting}, {scheme}");
     let (s, d, c) = (&run.summary, &run.outcome.data, &run.outcome.control);
-    let name = match scheme {
-        _ if scheme.contains("literal") => "themis literal 8",
-        _ if scheme.contains("full") => "flowcut full",
-        _ if scheme.contains("per = ") => "valiant per flow",
-        _ => scheme,
-    };
     let p99 = s.flows.fct_us.as_ref().map_or(0.0, |f| f.p99);
     let _ = writeln!(
         text,
