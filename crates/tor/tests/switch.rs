@@ -186,6 +186,121 @@ fn marks_come_before_pauses() {
     }
 }
 
+/// TC3: the buffer marks before it pauses. The first mark of a lossless class leaves before the first pause frame does.
+#[test]
+fn the_first_mark_comes_before_the_first_pause() {
+    let marking =
+        Marking { kmin: 20_000, kmax: 80_000, pmax: Chance::new(0.5).unwrap(), at: MarkAt::Dequeue };
+    let settings = tor(Classes { marking: [Some(marking); 8], ..classes() }, 0);
+    // Senders that do not slow down, so that pauses come as well.
+    let of = |n: u32| Transfer { ecn: Ecn::Ect0, packets: 2_000, ..transfer(n as usize, 3, 3, n) };
+    let transfers: Vec<Transfer> = (0..3).map(of).collect();
+    let mut lab = Lab::new(&settings, line(), &transfers);
+    lab.seen = Some(Vec::new());
+    lab.run(at(1_000));
+    assert!(lab.done());
+    lab.run_on(lab.now + Span::from_millis(1));
+    let seen = lab.seen.take().unwrap();
+    let leaves = |test: &dyn Fn(&[u8]) -> bool| {
+        seen.iter().filter(|frame| frame.leaves && test(&frame.bytes)).map(|frame| frame.at).min()
+    };
+    let is_pause = |bytes: &[u8]| bytes[12..14] == [0x88, 0x08];
+    let is_marked = |bytes: &[u8]| !is_pause(bytes) && bytes[15] & 3 == 3;
+    let (mark, pause) = (leaves(&is_marked).unwrap(), leaves(&is_pause).unwrap());
+    assert!(mark < pause, "{mark:?} {pause:?}");
+    let marked: u64 = lab.tor.counters().ports[3].classes.iter().map(|class| class.marked).sum();
+    let with_ce = seen.iter().filter(|frame| frame.leaves && is_marked(&frame.bytes)).count();
+    assert_eq!(marked, with_ce as u64, "the counter is what leaves with CE");
+}
+
+/// TC4: storage traffic, three hosts that write to one. Without DCQCN, PFC alone keeps it lossless; with DCQCN, far fewer pauses
+/// do, and the link stays as busy.
+#[test]
+fn congestion_control_replaces_most_pauses() {
+    let phase = |controlled: bool| {
+        let marking =
+            Marking { kmin: 20_000, kmax: 80_000, pmax: Chance::new(0.5).unwrap(), at: MarkAt::Dequeue };
+        let marking = [Some(marking).filter(|_| controlled); 8];
+        let settings = tor(Classes { marking, ..classes() }, 0);
+        let ecn = if controlled { Ecn::Ect0 } else { Ecn::NotEct };
+        let of = |n: u32| Transfer { ecn, controlled, window: 128, ..transfer(n as usize % 3, 3, 3, n) };
+        let transfers: Vec<Transfer> = (0..6).map(of).collect();
+        let mut lab = Lab::new(&settings, line(), &transfers);
+        lab.run_on(at(10));
+        let before = lab.received(3, 3);
+        lab.run_on(at(40));
+        for n in 0..6 {
+            let counts = lab.counts(n);
+            assert_eq!((counts.nacks, counts.timeouts), (0, 0), "{counts:?}");
+            assert_eq!(counts.cnps > 0, controlled);
+        }
+        assert_eq!(lab.tor.counters().ports[3].classes[3].dropped, 0);
+        let pauses: u64 = (0..3).map(|host| lab.pauses(host, 3)).sum();
+        (pauses, lab.received(3, 3) - before)
+    };
+    let ((pauses, carried), (fewer, beside)) = (phase(false), phase(true));
+    assert!(pauses > 0 && fewer * 10 <= pauses, "{pauses} {fewer}");
+    // The test NICs' own reaction (0.6 of the rate per CNP) costs some of the link.
+    assert!(beside * 10 >= carried * 7, "{carried} {beside}");
+}
+
+/// TC6: six queue pairs of three hosts share a port. Their shares are within 30 % of the mean, sequence errors stay below 1 %, and
+/// no message fails, with one ToR and with sprayed paths.
+#[test]
+fn queue_pairs_share_a_port_fairly() {
+    for spines in [0, 4] {
+        let marking =
+            Marking { kmin: 20_000, kmax: 80_000, pmax: Chance::new(0.5).unwrap(), at: MarkAt::Dequeue };
+        let settings = tor(Classes { marking: [Some(marking); 8], ..classes() }, spines);
+        let of = |n: u32| Transfer {
+            ecn: Ecn::Ect0,
+            controlled: true,
+            window: 64,
+            ..transfer(n as usize % 3, 3, 3, n)
+        };
+        let transfers: Vec<Transfer> = (0..6).map(of).collect();
+        let mut lab = Lab::new(&settings, line(), &transfers);
+        lab.run_on(at(20));
+        let before: Vec<u64> = (0..6).map(|n| lab.counts(n).delivered).collect();
+        lab.run_on(at(120));
+        let got: Vec<u64> = (0..6).map(|n| lab.counts(n).delivered - before[n]).collect();
+        let mean = got.iter().sum::<u64>() as f64 / 6.0;
+        assert!(got.iter().all(|&own| (own as f64 / mean - 1.0).abs() <= 0.3), "{got:?}");
+        for n in 0..6 {
+            let counts = lab.counts(n);
+            assert_eq!(counts.timeouts, 0);
+            // Sequence errors are NACKs at the sender.
+            assert!(counts.nacks * 100 <= counts.sent, "{counts:?}");
+        }
+    }
+}
+
+/// A storm of pauses on the lossless classes: lossy ones lose nothing, and their rate is within 2 % of what it was.
+#[test]
+fn a_storm_of_pauses_leaves_lossy_classes_alone() {
+    let run = |storm: bool| {
+        let settings = tor(classes(), 0);
+        // Together they leave a tenth of the line free, so that neither needs what the other one has.
+        let of = |class: u8, n: u32| Transfer { most: 45, ..transfer(n as usize, 3, class, n) };
+        let mut lab = Lab::new(&settings, line(), &[of(3, 0), of(0, 1)]);
+        for micros in (0..20_000).step_by(100) {
+            if storm {
+                // Longer than the time to the next one.
+                lab.enter(PortId(3), pause(3, 3, u16::MAX));
+                lab.enter(PortId(3), pause(3, 4, u16::MAX));
+            }
+            lab.run_on(Time::ZERO + Span::from_micros(micros + 100));
+        }
+        let port = &lab.tor.counters().ports[3];
+        assert_eq!(port.classes[0].dropped, 0);
+        assert_eq!(lab.counts(1).nacks, 0);
+        (lab.received(3, 0), lab.received(3, 3))
+    };
+    let ((calm, lossless), (stormy, stopped)) = (run(false), run(true));
+    assert!(lossless > 1_000 && stopped < 20, "{lossless} {stopped}");
+    assert!((stormy as f64 / calm as f64 - 1.0).abs() <= 0.02, "{calm} {stormy}");
+}
+
 /// A burst to a port that is paused, then released: no mark up to kmin, a linear chance up to kmax, and always above it.
 #[test]
 fn marks_follow_the_depth_of_the_queue() {

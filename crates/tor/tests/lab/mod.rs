@@ -48,6 +48,8 @@ pub struct Transfer {
     pub read: bool,
     /// Part of its rate that a NACK leaves to the sender, in percent, at most once per millisecond.
     pub nack_cut: u64,
+    /// Most of the line's rate that the sender takes, in percent.
+    pub most: u64,
     /// React to CNPs.
     pub controlled: bool,
     /// The receiver answers marks with CNPs.
@@ -77,6 +79,7 @@ impl Default for Transfer {
             start: Time::ZERO,
             read: false,
             nack_cut: 100,
+            most: 100,
             controlled: false,
             cnps: true,
             reply_delay: Span::from_millis(1),
@@ -211,7 +214,7 @@ impl Lab {
             acked: 0,
             again: BTreeSet::new(),
             progress: transfer.start,
-            rate: 1.0,
+            rate: transfer.most as f64 / 100.0,
             free: transfer.start,
             cut: Time::ZERO,
             raised: Time::ZERO,
@@ -545,7 +548,7 @@ impl End {
         let time = line.time_of(frame.len() as u64 + WIRE_OVERHEAD).nanos() as f64 / self.rate;
         self.free = now.max(self.free) + Span::from_nanos(time as u64);
         if now.since(self.raised) > Span::from_micros(55) {
-            self.rate = (self.rate + 0.01).min(1.0);
+            self.rate = (self.rate + 0.01).min(self.transfer.most as f64 / 100.0);
             self.raised = now;
         }
         frame
