@@ -415,13 +415,15 @@ def a9(run, full):
 
 def a10(run, full):
     """A path fails for a second in mid-run: the copy is right, and NACKs bring back lost packets only."""
+    # Every 8 s, because nobody knows when an emulated host begins to send; the copy takes longer.
+    down = [f"{second + n}s" for second in range(6, 150, 8) for n in (0, 1)]
     run.nic(NIC_SR, rate="20Mbps")
-    run.tor(SPRAYED, {"mode": "sound"}, rate="20Mbps", more='[[path]]\nindex = 2\ndown = ["6s", "7s"]\n')
+    run.tor(SPRAYED, {"mode": "sound"}, rate="20Mbps", more=f'[[path]]\nindex = 2\ndown = {toml(down)}\n')
     seconds = copied(run.guests, 24, 150)
     counters = run.stop()
     nic, tor = counters["nic"], counters["tor"]
     moved = re.findall(r"slots-moved=(\d+)", (run.at / "tor.log").read_text())
-    expect("changes of slots", len(moved), exactly(2), 2)
+    expect("changes of slots", len(moved), lambda value: value >= 2, "at least 2")
     expect("frames lost on the path", total(tor, "path_lost", "down"), more_than(0), "more than 0")
     slots, own = sum(map(int, moved)), total(nic, "host_resent")
     most = slots + own
