@@ -50,6 +50,7 @@ builtins! {
     "multipath",
     "ndp",
     "next-generation",
+    "real-frames",
     "slow-link",
     "strack",
     "themis-failed-spine",
