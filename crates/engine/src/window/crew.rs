@@ -16,6 +16,18 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
+/// Stands in for the crate `atomic-wait`, which does not know WebAssembly. A run has one thread there, so nobody waits.
+#[cfg(target_family = "wasm")]
+mod atomic_wait {
+    use std::sync::atomic::AtomicU32;
+
+    pub(super) fn wait(_: &AtomicU32, _: u32) {
+        std::hint::spin_loop();
+    }
+
+    pub(super) fn wake_all(_: &AtomicU32) {}
+}
+
 /// Windows between two assignments of groups to threads: often enough to follow a workload, rarely enough that
 /// groups stay in their thread's caches. Our choice.
 const REBALANCE: u64 = 256;

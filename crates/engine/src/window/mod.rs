@@ -78,7 +78,8 @@ pub(crate) fn run<P: Parts>(
     let length = (setup.window / divisor).max(1);
     let mut groups = groups_of(&setup, parts, &layout, length);
     let mut clock = Clock::new(&setup, length, views_of(&setup, &groups), size_of::<Parcel<P::Annex>>());
-    let threads = threads.clamp(1, groups.len());
+    // WebAssembly cannot start threads.
+    let threads = if cfg!(target_family = "wasm") { 1 } else { threads.clamp(1, groups.len()) };
     let mail = Mail::new(layout.mail_words(), threads);
     let mut board = board_of(&groups);
     observer.on_start();
