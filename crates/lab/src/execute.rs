@@ -5,14 +5,13 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use engine::outcome::Ending;
 use engine::{Kind, Outcome};
-use model::plan::{Message, Whole};
 use model::{Plan, Time};
 use results::manifest::Config;
 use results::summary::{Summary, Timing, Title};
 use results::text::bytes;
 use results::{Results, RunData, memory, stall};
 use scenario::Checked;
-use scenario::ideal::Ideals;
+use scenario::ideal;
 use scenario::room::Room;
 use std::num::NonZeroUsize;
 
@@ -162,27 +161,10 @@ pub(crate) fn conclude(checked: Checked, outcome: Outcome, spent: Spent, room: O
         hops_per_cpu_s: if cpu_s > 0.0 { hops as f64 / cpu_s } else { 0.0 },
         peak_rss_mb: peak_rss_mb(),
     };
-    let ideal = ideal(&checked.plan);
+    let ideal = ideal::of_flows(&checked.plan);
     let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
     let summary = Summary::new(title, &checked.plan, &ideal, &outcome, timing);
     Run { checked, outcome, ideal, summary, room }
-}
-
-/// The ideal FCT of every message, and then of every message that is split.
-fn ideal(plan: &Plan) -> Vec<Time> {
-    let mut ideals = Ideals::new(plan);
-    let of = |m: &Message| (m.qp, m.bytes);
-    let whole = |whole: &Whole| {
-        let subflows = || whole.subflows.iter().map(|subflow| &plan.messages[subflow.index()]);
-        (plan.messages[whole.subflows[0].index()].qp, subflows().map(|subflow| subflow.bytes).sum())
-    };
-    let flows = plan.messages.iter().map(of).chain(plan.wholes.iter().map(whole));
-    flows
-        .map(|(qp, bytes)| {
-            let qp = &plan.qps[qp.index()];
-            ideals.fct(qp.from, qp.to, bytes)
-        })
-        .collect()
 }
 
 #[cfg(test)]

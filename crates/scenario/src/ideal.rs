@@ -6,6 +6,7 @@
 //! when the ACK of its last byte has come back, over one link of every hop.
 
 use model::fabric::Link;
+use model::plan::{Message, Whole};
 use model::{Fabric, HostId, NodeId, Plan, PortChoice, PortSharing, Rate, Time, Wire};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -22,6 +23,23 @@ pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
         Some(path) => Shape::new(&plan.wire, path).alone(&plan.wire, bytes),
         None => Time::NEVER,
     }
+}
+
+/// The ideal FCT of every message, and then of every message that is split.
+pub fn of_flows(plan: &Plan) -> Vec<Time> {
+    let mut ideals = Ideals::new(plan);
+    let of = |m: &Message| (m.qp, m.bytes);
+    let whole = |whole: &Whole| {
+        let subflows = || whole.subflows.iter().map(|subflow| &plan.messages[subflow.index()]);
+        (plan.messages[whole.subflows[0].index()].qp, subflows().map(|subflow| subflow.bytes).sum())
+    };
+    let flows = plan.messages.iter().map(of).chain(plan.wholes.iter().map(whole));
+    flows
+        .map(|(qp, bytes)| {
+            let qp = &plan.qps[qp.index()];
+            ideals.fct(qp.from, qp.to, bytes)
+        })
+        .collect()
 }
 
 /// Least time from the start of a frame of `frame` bytes at one host to its arrival at another, over a shortest path;
