@@ -35,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("abi", &["lab", "model", "results", "scenario"]),
+    ("browser", &["engine", "model", "results", "scenario", "sim"]),
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
     ("python", &["capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario"]),
 ];

@@ -1,0 +1,240 @@
+//! The last run, and what the page learns of it.
+
+use crate::ask::{Asked, mistake};
+use crate::pack::Pack;
+use crate::watch::recordings;
+use engine::outcome::{Ending, Event, Passed};
+use engine::{Kind, Observer, Outcome, Progress};
+use model::{NodeId, Plan, QpId};
+use results::summary::{Summary, Timing, Title};
+use results::tables::event_names;
+use results::{memory, stall};
+use scenario::room::Room;
+use scenario::{Checked, Error, ideal};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Names of the kinds of packets, by their numbers in [`Played::packets`].
+const KINDS: [&str; 7] = ["data", "ack", "nack", "cnp", "signal", "trimmed", "control"];
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Played {
+    checked: Checked,
+    outcome: Outcome,
+    summary: Summary,
+}
+
+/// Passes progress on, and ends a run for which the module has no memory.
+struct Watch<'f>(&'f mut dyn FnMut(Progress));
+
+impl Observer for Watch<'_> {
+    fn on_progress(&mut self, progress: Progress) -> bool {
+        (self.0)(progress);
+        true
+    }
+
+    fn room(&mut self) -> u64 {
+        Room::now().map_or(u64::MAX, |room| room.left)
+    }
+}
+
+impl Played {
+    /// Runs a scenario to its end; `progress` is called every few dozen windows.
+    ///
+    /// # Errors
+    /// The first mistake in the scenario.
+    pub fn new(asked: &Asked, progress: &mut dyn FnMut(Progress)) -> Result<Played, Error> {
+        let mut checked = asked.check()?;
+        checked.plan.record = recordings(&checked.plan);
+        let Checked { plan, schemes, nics, .. } = &checked;
+        let outcome = sim::run(plan, schemes, nics, Kind::Window, &mut Watch(progress));
+        let ideal = ideal::of_flows(plan);
+        let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
+        let summary = Summary::new(title, plan, &ideal, &outcome, Timing::default());
+        Ok(Played { checked, outcome, summary })
+    }
+
+    /// The digest of the run, the same as that of `ropewalk run`.
+    pub fn digest(&self) -> &str {
+        &self.summary.digest
+    }
+
+    /// Everything but single packets: fabric, summary, series and events.
+    pub fn show(&self) -> Vec<u8> {
+        let mut pack = Pack::default();
+        let plan = &self.checked.plan;
+        put_fabric(plan, &mut pack);
+        self.put_series(&mut pack);
+        let events = self.put_events(&mut pack);
+        let recording = &self.outcome.recording;
+        let head = json!({
+            "scenario": self.checked.name,
+            "scheme": self.summary.scheme,
+            "digest": self.summary.digest,
+            "toml": self.checked.to_toml(),
+            "warnings": self.checked.warnings,
+            "faults": self.faults(),
+            "end_us": self.outcome.end.as_us(),
+            "nodes": nodes(plan).map(|node| plan.fabric.name(node)).collect::<Vec<_>>(),
+            "jobs": plan.jobs.iter().map(|job| &job.name).collect::<Vec<_>>(),
+            "failures": failures(plan),
+            "width_us": recording.width.as_us(),
+            "bins": recording.bins,
+            "counters": recording.counters.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "events": events,
+            "kinds": KINDS,
+            "more_events": self.outcome.notes.more_events,
+            "more_packets": self.outcome.notes.more_frames,
+            "summary": self.summary,
+        });
+        pack.finish(head)
+    }
+
+    /// Every start of a frame of one queue pair on any link, in order of time.
+    pub fn packets(&self, qp: QpId) -> Vec<u8> {
+        let plan = &self.checked.plan;
+        let mine = self.outcome.notes.frames.iter().filter_map(|frame| match frame.what {
+            Passed::Packet(packet, lost) if packet.qp() == qp => Some((frame, packet, lost)),
+            _ => None,
+        });
+        let mine: Vec<_> = mine.collect();
+        let mut pack = Pack::default();
+        pack.column("at", mine.iter().map(|(frame, ..)| frame.at.as_us()));
+        pack.column(
+            "until",
+            mine.iter().map(|(frame, packet, _)| {
+                let link = &plan.fabric.links()[frame.link.index()];
+                (frame.at + plan.wire.transmission(link.rate, packet.frame()) + link.delay).as_us()
+            }),
+        );
+        pack.column("link", mine.iter().map(|(frame, ..)| frame.link.0));
+        pack.column("psn", mine.iter().map(|(_, packet, _)| packet.psn().value()));
+        pack.column("kind", mine.iter().map(|(_, packet, _)| packet.kind() as u8));
+        pack.column("again", mine.iter().map(|(_, packet, _)| u8::from(packet.retransmission())));
+        pack.column("lost", mine.iter().map(|(.., lost)| u8::from(*lost)));
+        pack.finish(json!({ "qp": qp.0 }))
+    }
+
+    fn put_series(&self, pack: &mut Pack) {
+        let recording = &self.outcome.recording;
+        pack.column("track.qp", recording.qps.iter().map(|(qp, _)| qp.0));
+        let qps = || recording.qps.iter().flat_map(|(_, bins)| bins);
+        pack.column("qp.bytes", qps().map(|bin| bin.bytes as f64));
+        pack.column("qp.resent", qps().map(|bin| bin.retransmitted as u32));
+        pack.column("track.link", recording.links.iter().map(|(link, _)| link.0));
+        let links = || recording.links.iter().flat_map(|(_, bins)| bins);
+        pack.column("link.bytes", links().map(|bin| bin.bytes as f64));
+        pack.column("link.queue", links().map(|bin| bin.max_queue as f64));
+        pack.column("link.lost", links().map(|bin| bin.lost as u32));
+        pack.column("link.marks", links().map(|bin| bin.marks as u32));
+        pack.column(
+            "counters",
+            recording.counters.iter().flat_map(|(_, bins)| bins.iter().map(|&count| count as f64)),
+        );
+    }
+
+    /// Puts the events' columns, and returns the names of what happened.
+    fn put_events(&self, pack: &mut Pack) -> Vec<String> {
+        let events = &self.outcome.notes.events;
+        let kind = |event: &Event| (event.what, event.kind as u8);
+        let mut kinds: BTreeMap<_, (u8, String)> = BTreeMap::new();
+        for event in events {
+            let name = || (0, event_names::name(event.what, event.kind));
+            kinds.entry(kind(event)).or_insert_with(name);
+        }
+        kinds.values_mut().zip(0..).for_each(|((number, _), next)| *number = next);
+        pack.column("event.qp", events.iter().map(|event| event.qp.0));
+        pack.column("event.at", events.iter().map(|event| event.at.as_us()));
+        pack.column("event.node", events.iter().map(|event| event.node.0));
+        pack.column("event.psn", events.iter().map(|event| event.psn.value()));
+        pack.column("event.value", events.iter().map(|event| event.value as f64));
+        pack.column("event.what", events.iter().map(|event| kinds[&kind(event)].0));
+        kinds.into_values().map(|(_, name)| name).collect()
+    }
+
+    /// The reasons why the simulation failed, in words.
+    fn faults(&self) -> Vec<String> {
+        let (plan, outcome) = (&self.checked.plan, &self.outcome);
+        let mut faults = outcome.violations.clone();
+        match &outcome.ending {
+            Ending::Stalled(why) => faults.push(stall::explain(plan, why)),
+            Ending::Memory(of) => faults.push(memory::explain(plan, of)),
+            Ending::Finished | Ending::Stopped | Ending::Interrupted => {}
+        }
+        faults
+    }
+}
+
+fn put_fabric(plan: &Plan, pack: &mut Pack) {
+    let fabric = &plan.fabric;
+    pack.column("node.tier", nodes(plan).map(|node| fabric.tier(node) as u32));
+    pack.column("link.from", fabric.links().iter().map(|link| link.from.0));
+    pack.column("link.to", fabric.links().iter().map(|link| link.to.0));
+    pack.column("link.gbps", fabric.links().iter().map(|link| link.rate.as_gbps()));
+    pack.column("flow.from", plan.qps.iter().map(|qp| fabric.node_of(qp.from).0));
+    pack.column("flow.to", plan.qps.iter().map(|qp| fabric.node_of(qp.to).0));
+    pack.column(
+        "flow.job",
+        plan.qps.iter().map(|qp| match plan.messages.get(qp.messages.start as usize) {
+            Some(message) => u32::from(message.job),
+            None => 0,
+        }),
+    );
+}
+
+/// All nodes, the hosts first.
+fn nodes(plan: &Plan) -> impl Iterator<Item = NodeId> {
+    (0..plan.fabric.nodes() as u32).map(NodeId)
+}
+
+/// The changes of links: number, time, and the new rate, which is null for a link that goes down.
+fn failures(plan: &Plan) -> Vec<Value> {
+    let changes = plan.failures.changes().iter();
+    changes
+        .map(|change| {
+            json!({ "link": change.link.0, "at_us": change.at.as_us(), "gbps": change.rate.map(|rate| rate.as_gbps()) })
+        })
+        .collect()
+}
+
+/// What the page must know before a run: the version, the built-in scenarios, and the schemes with those that can run in
+/// `asked`.
+pub fn about(asked: &Asked) -> Vec<u8> {
+    let builtin = scenario::builtin::ALL.iter();
+    let scenarios: Vec<Value> =
+        builtin.map(|each| json!({ "name": each.name, "about": each.about(), "text": each.text })).collect();
+    let schemes: Vec<Value> = schemes()
+        .into_iter()
+        .map(|(name, about)| {
+            let mut with = asked.clone();
+            with.set.push(format!("scheme.{name}={{}}"));
+            json!({ "name": name, "about": about, "why_not": with.check().err().map(|error| error.message().to_owned()) })
+        })
+        .collect();
+    Pack::default().finish(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "scenarios": scenarios,
+        "schemes": schemes,
+    }))
+}
+
+/// Names and descriptions of all schemes, from the schema of a scenario.
+fn schemes() -> Vec<(String, String)> {
+    let root = scenario::schema();
+    let mut place = &root["properties"]["scheme"];
+    while let Some(reference) = place["$ref"].as_str().or_else(|| place["allOf"][0]["$ref"].as_str()) {
+        place = &root["definitions"][reference.rsplit('/').next().unwrap_or_default()];
+    }
+    let choices = place["oneOf"].as_array().or_else(|| place["anyOf"].as_array());
+    let one = |choice: &Value| {
+        let name = choice["required"][0].as_str()?;
+        Some((name.to_owned(), choice["description"].as_str().unwrap_or_default().to_owned()))
+    };
+    choices.into_iter().flatten().filter_map(one).collect()
+}
+
+/// The answer to a page whose scenario has a mistake.
+pub fn refused(error: &Error) -> Vec<u8> {
+    Pack::default().finish(mistake(error))
+}
