@@ -48,6 +48,8 @@
 //! paths. A scheme with parts of its own in both places belongs to the third part.
 //! [`Assignment`] tells which scheme stands where in a run, and [`per_class`] gives each traffic class its own scheme.
 //!
+//! [`look`] has the colours, dashes and markers of schemes in pictures.
+//!
 //! [`choice`] helps a scheme that chooses a port or a detour by load, for a packet or for a flow.
 //!
 //! A scheme outside this crate needs none of that: [`AnyScheme::Custom`] holds it in a box.
@@ -73,6 +75,7 @@ pub mod choice;
 pub mod entropies;
 mod facts;
 pub mod flows;
+pub mod look;
 pub mod per_class;
 pub mod pinned;
 mod racks;
