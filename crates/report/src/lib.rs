@@ -1,7 +1,8 @@
 //! The report: one HTML file with the question, the answer and the figures of runs. It works offline and fits into a mail.
 //!
 //! The page is plain HTML, CSS and JavaScript (`page/`) with plotly's charts. All its content comes from one JSON
-//! object, which `payload` makes from result tables. The page fetches nothing.
+//! object, which `payload` makes from result tables. The page fetches nothing. `vendor/` has plotly's basic bundle, which
+//! `scripts/plotly VERSION` replaces.
 //!
 //! | file of `page/` | what it holds |
 //! |---|---|
@@ -18,7 +19,6 @@ use lab::Failure;
 use papers::Report;
 use payload::experiment::Experiment;
 use payload::{Group, Payload};
-use plotly::Plot;
 use results::table::Table;
 use results::{Results, ResultsError};
 use std::fs::{self, File};
@@ -41,6 +41,9 @@ const SCRIPTS: [&str; 13] = [
     include_str!("page/glossary.js"),
     include_str!("page/main.js"),
 ];
+
+/// plotly.js: the bundle with lines, bars and pies, a quarter of the whole.
+const PLOTLY: &str = include_str!("../vendor/plotly-basic.min.js");
 
 /// The page about one run, or a comparison of several. Runs that differ only in their seed share a row.
 pub fn of_runs(runs: &[Results]) -> String {
@@ -137,7 +140,7 @@ fn page(payload: &Payload) -> String {
         ("{{payload}}", &payload.json()),
         ("{{scripts}}", &scripts),
         // Plotly comes last, so that browsers parse the answer before its megabytes.
-        ("{{plotly}}", &plotly_text()),
+        ("{{plotly}}", PLOTLY),
     ];
     // A single pass, so that inserted text is not searched for marks.
     let mut page = MARK.to_owned();
@@ -150,14 +153,6 @@ fn page(payload: &Payload) -> String {
     }
     page.push_str(rest);
     page
-}
-
-/// Content of plotly's `<script>`. The crate's sources also contain MathJax, which the page does not use.
-fn plotly_text() -> String {
-    let sources = Plot::offline_js_sources();
-    let script = sources.split("</script>").find(|script| script.contains("* plotly.js v"));
-    let text = script.and_then(|script| script.split_once('>'));
-    text.map(|(_, text)| text.trim_start().to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -187,12 +182,25 @@ mod tests {
     }
 
     #[test]
-    fn the_page_includes_plotly_without_mathjax() {
-        let script = plotly_text();
-        assert!(script.starts_with("/**") && script[..40].contains("plotly.js v"), "{}", &script[..40]);
-        assert!(!script.contains("<script"));
-        assert!((4_000_000..5_000_000).contains(&script.len()), "{}", script.len());
-        assert!(!script.contains("MathJax-script"));
+    fn plotly_is_the_basic_bundle_with_its_licence() {
+        assert!(PLOTLY.starts_with("/**\n* plotly.js (basic - minified) v"), "{}", &PLOTLY[..40]);
+        assert!(PLOTLY[..200].contains("Licensed under the MIT license"));
+        assert!(include_str!("../vendor/plotly-LICENSE").starts_with("MIT License"));
+        // Browsers would end the script here.
+        assert!(!PLOTLY.contains("</script"));
+    }
+
+    #[test]
+    fn charts_use_only_what_the_basic_bundle_has() {
+        let kinds = SCRIPTS.concat();
+        let kinds = kinds.split("type: \"").skip(1).filter_map(|rest| rest.split_once('"'));
+        let mut traces: Vec<&str> = kinds.map(|(kind, _)| kind).collect();
+        traces.retain(|kind| {
+            !["log", "linear", "category", "line", "rect", "range", "button", "checkbox"].contains(kind)
+        });
+        traces.sort_unstable();
+        traces.dedup();
+        assert_eq!(traces, ["bar", "scatter"]);
     }
 
     #[test]
