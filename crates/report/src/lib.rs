@@ -9,7 +9,7 @@
 //! | `page.html`, `style.css` | the frame, and the style for screens, phones and paper |
 //! | `common.js` | elements, numbers, colours, tables, charts |
 //! | `headline.js`, `paper.js`, `sweep.js` | the answer; a paper's figures with our data; the points of a sweep |
-//! | `steps.js`, `flows.js`, `time.js`, `arrivals.js`, `fabric.js`, `counters.js`, `config.js`, `glossary.js` | one section each |
+//! | `steps.js`, `flows.js`, `time.js`, `arrivals.js`, `fabric.js`, `matrix.js`, `counters.js`, `config.js`, `glossary.js` | one section each |
 //! | `main.js` | puts the sections on the page |
 
 mod frame;
@@ -26,7 +26,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The scripts of the page, in the order in which they run.
-const SCRIPTS: [&str; 13] = [
+const SCRIPTS: [&str; 14] = [
     include_str!("page/common.js"),
     include_str!("page/headline.js"),
     include_str!("page/paper.js"),
@@ -36,6 +36,7 @@ const SCRIPTS: [&str; 13] = [
     include_str!("page/time.js"),
     include_str!("page/arrivals.js"),
     include_str!("page/fabric.js"),
+    include_str!("page/matrix.js"),
     include_str!("page/counters.js"),
     include_str!("page/config.js"),
     include_str!("page/glossary.js"),
@@ -47,7 +48,7 @@ const PLOTLY: &str = include_str!("../vendor/plotly-basic.min.js");
 
 /// The page about one run, or a comparison of several. Runs that differ only in their seed share a row.
 pub fn of_runs(runs: &[Results]) -> String {
-    page(&Payload::of_runs(&payload::grouping::grouped(runs)))
+    page(Payload::of_runs(&payload::grouping::grouped(runs)))
 }
 
 /// The page about experiments that ran in detail ([`papers::Work::detailed`]).
@@ -61,12 +62,12 @@ pub fn of_experiments(reports: &[Report]) -> String {
     let runs: Vec<(String, Results)> = runs.map(group).collect();
     let groups: Vec<Group<'_>> =
         runs.iter().map(|(name, run)| Group { name: name.clone(), runs: vec![run] }).collect();
-    page(&Payload::of_experiments(reports.iter().map(Experiment::of).collect(), &groups))
+    page(Payload::of_experiments(reports.iter().map(Experiment::of).collect(), &groups))
 }
 
 /// The page about a finished sweep, from its `sweep.json` and `points.parquet`.
 pub fn of_sweep(manifest: &serde_json::Value, points: &Table) -> String {
-    page(&Payload::of_sweep(manifest, points))
+    page(Payload::of_sweep(manifest, points))
 }
 
 /// Writes the page of the finished sweep in `dir`.
@@ -91,16 +92,20 @@ impl PageFile {
     /// # Errors
     /// If another file is there. For example, a scenario given by mistake after `--report` is not overwritten.
     pub fn at(file: PathBuf) -> Result<Self, Failure> {
-        let mut head = vec![0; MARK.len()];
+        Self::replacing(file, MARK, "report")
+    }
+
+    fn replacing(file: PathBuf, mark: &str, what: &str) -> Result<Self, Failure> {
+        let mut head = vec![0; mark.len()];
         let ours = match File::open(&file).and_then(|mut old| old.read_exact(&mut head)) {
-            Ok(()) => head == MARK.as_bytes(),
+            Ok(()) => head == mark.as_bytes(),
             Err(e) => e.kind() == io::ErrorKind::NotFound,
         };
         if ours {
             return Ok(PageFile(file));
         }
         Err(Failure::Asked(format!(
-            "{} exists and is no report of ropewalk, so it is not overwritten; name another file or remove this one",
+            "{} exists and is no {what} of ropewalk, so it is not overwritten; name another file or remove this one",
             file.display()
         )))
     }
@@ -133,11 +138,12 @@ impl PageFile {
     }
 }
 
-fn page(payload: &Payload) -> String {
+fn page(payload: Payload) -> String {
     let scripts = SCRIPTS.concat();
+    let json = payload.json();
     let parts = [
         ("{{style}}", include_str!("page/style.css")),
-        ("{{payload}}", &payload.json()),
+        ("{{payload}}", &json),
         ("{{scripts}}", &scripts),
         // Plotly comes last, so that browsers parse the answer before its megabytes.
         ("{{plotly}}", PLOTLY),
@@ -162,7 +168,7 @@ mod tests {
     use serde_json::Value;
 
     /// Most bytes of a page.
-    const LIMIT: usize = 6_000_000;
+    const LIMIT: usize = 2_000_000;
 
     fn results(scenario: &str, set: &[&str]) -> Results {
         let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
@@ -246,7 +252,7 @@ mod tests {
         let last = curve["values"].as_array().unwrap().last().unwrap().as_f64().unwrap();
         assert!((last / true_of("flows.fct_us.max") - 1.0).abs() < 1e-5);
         assert_eq!(
-            payload["fabrics"][0]["name"].as_array().unwrap().len(),
+            payload["shapes"]["drawn"][0]["name"].as_array().unwrap().len(),
             24,
             "16 hosts, 4 leaves, 4 spines"
         );
@@ -514,8 +520,15 @@ mod tests {
         assert!(!page.contains("alert(1)</script>"));
     }
 
+    /// The share that two digits of a matrix mean.
+    fn share(text: &str, cell: usize) -> f64 {
+        let digits = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+        let digit = |i: usize| digits.find(&text[2 * cell + i..=2 * cell + i]).unwrap();
+        (64 * digit(0) + digit(1)) as f64 / 4095.0
+    }
+
     #[test]
-    fn a_thousand_hosts_fit_and_hosts_of_a_leaf_share_a_node() {
+    fn a_thousand_hosts_fit_as_matrices_of_their_links() {
         let run = results(
             "quickstart",
             &[
@@ -527,18 +540,72 @@ mod tests {
                 "scheme.rps={}",
             ],
         );
-        let page = of_runs(&[run]);
+        let page = of_runs(std::slice::from_ref(&run));
         assert!(page.len() < LIMIT, "{} bytes", page.len());
         let payload = payload(&page);
-        let shape = &payload["fabrics"][0];
-        let hosts: u64 = shape["hosts"].as_array().unwrap().iter().filter_map(Value::as_u64).sum();
-        assert_eq!(hosts, 1024);
+        assert!(payload["parts"][0]["fabric"].is_null(), "it is not drawn");
+        let (shape, of) = (&payload["shapes"]["matrices"][0], &payload["parts"][0]["matrix"]);
+        let name = |i: &Value| shape["names"][i.as_u64().unwrap() as usize].as_str().unwrap().to_owned();
+        let links = frame::Frame::new(run.table("links").unwrap());
+        let (from, to, busy) = (links.texts("from"), links.texts("to"), links.reals("busy_share"));
+        let row: std::collections::BTreeMap<_, _> =
+            from.iter().copied().zip(to.iter().copied()).zip(0..).collect();
+        let mut seen = 0;
+        for (g, (role, wide)) in [("host", 16), ("spine", 64)].into_iter().enumerate() {
+            let grid = &shape["grids"][g];
+            assert_eq!((&grid["rows_role"], &grid["ends_role"]), (&"leaf".into(), &role.into()));
+            assert_eq!(grid["columns"].as_array().unwrap().len(), wide);
+            let ends = grid["ends"].as_array().unwrap();
+            for (cell, end) in ends.iter().enumerate() {
+                let (leaf, end) = (name(&grid["rows"][cell / wide]), name(end));
+                let ways = [(&end, &leaf), (&leaf, &end)];
+                for (way, (a, b)) in ways.into_iter().enumerate() {
+                    let shown = share(of["grids"][g][way]["busy"].as_str().unwrap(), cell);
+                    assert!((shown - busy[row[&(a.as_str(), b.as_str())]]).abs() < 2e-4, "{a} to {b}");
+                    seen += 1;
+                }
+            }
+        }
+        assert_eq!(seen, links.rows(), "every link has a cell");
+        let hottest = of["hottest"].as_array().unwrap();
+        let most = hottest.iter().filter_map(|link| link["busy"].as_f64()).fold(0.0, f64::max);
+        assert!((most / busy.iter().copied().fold(0.0, f64::max) - 1.0).abs() < 1e-5);
+        let time = &of["over_time"];
+        let (bins, load) = (time["bins"].as_u64().unwrap() as usize, time["load"].as_array().unwrap());
+        // Bins are merged so that at most 12 are left.
+        assert_eq!((&time["recorded"], (7..=12).contains(&bins)), (&4096.into(), true), "{bins} bins");
+        assert!(load.iter().all(|line| line.as_str().unwrap().len() == bins));
+    }
+
+    #[test]
+    fn matrices_of_pods_and_groups_are_as_wide_as_a_switch() {
+        let grids = |topology: &str| {
+            let small = "workload=[{permutation={bytes=\"2kB\"}}]";
+            let page = payload(&of_runs(&[results("quickstart", &[topology, small, "scheme.ecmp={}"])]));
+            let grid = |grid: &Value| {
+                let text = |key: &str| grid[key].as_str().unwrap().to_owned();
+                let wide = |key: &str| grid[key].as_array().unwrap().len();
+                format!(
+                    "{} {} {}x{} {}",
+                    text("rows_role"),
+                    text("ends_role"),
+                    wide("rows"),
+                    wide("columns"),
+                    grid["columns"][0]
+                )
+            };
+            page["shapes"]["matrices"][0]["grids"].as_array().unwrap().iter().map(grid).collect::<Vec<_>>()
+        };
         assert_eq!(
-            shape["name"].as_array().unwrap().len(),
-            64 + 64 + 64,
-            "leaves, spines, hosts of each leaf"
+            grids("topology={fat-tree={k=8}}"),
+            ["edge host 32x4 \"0\"", "edge aggregation 32x4 \"aggregation0\"", "aggregation core 32x4 \"0\""]
         );
-        assert_eq!(payload["parts"][0]["fabric"]["over_time"]["link"].as_array().unwrap().len(), 4096);
+        let dragonfly =
+            grids("topology={dragonfly={groups=9,routers-per-group=4,hosts-per-router=2,links-per-pair=1}}");
+        assert_eq!(
+            dragonfly,
+            ["router host 36x2 \"0\"", "router router 36x3 \"0\"", "router router 36x2 \"0\""]
+        );
     }
 
     #[test]

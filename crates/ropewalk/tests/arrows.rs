@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("explain", &["engine", "lab", "model", "results", "scenario"]),
     ("farm", &["audit", "engine", "explain", "lab", "model", "results", "scenario", "sim"]),
     ("papers", &["engine", "lab", "model", "results", "rnic", "scenario", "schemes", "themis"]),
-    ("report", &["lab", "model", "papers", "results", "scenario"]),
+    ("report", &["lab", "model", "papers", "results", "scenario", "schemes"]),
     (
         "ropewalk",
         &[

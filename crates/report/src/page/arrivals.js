@@ -1,20 +1,20 @@
 // Packets of a queue pair by time and PSN. Packets in order lie on a line, packets that overtook others above it, and late packets below.
 
 const KINDS = {
-  "in order": { place: 3, symbol: "circle", size: 4 }, late: { place: 1, symbol: "circle", size: 7 },
-  ahead: { place: 0, symbol: "circle", size: 5, name: "ahead of ePSN, kept" }, discarded: { place: 0, symbol: "circle-open", size: 6, name: "ahead of ePSN, discarded" },
-  duplicate: { place: 4, symbol: "diamond", size: 7 },
-  sent: { place: 5, symbol: "line-ns-open", size: 4 }, resent: { place: 9, symbol: "triangle-up", size: 9, name: "retransmitted" },
-  "data-dropped": { place: 9, symbol: "x", size: 8, name: "dropped: no buffer" }, "data-lost": { place: 9, symbol: "x-thin-open", size: 8, name: "lost on a link" },
-  timeout: { place: 7, symbol: "star", size: 12 },
-  "nack-sent": { place: 6, symbol: "triangle-down-open", size: 8, name: "NACK sent" }, "nack-blocked": { place: 2, symbol: "square-open", size: 8, name: "NACK blocked" },
-  "nack-made": { place: 8, symbol: "square", size: 8, name: "NACK sent by the scheme" }, "nack-received": { place: 9, symbol: "triangle-left", size: 8, name: "NACK received" },
-  paused: { place: 5, symbol: "line-ew-open", size: 10, name: "port paused" }, resumed: { place: 2, symbol: "line-ew-open", size: 10, name: "port resumed" },
-  "cnp-sent": { place: 7, symbol: "pentagon-open", size: 8, name: "CNP sent" }, "cnp-received": { place: 7, symbol: "pentagon", size: 8, name: "CNP received" },
+  "in order": { hue: "grey", symbol: "circle", size: 4 }, late: { hue: "red", symbol: "circle", size: 7 },
+  ahead: { hue: "blue", symbol: "circle", size: 5, name: "ahead of ePSN, kept" }, discarded: { hue: "blue", symbol: "circle-open", size: 6, name: "ahead of ePSN, discarded" },
+  duplicate: { hue: "purple", symbol: "diamond", size: 7 },
+  sent: { hue: "sky", symbol: "line-ns-open", size: 4 }, resent: { hue: "wine", symbol: "triangle-up", size: 9, name: "retransmitted" },
+  "data-dropped": { hue: "wine", symbol: "x", size: 8, name: "dropped: no buffer" }, "data-lost": { hue: "wine", symbol: "x-thin-open", size: 8, name: "lost on a link" },
+  timeout: { hue: "ink", symbol: "star", size: 12 },
+  "nack-sent": { hue: "gold", symbol: "triangle-down-open", size: 8, name: "NACK sent" }, "nack-blocked": { hue: "green", symbol: "square-open", size: 8, name: "NACK blocked" },
+  "nack-made": { hue: "purple", symbol: "square", size: 8, name: "NACK sent by the scheme" }, "nack-received": { hue: "wine", symbol: "triangle-left", size: 8, name: "NACK received" },
+  paused: { hue: "sky", symbol: "line-ew-open", size: 10, name: "port paused" }, resumed: { hue: "green", symbol: "line-ew-open", size: 10, name: "port resumed" },
+  "cnp-sent": { hue: "ink", symbol: "pentagon-open", size: 8, name: "CNP sent" }, "cnp-received": { hue: "ink", symbol: "pentagon", size: 8, name: "CNP received" },
 };
 
 sections.push({
-  id: "arrivals", title: "Packet by packet", short: "Packets",
+  id: "arrivals", title: "Order of packets", short: "Packet order",
   when: () => data.parts.some((part) => part.arrivals),
   fill(box) {
     const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].arrivals);
@@ -40,9 +40,9 @@ sections.push({
       const kinds = [...Object.keys(KINDS), ...new Set(all.map((p) => p.kind))].filter((k, i, list) => list.indexOf(k) === i);
       const traces = kinds.map((kind) => {
         const mine = all.filter((p) => p.kind === kind);
-        const look = KINDS[kind] || { place: 7, symbol: "cross", size: 7 };
-        return { type: "scatter", mode: "markers", name: look.name || kind, x: mine.map((p) => p.us), y: mine.map((p) => (state.lag ? p.lag : p.psn)), customdata: mine.map((p) => p.psn), visible: kind === "sent" ? "legendonly" : true,
-          marker: { color: PALETTE[look.place][dark() ? 1 : 0], symbol: look.symbol, size: look.size }, hovertemplate: `PSN %{customdata} at %{x:.3f} µs<extra>${look.name || kind}</extra>` };
+        const of = KINDS[kind] || { hue: "ink", symbol: "cross", size: 7 };
+        return { type: "scatter", mode: "markers", name: of.name || kind, x: mine.map((p) => p.us), y: mine.map((p) => (state.lag ? p.lag : p.psn)), customdata: mine.map((p) => p.psn), visible: kind === "sent" ? "legendonly" : true,
+          marker: { color: hue(of.hue), symbol: of.symbol, size: of.size }, hovertemplate: `PSN %{customdata} at %{x:.3f} µs<extra>${of.name || kind}</extra>` };
       }).filter((trace) => trace.x.length);
       return { traces, layout: { xaxis: { title: "time, µs" }, yaxis: { title: state.lag ? "PSN − highest PSN before" : "PSN" }, showlegend: true } };
     };

@@ -43,30 +43,38 @@ function bytes(n) {
 const dark = () => root.dataset.theme === "dark";
 const style = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
-// Colours that people with any colour vision can distinguish (after Okabe and Ito), for light and dark backgrounds.
-const PALETTE = [
-  ["#0072b2", "#5aaee8"], ["#c95700", "#f28b4b"], ["#008563", "#35c79b"], ["#68727d", "#a9b3bd"], ["#a8448f", "#dc8fca"],
-  ["#2f97c6", "#86cdf3"], ["#a87900", "#e6b84a"], ["#7a4b2a", "#c99f7e"], ["#4b3fa0", "#a49bee"], ["#b3123f", "#f07590"],
-];
-// Common schemes have fixed places in the palette, so that their colours are the same on every page.
-const PLACES = { ar: 0, rps: 1, themis: 2, ecmp: 3, flowcut: 4, drill: 5, dlbf: 6, flowlet: 7, conga: 8, conweave: 9 };
-const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
+// Colours, dashes and markers from the program's list of looks, so that a scheme looks the same on every page and in Python.
+const HUES = { ...Object.fromEntries(data.looks.hues.map(([name, ...both]) => [name, both])), grey: ["#68727d", "#a9b3bd"] };
+const hue = (name) => HUES[name][dark() ? 1 : 0];
+const { dashes: DASHES, markers: MARKERS } = data.looks;
 
-/** Place in the palette: a fixed one, or one derived from the name. */
-function place(scheme) {
-  const own = PLACES[scheme.split(/[\s,]/)[0]];
-  if (own !== undefined) return own;
-  let sum = 0;
-  for (const c of scheme) sum = (sum * 31 + c.charCodeAt(0)) % 997;
-  return sum % PALETTE.length;
+/** Look of the n-th of several things that are no schemes. */
+function nth(n) {
+  const { length } = data.looks.hues;
+  const turn = Math.floor(n / length);
+  return { color: hue(data.looks.hues[n % length][0]), dash: DASHES[(n + turn) % DASHES.length], symbol: MARKERS[(n + turn) % MARKERS.length], pattern: PATTERNS[n % PATTERNS.length] };
 }
-const colour = (scheme) => PALETTE[place(scheme)][dark() ? 1 : 0];
 
-/** Dash of a run, which distinguishes runs of one colour. */
-function dash(index) {
-  const mine = place(data.parts[index].scheme);
-  return DASHES[data.parts.slice(0, index).filter((part) => place(part.scheme) === mine).length % DASHES.length];
+/** Look of a scheme. The k-th thing of one scheme keeps its colour and gets another dash and marker. */
+function look(scheme, k = 0) {
+  const [at, line, marker] = data.looks.schemes[scheme];
+  return { color: hue(data.looks.hues[at][0]), dash: DASHES[(line + k) % DASHES.length], symbol: MARKERS[(marker + k) % MARKERS.length], pattern: PATTERNS[(marker + k) % PATTERNS.length] };
 }
+const PATTERNS = ["", "/", "x", "-", "\\", "|", "+", "."];
+const colour = (scheme) => look(scheme).color;
+
+/** Look of a run. Runs of one scheme differ in dash and marker. */
+function lookOf(index) {
+  const { scheme } = data.parts[index];
+  return look(scheme, data.parts.slice(0, index).filter((part) => part.scheme === scheme).length);
+}
+
+/** Plotly's settings of a line: its dash and a few markers tell it from others on paper. */
+const lined = ({ color, dash, symbol }, { width = 2.2, shape = "linear", markers = 7, size = 8 } = {}) => ({
+  type: "scatter", mode: markers ? "lines+markers" : "lines", line: { color, dash, width, shape }, marker: { color, symbol, size, maxdisplayed: markers },
+});
+/** Plotly's settings of bars. */
+const barred = ({ color, pattern }) => ({ type: "bar", marker: { color, pattern: { shape: pattern, fgcolor: style("--bg"), fgopacity: 0.55, size: 7, solidity: 0.25 } } });
 
 /** Colour between idle (0) and full (1), with monotonic lightness for any colour vision. */
 const RAMPS = [
@@ -139,24 +147,60 @@ const firstSeed = (part) => (part.seeds.length > 1 ? `Seed ${part.seeds[0]}, the
 
 const charts = [];
 
-/** A chart. draw() returns {traces, layout}; redraw() calls it again. */
+const DASHED = { solid: null, dash: "7 4", dot: "2 3", dashdot: "7 3 2 3", longdash: "12 4" };
+const SHAPES = {
+  circle: "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0", square: "M-3.6-3.6h7.2v7.2h-7.2z", "triangle-up": "M0-4.6L4.4 3.4H-4.4z", "triangle-down": "M0 4.6L4.4-3.4H-4.4z",
+  diamond: "M0-5L5 0L0 5L-5 0z", x: "M-4.4-2.6L-2.6-4.4L0-1.8L2.6-4.4L4.4-2.6L1.8 0L4.4 2.6L2.6 4.4L0 1.8L-2.6 4.4L-4.4 2.6L-1.8 0z",
+  cross: "M-1.4-4.6H1.4V-1.4H4.6V1.4H1.4V4.6H-1.4V1.4H-4.6V-1.4H-1.4z", star: "M0-5L1.3-1.7L4.8-1.5L2.1.7L3 4.1L0 2.2L-3 4.1L-2.1.7L-4.8-1.5L-1.3-1.7z",
+  "line-ns": "M0-4V4", "line-ew": "M-5 0H5", pentagon: "M0-5L4.8-1.5L2.9 4H-2.9L-4.8-1.5z", "triangle-left": "M-4.6 0L3.4-4.4V4.4z",
+};
+
+const STROKES = { "/": "M8 13L18 1M15 13L25 1", "\\": "M8 1L18 13M15 1L25 13", x: "M9 1L21 13M21 1L9 13", "-": "M6 5H26M6 9H26", "|": "M12 1V13M20 1V13", "+": "M16 1V13M6 7H26", ".": "M11 7h2M19 7h2" };
+
+/** Sample of a trace in a legend. */
+function sample(trace) {
+  const { line, marker, mode = "" } = trace;
+  let inside = "";
+  if (trace.type === "bar") {
+    inside += `<rect x="6" y="1" width="20" height="12" rx="2" fill="${marker.color}"/><path d="${STROKES[marker.pattern?.shape] || ""}" stroke="${style("--bg")}" stroke-width="1.6" opacity="0.8"/>`;
+  }
+  if (mode.includes("lines")) inside += `<line x1="0" x2="32" y1="7" y2="7" stroke="${line.color}" stroke-width="2.2" stroke-dasharray="${DASHED[line.dash] || ""}"/>`;
+  if (mode.includes("markers")) {
+    const symbol = String([].concat(marker.symbol)[0]);
+    const ends = symbol.includes("-open") ? `fill="none" stroke="${marker.color}"` : `fill="${marker.color}"`;
+    inside += `<path transform="translate(16 7)" stroke-width="1.6" ${ends} d="${SHAPES[symbol.replace("-open", "").replace("-thin", "")] || SHAPES.circle}"/>`;
+  }
+  const box = h("span", { class: "sample" });
+  box.innerHTML = `<svg width="32" height="14" viewBox="0 0 32 14" aria-hidden="true">${inside}</svg>`;
+  return box;
+}
+
+/** A chart with its legend above it, where nothing can cover it. draw() returns {traces, layout}; redraw() calls it again. */
 function chart(label, caption, draw, height = 380) {
   const div = h("div", { class: "chart", role: "img", "aria-label": label, style: `height:${height}px` });
   const text = h("figcaption", {}, typeof caption === "function" ? caption() : caption);
+  const legend = h("div", { class: "legend" });
+  const hidden = new Map(); // by name, what the reader has chosen
   const me = {
-    element: h("figure", {}, div, text),
+    element: h("figure", {}, legend, div, text),
     div,
     drawn: false,
     redraw() {
       // Plotly is parsed after the text of the page is visible.
       if (typeof Plotly === "undefined") return;
       const { traces, layout, height: tall } = draw();
+      const key = (trace) => trace.legendgroup || trace.name;
+      const named = layout.showlegend === false ? [] : traces.filter((t, i) => t.name && t.showlegend !== false && traces.findIndex((u) => key(u) === key(t) && u.showlegend !== false) === i);
+      const gone = (trace) => hidden.get(key(trace)) ?? trace.visible === "legendonly";
+      legend.replaceChildren(...(named.length > 1 || layout.showlegend ? named : []).map((trace) => h("button", { type: "button", class: "key", "aria-pressed": gone(trace) ? "false" : "true",
+        click: () => { hidden.set(key(trace), !gone(trace)); me.redraw(); } }, sample(trace), trace.name)));
+      for (const trace of traces) trace.visible = !gone(trace);
       if (tall) div.style.height = `${tall}px`;
       if (typeof caption === "function") text.textContent = caption();
       me.drawn = true;
       // With an explicit height, the chart also follows its box when the box shrinks.
-      Plotly.react(div, traces, merged(tall ? { ...layout, height: tall } : layout, div.clientWidth), {
-        responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+      Plotly.react(div, traces, merged({ ...layout, showlegend: false, ...(tall ? { height: tall } : {}) }, div.clientWidth), {
+        responsive: true, displaylogo: false, displayModeBar: div.clientWidth < 600 ? false : "hover", modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
       });
     },
   };
@@ -174,8 +218,7 @@ function merged(own, width) {
   const layout = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
     font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: style("--fg") },
-    margin: { l: 58, r: 12, t: 16, b: 46 },
-    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { size: width < 500 ? 12 : 13 } },
+    margin: { l: width < 500 ? 44 : 58, r: 12, t: width < 600 ? 10 : 30, b: 46 }, // the tools of a wide chart are above it
     hoverlabel: { font: { family: getComputedStyle(document.body).fontFamily } },
     width: "print" in root.dataset ? width : undefined,
     ...own,

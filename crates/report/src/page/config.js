@@ -9,7 +9,7 @@ function toml(text) {
 }
 
 sections.push({
-  id: "config", title: "Configuration and commands", short: "Configuration",
+  id: "config", title: "Settings, and how to run it again", short: "Settings",
   when: () => !data.sweep,
   fill(box) {
     if (data.parts.length) {

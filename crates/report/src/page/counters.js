@@ -1,7 +1,7 @@
 // Counters of the scheme and of the NICs.
 
 sections.push({
-  id: "counters", title: "Counters", short: "Counters",
+  id: "counters", title: "NACKs, CNPs and other counts", short: "Counts",
   when: () => data.parts.some((part) => part.counters.scheme.length || part.counters.control.some(([, n]) => n)),
   fill(box) {
     const rows = (pick) => {
@@ -26,8 +26,7 @@ sections.push({
         return [...alike.values()];
       };
       const draw = () => ({
-        traces: lines().map((t, i) => ({ type: "scatter", mode: "lines", name: t.names.join(" = "), x: t.at_us, y: t.values,
-          line: { color: PALETTE[i % PALETTE.length][dark() ? 1 : 0], dash: DASHES[Math.floor(i / PALETTE.length) % DASHES.length], width: 2, shape: "hv" } })),
+        traces: lines().map((t, i) => ({ ...lined(nth(i), { width: 2, shape: "hv" }), name: t.names.join(" = "), x: t.at_us, y: t.values })),
         layout: { xaxis: { title: "time, µs" }, yaxis: { title: "cumulative count", rangemode: "tozero" }, showlegend: true },
       });
       const made = chart("Counters over time", () => `${firstSeed(data.parts[run])}Cumulative counts since the start of the run.`, draw, 380);

@@ -49,13 +49,13 @@ function placed(shape) {
 }
 
 sections.push({
-  id: "fabric", title: "The fabric", short: "Fabric",
+  id: "fabric", title: "Load of the links", short: "Links",
   when: () => data.parts.some((part) => part.fabric),
   fill(box) {
     const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].fabric);
     const state = { run: runs[0], what: "load", way: "both", bin: 0, link: -1, playing: null };
     const loads = () => data.parts[state.run].fabric;
-    const shape = () => data.fabrics[loads().shape];
+    const shape = () => data.shapes.drawn[loads().shape];
     const places = new Map();
     const layout = () => {
       if (!places.has(loads().shape)) places.set(loads().shape, placed(shape()));
@@ -151,7 +151,7 @@ sections.push({
       const ink = style("--fg");
       const few = s.name.length <= 64;
       s.name.forEach((name, i) => {
-        const size = s.tier[i] === 0 ? (s.hosts[i] > 1 ? 6 : few ? 4.5 : 3) : few ? 8 : 4;
+        const size = s.tier[i] === 0 ? (few ? 4.5 : 3) : few ? 8 : 4;
         c.fillStyle = s.tier[i] === 0 ? style("--muted") : ink;
         c.beginPath();
         if (s.tier[i] === 0) c.arc(x(i), y(i), size, 0, 2 * Math.PI);
@@ -184,13 +184,11 @@ sections.push({
 
     function note() {
       const s = shape();
-      const lumped = s.hosts.some((n) => n > 1);
       const time = loads().over_time;
       const when = state.bin === 0 ? (state.what === "load" ? "Share of the simulated time that each link was busy." : "Longest queue of data before each link in the whole run.")
         : `Bins of ${number(time.width_us)} µs: ${state.what === "load" ? "bytes sent, as a share of the capacity of the link" : "longest queue in the bin"}.`;
       const recorded = time && time.link.length < s.from.length ? ` Over time, ${count(time.link.length)} of ${count(s.from.length)} links were recorded (--record records all); the others are drawn thin.` : "";
-      caption.textContent = `${firstSeed(data.parts[state.run])}${when}${recorded}${lumped ? " The hosts of a switch are drawn as one node, with the mean load of their links and the longest of their queues." : ""}`
-        + `${s.hidden ? ` The ${count(s.hidden)} links with the least load are not drawn.` : ""} ${state.way === "both" ? "Each direction of a link is a separate line." : ""}`;
+      caption.textContent = `${firstSeed(data.parts[state.run])}${when}${recorded}${s.hidden ? ` The ${count(s.hidden)} links with the least load are not drawn.` : ""} ${state.way === "both" ? "Each direction of a link is a separate line." : ""}`;
     }
 
     const columns = () => {
@@ -202,7 +200,7 @@ sections.push({
     const rows = () => {
       const now = values();
       const of = loads();
-      return order.slice(0, 40).map((link) => [title(link) + (shape().count[link] > 1 ? ` (${shape().count[link]} links)` : ""), { value: now[link], show: show(now[link]) }, shape().gbps[link],
+      return order.slice(0, 40).map((link) => [title(link), { value: now[link], show: show(now[link]) }, shape().gbps[link],
         { value: of.busy[link], show: number(100 * of.busy[link]) }, { value: of.max_queue[link], show: count(of.max_queue[link]) },
         ...Object.values(of.counts).map((values) => ({ value: values[link], show: count(values[link]) }))]);
     };

@@ -1,7 +1,7 @@
 // Completion times and slowdown: distributions by run, and the slowest flows.
 
 sections.push({
-  id: "flows", title: "Completion times", short: "Flows",
+  id: "flows", title: "How long flows took", short: "Flow times",
   when: () => data.parts.some((part) => part.curves.length || part.slowest),
   fill(box) {
     const NAMES = { slowdown: "slowdown (FCT / FCT alone on the fabric)", fct_us: "flow completion time, µs" };
@@ -12,17 +12,22 @@ sections.push({
     const ends = () => curves().flatMap(({ curve }) => [curve.values[0], curve.values.at(-1)]);
     const spread = () => { const all = ends(); return Math.max(...all) / Math.min(...all) > 30; };
     state.log = spread();
+    // A flow alone on the fabric has slowdown 1, so the axis starts there unless a flow was quicker.
+    const start = () => (state.metric === "slowdown" ? Math.min(1, ...curves().map(({ curve }) => curve.values[0])) : null);
+    const range = () => {
+      const [low, high] = [start(), Math.max(...ends(), 1.01) * 1.02];
+      return low === null ? {} : { range: state.log ? [Math.log10(low), Math.log10(high)] : [low, high] };
+    };
     const draw = () => {
       const traces = curves().map(({ part, i, curve }) => {
         // The tail above the last value is 0, which a logarithmic axis cannot show.
         const y = state.tail ? curve.shares.map((s) => (s < 1 ? 1 - s : null)) : curve.shares;
         const first = state.tail ? [1, ...y] : [0, ...y];
-        return { type: "scatter", mode: "lines", name: part.name, x: [curve.values[0], ...curve.values], y: first,
-          line: { color: colour(part.scheme), dash: dash(i), width: 2.2, shape: "hv" },
+        return { ...lined(lookOf(i), { shape: "hv" }), name: part.name, x: [start() ?? curve.values[0], ...curve.values], y: first,
           hovertemplate: `%{x:.4~g}: ${state.tail ? "%{y:.3~g} take longer" : "%{y:.1%} take no longer"}<extra>${part.name}</extra>` };
       });
       return { traces, layout: {
-        xaxis: { title: NAMES[state.metric], type: state.log ? "log" : "linear", dtick: state.log ? "D2" : undefined, tickformat: state.log ? ",~r" : undefined },
+        xaxis: { title: NAMES[state.metric], type: state.log ? "log" : "linear", dtick: state.log ? "D2" : undefined, tickformat: state.log ? ",~r" : undefined, ...range() },
         yaxis: state.tail ? { title: "share of flows that take longer", type: "log", exponentformat: "power", dtick: 1 }
           : { title: "share of flows", range: [0, 1.02], tickformat: ".0%" },
         showlegend: traces.length > 1,
@@ -41,7 +46,7 @@ sections.push({
     const set = (key) => (value) => { state[key] = value; made.redraw(); table1.refresh(); };
     if (!known.length) box.append(h("p", { class: "lead" }, "No flow finished."));
     else box.append(
-      h("p", { class: "lead" }, data.parts.length > 1 ? "Completion times by run." : "Distribution of completion times."),
+      h("p", { class: "lead" }, data.parts.length > 1 ? "Share of the flows that took no longer than a time, by run." : "Share of the flows that took no longer than a time."),
       h("div", { class: "controls" },
         known.length > 1 ? menu("Show", [["slowdown", "Slowdown"], ["fct_us", "Completion time"]].filter(([m]) => known.includes(m)), set("metric")) : null,
         menu("Plot", [["", "Share of flows up to a value"], ["tail", "Tail: share of flows above a value"]], (v) => set("tail")(v === "tail")),

@@ -11,7 +11,7 @@ const TERMS = [
 ];
 
 sections.push({
-  id: "glossary", title: "Terms", short: "Terms", when: () => true,
+  id: "glossary", title: "Words", short: "Words", when: () => true,
   fill(box) {
     const all = [...TERMS, ...data.terms.map(([term, meaning]) => [term, `${meaning}.`])];
     box.append(h("dl", { class: "glossary" }, all.map(([term, text]) => [h("dt", {}, term), h("dd", {}, text)])));

@@ -16,6 +16,7 @@ prefersDark.addEventListener("change", (event) => setTheme(event.matches ? "dark
 
 document.title = `${data.title}: ropewalk`;
 headline(page);
+document.getElementById("contents").append(h("a", { href: "#page" }, "Answer"));
 const wanted = sections.filter((section) => section.when());
 for (const section of wanted) {
   document.getElementById("contents").append(h("a", { href: `#${section.id}` }, section.short));

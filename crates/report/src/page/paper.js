@@ -4,12 +4,13 @@
 function figure(of) {
   const draw = () => {
     const lines = of.shape === "lines";
+    // Lines of one scheme differ in dash and marker.
+    const looks = new Map(of.series.map((s, i) => [s, look(s.scheme, of.series.slice(0, i).filter((t) => t.scheme === s.scheme).length)]));
     const numeric = lines && of.series.every((s) => s.x.every((x) => x !== "" && Number.isFinite(Number(x))));
     const categories = [...new Set(of.series.flatMap((s) => s.x))];
     const traces = of.series.map((s) => ({
-      type: lines ? "scatter" : "bar", name: s.name, x: numeric ? s.x.map(Number) : s.x, y: s.y,
-      ...(lines ? { mode: numeric ? "lines" : "lines+markers", line: { color: colour(s.scheme), width: 2 }, marker: { size: 8 } }
-        : { marker: { color: colour(s.scheme) }, text: s.y.map(number), textposition: "outside", textfont: { size: 12 }, cliponaxis: false }),
+      name: s.name, x: numeric ? s.x.map(Number) : s.x, y: s.y,
+      ...(lines ? lined(looks.get(s), { width: 2, markers: s.x.length > 12 ? 7 : s.x.length }) : { ...barred(looks.get(s)), text: s.y.map(number), textposition: "outside", textfont: { size: 12 }, cliponaxis: false }),
     }));
     const ink = style("--fg");
     const shapes = [];
@@ -89,12 +90,9 @@ function distributions(experiment) {
   const draw = () => {
     const curves = experiment.curves.filter((c) => c.metric === chosen);
     return {
-      traces: curves.map((c, i) => ({ type: "scatter", mode: "lines", name: c.case, x: c.points.map((p) => p[0]), y: c.points.map((p) => p[1]),
-        line: { color: PALETTE[i % PALETTE.length][dark() ? 1 : 0], dash: DASHES[Math.floor(i / PALETTE.length) % DASHES.length], shape: "hv", width: 2 } })),
-      layout: { xaxis: { title: `${chosen}, ${curves[0].unit}`, type: "log" }, yaxis: { title: "share of flows", range: [0, 1.01] },
-        // Many names go below the chart, where there is room.
-        ...(curves.length > 12 ? { legend: { orientation: "h", y: -0.16, yanchor: "top", x: 0, font: { size: 12 } } } : {}) },
-      height: curves.length > 12 ? 460 + 14 * curves.length : 400,
+      traces: curves.map((c, i) => ({ ...lined(nth(i), { width: 2, shape: "hv" }), name: c.case, x: c.points.map((p) => p[0]), y: c.points.map((p) => p[1]) })),
+      layout: { xaxis: { title: `${chosen}, ${curves[0].unit}`, type: "log" }, yaxis: { title: "share of flows", range: [0, 1.01] } },
+      height: 400,
     };
   };
   const made = chart("Distributions by case", "Share of flows that do not exceed a value.", draw);
@@ -120,7 +118,7 @@ function allRows(experiment) {
 sections.push({
   id: "paper", title: data.experiments.some((e) => e.figures.length) ? "The paper's figure with our data"
     : data.experiments.some((e) => e.rows.some((row) => row.paper !== null)) ? "The paper's numbers beside ours" : "The numbers",
-  short: "Figure",
+  short: "The paper",
   when: () => data.experiments.length > 0,
   fill(box) {
     for (const experiment of data.experiments) {

@@ -1,10 +1,10 @@
 // What the GPUs of a job did over time: a row per GPU, or per block of GPUs.
 
 const DID = {
-  compute: [3, "computes"], tp: [0, "tensor parallelism"], pp: [1, "pipeline"], dp: [4, "data parallelism"], ep: [2, "experts"],
-  cp: [6, "context parallelism"], other: [7, "other messages"],
+  compute: ["grey", "computes"], tp: ["blue", "tensor parallelism"], pp: ["red", "pipeline"], dp: ["purple", "data parallelism"], ep: ["green", "experts"],
+  cp: ["gold", "context parallelism"], other: ["wine", "other messages"],
 };
-const didColour = (kind) => PALETTE[DID[kind][0]][dark() ? 1 : 0];
+const didColour = (kind) => hue(DID[kind][0]);
 
 sections.push({
   id: "steps", title: "What the GPUs did", short: "GPUs",

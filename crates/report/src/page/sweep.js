@@ -4,7 +4,7 @@
 const said = (point, axis) => point.values[axis].join(" / ");
 
 sections.push({
-  id: "points", title: "The points", short: "Points",
+  id: "points", title: "Every point of the sweep", short: "Points",
   when: () => data.sweep && data.sweep.metrics.length > 0,
   fill(box) {
     const { axes, metrics, points, chosen, left_out } = data.sweep;
@@ -15,9 +15,9 @@ sections.push({
     const along = byLength.find((axis) => axis !== schemes) ?? 0;
     const state = { metric: chosen, along, colour: schemes >= 0 && schemes !== along ? schemes : byLength.find((axis) => axis !== along) ?? -1 };
     const paint = (point) => {
-      if (state.colour < 0) return style("--accent");
-      if (state.colour === schemes) return colour(point.scheme);
-      return PALETTE[values[state.colour].indexOf(said(point, state.colour)) % PALETTE.length][dark() ? 1 : 0];
+      if (state.colour < 0) return { color: style("--accent"), dash: "solid", symbol: "circle" };
+      if (state.colour === schemes) return look(point.scheme);
+      return nth(values[state.colour].indexOf(said(point, state.colour)));
     };
     const name = (m) => `${metrics[m].name}${metrics[m].unit ? `, ${metrics[m].unit}` : ""}`;
     const draw = () => {
@@ -34,10 +34,11 @@ sections.push({
         const first = !named.has(group);
         named.add(group);
         const at = line.map((point) => axes.map((axis, i) => `${axis.name} ${said(point, i)}`).join("<br>") + (point.complete ? "" : "<br>not complete"));
+        const own = lined(paint(line[0]), { width: lines.size > 40 ? 1 : 2 });
         return {
-          type: "scatter", mode: values[state.along].length > 1 ? "lines+markers" : "markers", name: group, legendgroup: group, showlegend: first && group !== "",
+          ...own, mode: values[state.along].length > 1 ? "lines+markers" : "markers", name: group, legendgroup: group, showlegend: first && group !== "",
           x: line.map((point) => said(point, state.along)), y: line.map((point) => point.cells[state.metric]), text: at, hovertemplate: "%{text}<br>%{y:.4~g}<extra></extra>",
-          line: { color: paint(line[0]), width: lines.size > 40 ? 1 : 2 }, opacity: lines.size > 40 ? 0.6 : 1, marker: { size: 7, color: paint(line[0]), symbol: line.map((point) => (point.complete ? "circle" : "x")) },
+          opacity: lines.size > 40 ? 0.6 : 1, marker: { ...own.marker, maxdisplayed: 0, symbol: line.map((point) => (point.complete ? own.marker.symbol : `${own.marker.symbol}-open`)) },
         };
       });
       return { traces, layout: { xaxis: { title: axes[state.along]?.name ?? "", type: "category", categoryorder: "array", categoryarray: values[state.along] },
@@ -84,7 +85,7 @@ sections.push({
 });
 
 sections.push({
-  id: "again", title: "Configuration and command", short: "Configuration",
+  id: "again", title: "Settings, and how to run it again", short: "Settings",
   when: () => data.sweep,
   fill(box) {
     const { digest, version, command, text } = data.sweep;

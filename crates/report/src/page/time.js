@@ -2,12 +2,12 @@
 
 const PANELS = [
   { title: "rate, Gb/s", columns: [["rate_gbps", "rate", null]] },
-  { title: "packets per bin", counts: true, columns: [["out_of_order", "out of order", 6], ["nacks", "NACKs", 0], ["retransmitted", "retransmitted", 1], ["cnps", "CNPs", 4]] },
-  { title: "packets ahead of ePSN", columns: [["out_of_order_depth", "reordering depth", 8]] },
-  { title: "ePSN", columns: [["epsn", "ePSN at the receiver", 2]] },
-  { title: "queue, kB", columns: [["max_queue_bytes", "longest queue", 9]], scale: 1e-3 },
-  { title: "buffer, kB", columns: [["max_buffer_bytes", "buffer in use", 9]], scale: 1e-3 },
-  { title: "pauses per bin", counts: true, columns: [["pauses", "pause frames", 1]] },
+  { title: "packets per bin", counts: true, columns: [["out_of_order", "out of order", "gold", "dash"], ["nacks", "NACKs", "blue", "solid"], ["retransmitted", "retransmitted", "red", "dot"], ["cnps", "CNPs", "purple", "dashdot"]] },
+  { title: "packets ahead of ePSN", columns: [["out_of_order_depth", "reordering depth", "sky"]] },
+  { title: "ePSN", columns: [["epsn", "ePSN at the receiver", "green"]] },
+  { title: "queue, kB", columns: [["max_queue_bytes", "longest queue", "wine"]], scale: 1e-3 },
+  { title: "buffer, kB", columns: [["max_buffer_bytes", "buffer in use", "wine"]], scale: 1e-3 },
+  { title: "pauses per bin", counts: true, columns: [["pauses", "pause frames", "red"]] },
 ];
 
 /** Name of a track. */
@@ -19,7 +19,7 @@ function trackName(track) {
 }
 
 sections.push({
-  id: "time", title: "Over time", short: "Time",
+  id: "time", title: "Rates and queues over time", short: "Over time",
   when: () => data.parts.some((part) => part.series),
   fill(box) {
     const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].series);
@@ -44,15 +44,15 @@ sections.push({
         const axis = p === 0 ? "" : String(p + 1);
         const top = 1 - p * (height + gap);
         layout[`yaxis${axis}`] = { title: panel.title, rangemode: "tozero", domain: [Math.max(top - height, 0), top] };
-        for (const [key, name, place] of panel.columns) {
+        for (const [key, name, place, dashed] of panel.columns) {
           for (const [i, track] of shown()) {
             if (!track.columns[key]) continue;
             const part = data.parts[i];
             // Runs of different lengths have bins of different widths.
             const scale = panel.scale || (panel.counts && state.run === ALL ? 1 / part.series.width_us : 1);
-            traces.push({ type: "scatter", mode: "lines", x: at(part.series), y: track.columns[key].map((v) => (v === null ? null : v * scale)), yaxis: `y${axis}`,
-              name: state.run === ALL ? part.name : name, legendgroup: state.run === ALL ? part.name : name, showlegend: state.run !== ALL || p === 0,
-              line: { color: state.run === ALL ? colour(part.scheme) : place === null ? style("--fg") : PALETTE[place][dark() ? 1 : 0], width: 1.8, dash: state.run === ALL ? dash(i) : "solid", shape: "hvh" } });
+            const own = state.run === ALL ? lookOf(i) : { color: place === null ? style("--fg") : hue(place), dash: dashed || "solid", symbol: "circle" };
+            traces.push({ ...lined(own, { width: 1.8, shape: "hvh", markers: state.run === ALL ? 7 : 0, size: 7 }), x: at(part.series), y: track.columns[key].map((v) => (v === null ? null : v * scale)), yaxis: `y${axis}`,
+              name: state.run === ALL ? part.name : name, legendgroup: state.run === ALL ? part.name : name, showlegend: state.run !== ALL || p === 0 });
           }
         }
       });

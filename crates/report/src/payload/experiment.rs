@@ -42,6 +42,11 @@ impl Experiment {
         }
     }
 
+    /// Schemes of the figures.
+    pub(super) fn schemes(&self) -> impl Iterator<Item = &str> {
+        self.figures.iter().flat_map(|figure| &figure.series).map(|series| series.scheme.as_str())
+    }
+
     /// The answer, either the experiment's own or made from the rows, and remarks.
     pub(super) fn answer(&self) -> Vec<String> {
         let mut text = vec![if self.answer.is_empty() { self.closeness() } else { self.answer.clone() }];

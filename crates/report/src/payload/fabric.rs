@@ -1,4 +1,4 @@
-//! Nodes, links and their load, for the whole run and over time.
+//! Nodes, links and their load, for the whole run and over time. Larger fabrics are matrices ([`super::matrix`]).
 
 use super::super::frame::{Frame, short};
 use super::{Room, series};
@@ -6,9 +6,10 @@ use results::Results;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most hosts that are drawn separately. Beyond this number, the hosts of a switch are drawn as one node. Our choice,
-/// by the resolution of a screen.
-const HOSTS_DRAWN: usize = 160;
+/// Most hosts of a fabric that is drawn. Our choice, by the resolution of a screen.
+pub(super) const HOSTS_DRAWN: usize = 64;
+/// Counts of links.
+pub(super) const COUNTS: [&str; 4] = ["marks", "drops", "lost", "pauses"];
 /// Fewest and most positions of the time slider. Our choice.
 const BINS: (usize, usize) = (12, 120);
 
@@ -22,14 +23,10 @@ pub(super) struct Shape {
     tier: Vec<u32>,
     /// Datacentre, group or pod; may be empty.
     part: Vec<String>,
-    /// Number of hosts that the node represents; 1 for a host, 0 for a switch.
-    hosts: Vec<u32>,
     /// Sending node of each directed link that is drawn.
     from: Vec<u32>,
     to: Vec<u32>,
     gbps: Vec<Option<f64>>,
-    /// Number of links that this one represents.
-    count: Vec<u32>,
     /// Number of directed links with the least load that are not drawn.
     hidden: usize,
 }
@@ -39,7 +36,7 @@ pub(super) struct Shape {
 pub(super) struct Loads {
     /// Index in the list of shapes.
     shape: usize,
-    /// Share of the simulated time in which the wire was busy, as a mean over the represented links.
+    /// Share of the simulated time in which the wire was busy.
     busy: Vec<Option<f64>>,
     /// Longest queue of data, bytes.
     max_queue: Vec<Option<f64>>,
@@ -62,6 +59,21 @@ struct OverTime {
     queue: Vec<Vec<u32>>,
 }
 
+/// Number of hosts of a run's fabric.
+pub(super) fn hosts(run: &Results) -> usize {
+    let Some(table) = run.table("links").map(Frame::new) else { return 0 };
+    let mut hosts: Vec<&str> = table
+        .texts("from")
+        .into_iter()
+        .zip(table.texts("role"))
+        .filter(|(_, role)| *role == "host")
+        .map(|(name, _)| name)
+        .collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts.len()
+}
+
 /// The fabric of a run. Its shape is added to `shapes` unless it is already there.
 pub(super) fn of(run: &Results, room: Room, shapes: &mut Vec<Shape>) -> Option<Loads> {
     let table = Frame::new(run.table("links")?);
@@ -69,28 +81,22 @@ pub(super) fn of(run: &Results, room: Room, shapes: &mut Vec<Shape>) -> Option<L
         return None;
     }
     let drawing = Drawing::of(table, room.links);
-    let values = |column: &str| table.reals(column);
-    let (busy, queue) = (values("busy_share"), values("max_queue_bytes"));
-    let mean = |rows: &Vec<usize>, of: &[f64]| {
-        short(rows.iter().map(|&r| of[r]).filter(|x| x.is_finite()).sum::<f64>() / rows.len() as f64)
+    let drawn = |column: &str| -> Vec<f64> {
+        let all = table.reals(column);
+        drawing.rows.iter().map(|&row| all[row]).collect()
     };
-    let most = |rows: &Vec<usize>, of: &[f64]| short(rows.iter().map(|&r| of[r]).fold(0.0, f64::max));
     let mut counts = BTreeMap::new();
-    for column in ["marks", "drops", "lost", "pauses"] {
-        let of = table.counts(column);
-        let sums: Vec<u64> = drawing
-            .rows
-            .iter()
-            .map(|rows| rows.iter().map(|&r| of[r]).fold(0, u64::saturating_add))
-            .collect();
-        if sums.iter().any(|n| *n > 0) {
-            counts.insert(column, sums);
+    for column in COUNTS {
+        let all = table.counts(column);
+        let of: Vec<u64> = drawing.rows.iter().map(|&row| all[row]).collect();
+        if of.iter().any(|n| *n > 0) {
+            counts.insert(column, of);
         }
     }
     let loads = Loads {
         shape: 0,
-        busy: drawing.rows.iter().map(|rows| mean(rows, &busy).map(|x| x.min(1.0))).collect(),
-        max_queue: drawing.rows.iter().map(|rows| most(rows, &queue)).collect(),
+        busy: drawn("busy_share").into_iter().map(|x| short(x.min(1.0))).collect(),
+        max_queue: drawn("max_queue_bytes").into_iter().map(short).collect(),
         counts,
         over_time: over_time(run, table, &drawing, room.link_cells),
     };
@@ -102,10 +108,10 @@ pub(super) fn of(run: &Results, room: Room, shapes: &mut Vec<Shape>) -> Option<L
     Some(Loads { shape, ..loads })
 }
 
-/// A shape, and the rows of `links.parquet` behind each of its links.
+/// A shape, and the row of `links.parquet` of each of its links.
 struct Drawing {
     shape: Shape,
-    rows: Vec<Vec<usize>>,
+    rows: Vec<usize>,
 }
 
 impl Drawing {
@@ -124,52 +130,26 @@ impl Drawing {
         let ends: Vec<Option<(usize, usize)>> =
             from.iter().zip(&to).map(|(a, b)| Some((*number.get(a)?, *number.get(b)?))).collect();
         let tiers = tiers(&roles, &ends);
-        let hosts = roles.iter().filter(|role| **role == "host").count();
-        let lumped = hosts > HOSTS_DRAWN;
-        // Hosts that are drawn together share the node of their switch's hosts.
-        let mut node: Vec<Option<usize>> = vec![None; names.len()];
         let mut shape = Shape::empty();
-        for i in (0..names.len()).filter(|&i| !(lumped && roles[i] == "host")) {
-            node[i] = Some(shape.add(names[i], roles[i], tiers[i], u32::from(roles[i] == "host")));
+        for (i, name) in names.iter().enumerate() {
+            shape.add(name, roles[i], tiers[i]);
         }
-        if lumped {
-            let mut of_switch: BTreeMap<usize, usize> = BTreeMap::new();
-            for (a, b) in ends.iter().flatten().copied().filter(|(a, _)| roles[*a] == "host") {
-                let at = *of_switch
-                    .entry(b)
-                    .or_insert_with(|| shape.add(&format!("hosts of {}", names[b]), "host", 0, 0));
-                if node[a].is_none() {
-                    node[a] = Some(at);
-                    shape.hosts[at] += 1;
-                }
-            }
-        }
-        shape.find_parts(
-            &ends.iter().flatten().filter_map(|(a, b)| node[*a].zip(node[*b])).collect::<Vec<_>>(),
-        );
-        let mut links: BTreeMap<(usize, usize, usize), Vec<usize>> = BTreeMap::new();
-        for (row, (a, b)) in ends.iter().enumerate().filter_map(|(row, e)| Some((row, (*e)?))) {
-            if let Some((a, b)) = node[a].zip(node[b]) {
-                // The links of hosts that are drawn together are merged; parallel links between switches are not.
-                let apart = if shape.tier[a].min(shape.tier[b]) == 0 { 0 } else { row + 1 };
-                links.entry((a, b, apart)).or_default().push(row);
-            }
-        }
-        let mut all: Vec<((usize, usize, usize), Vec<usize>)> = links.into_iter().collect();
-        if all.len() > most {
+        shape.find_parts(&ends.iter().flatten().copied().collect::<Vec<_>>());
+        let mut rows: Vec<usize> = (0..table.rows()).filter(|&row| ends[row].is_some()).collect();
+        if rows.len() > most {
             let busy = table.reals("busy_share");
-            let load = |rows: &Vec<usize>| rows.iter().map(|&r| busy[r]).fold(0.0, f64::max);
-            all.sort_by(|a, b| load(&b.1).total_cmp(&load(&a.1)).then(a.0.cmp(&b.0)));
-            shape.hidden = all.split_off(most).iter().map(|(_, rows)| rows.len()).sum();
+            rows.sort_by(|&a, &b| busy[b].total_cmp(&busy[a]).then(a.cmp(&b)));
+            shape.hidden = rows.split_off(most).len();
+            rows.sort_unstable();
         }
-        all.sort_by_key(|(_, rows)| rows.first().copied());
-        for ((a, b, _), rows) in &all {
-            shape.from.push(*a as u32);
-            shape.to.push(*b as u32);
-            shape.gbps.push(rows.first().and_then(|&row| short(rate[row])));
-            shape.count.push(rows.len() as u32);
+        for &row in &rows {
+            if let Some((a, b)) = ends[row] {
+                shape.from.push(a as u32);
+                shape.to.push(b as u32);
+                shape.gbps.push(short(rate[row]));
+            }
         }
-        Drawing { shape, rows: all.into_iter().map(|(_, rows)| rows).collect() }
+        Drawing { shape, rows }
     }
 }
 
@@ -180,24 +160,20 @@ impl Shape {
             role: Vec::new(),
             tier: Vec::new(),
             part: Vec::new(),
-            hosts: Vec::new(),
             from: Vec::new(),
             to: Vec::new(),
             gbps: Vec::new(),
-            count: Vec::new(),
             hidden: 0,
         }
     }
 
-    fn add(&mut self, name: &str, role: &str, tier: u32, hosts: u32) -> usize {
+    fn add(&mut self, name: &str, role: &str, tier: u32) {
         self.name.push(name.to_owned());
         self.role.push(role.to_owned());
         self.tier.push(tier);
-        self.hosts.push(hosts);
         // Names of switches begin with their datacentre, group or pod: `pod3-edge1`.
         let part = name.split_once('-').filter(|_| role != "host").map_or("", |(part, _)| part);
         self.part.push(part.to_owned());
-        self.name.len() - 1
     }
 
     /// Assigns each host to the part of its switch.
@@ -209,7 +185,7 @@ impl Shape {
 }
 
 /// Number of links to the nearest host, for each node.
-fn tiers(roles: &[&str], ends: &[Option<(usize, usize)>]) -> Vec<u32> {
+pub(super) fn tiers(roles: &[&str], ends: &[Option<(usize, usize)>]) -> Vec<u32> {
     let mut beside: Vec<Vec<usize>> = vec![Vec::new(); roles.len()];
     for (a, b) in ends.iter().flatten() {
         beside[*a].push(*b);
@@ -240,13 +216,8 @@ fn over_time(run: &Results, links: Frame<'_>, drawing: &Drawing, cells: usize) -
     let width = table.reals("width_us").first().copied().filter(|w| *w > 0.0)?;
     let length = tracks.values().map(ExactSizeIterator::len).max()?;
     // The number of a link is its row in `links.parquet`.
-    let drawn: Vec<(usize, Vec<usize>)> = drawing
-        .rows
-        .iter()
-        .enumerate()
-        .map(|(link, rows)| (link, rows.iter().copied().filter(|row| tracks.contains_key(row)).collect()))
-        .filter(|(_, rows): &(usize, Vec<usize>)| !rows.is_empty())
-        .collect();
+    let drawn: Vec<(usize, usize)> =
+        drawing.rows.iter().copied().enumerate().filter(|(_, row)| tracks.contains_key(row)).collect();
     let most = (cells / (2 * drawn.len().max(1))).clamp(BINS.0, BINS.1);
     let merged = length.div_ceil(most).max(1);
     let bins = length.div_ceil(merged);
@@ -259,15 +230,13 @@ fn over_time(run: &Results, links: Frame<'_>, drawing: &Drawing, cells: usize) -
         load: Vec::new(),
         queue: Vec::new(),
     };
-    for (link, rows) in drawn {
+    for (link, row) in drawn {
         let (mut load, mut queue) = (vec![0.0_f64; bins], vec![0.0_f64; bins]);
-        for row in &rows {
-            for (i, at) in tracks[row].clone().enumerate() {
-                // The last bin may combine fewer bins.
-                let of = merged.min(length - i / merged * merged) as f64;
-                load[i / merged] += 1000.0 * rates[at] / rate[*row] / of / rows.len() as f64;
-                queue[i / merged] = queue[i / merged].max(queues[at] / 100.0);
-            }
+        for (i, at) in tracks[&row].clone().enumerate() {
+            // The last bin may combine fewer bins.
+            let of = merged.min(length - i / merged * merged) as f64;
+            load[i / merged] += 1000.0 * rates[at] / rate[row] / of;
+            queue[i / merged] = queue[i / merged].max(queues[at] / 100.0);
         }
         all.link.push(link);
         // A frame counts in the bin in which it starts, so a full link may exceed its rate in a bin.

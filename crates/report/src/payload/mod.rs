@@ -8,9 +8,10 @@
 //! | [`flows`] | completion times and slowdown |
 //! | [`series`] | chosen queue pairs, links and switches over time |
 //! | [`arrivals`] | packets of chosen queue pairs by time and PSN |
-//! | [`fabric`] | nodes, links and their load |
+//! | [`fabric`], [`matrix`] | nodes, links and their load, of fabrics that are drawn and of larger ones |
 //! | [`counters`] | the scheme's counters |
 //! | [`config`] | the configuration, and the differences between runs |
+//! | [`looks`] | colours, dashes and markers of schemes |
 //! | [`again`] | the commands that repeat the runs |
 //! | [`experiment`] | a paper's numbers beside ours |
 //! | [`sweep`] | the points of a sweep |
@@ -27,8 +28,10 @@ pub(super) mod fabric;
 pub(super) mod flows;
 pub(super) mod grouping;
 pub(super) mod headline;
+pub(super) mod looks;
+pub(super) mod matrix;
 pub(super) mod question;
-pub(super) mod series;
+pub(crate) mod series;
 pub(super) mod steps;
 pub(super) mod sweep;
 
@@ -43,7 +46,7 @@ use serde::Serialize;
 /// Most runs in detail. Our choice: a chart can distinguish this many.
 const DETAILED: usize = 12;
 
-/// Limits for the data of one run, so that a page stays below 6 MB, of which plotly takes 4.7 MB. Our choice.
+/// Limits for the data of one run, so that a page stays below 2 MB, of which plotly takes 1.2 MB. Our choice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// Points of a distribution.
@@ -52,9 +55,9 @@ pub(super) struct Room {
     pub cells: usize,
     /// Events of queue pairs.
     pub events: usize,
-    /// Links that are drawn separately.
+    /// Links that are drawn, or cells of matrices.
     pub links: usize,
-    /// Numbers of all links over time.
+    /// Numbers of all links over time, or digits of matrices.
     pub link_cells: usize,
 }
 
@@ -63,11 +66,11 @@ impl Room {
     fn shared_by(runs: usize, curves: usize) -> Self {
         let runs = runs.clamp(1, DETAILED);
         Room {
-            points: (16_000 / curves.max(1)).clamp(40, 1_000),
-            cells: 60_000 / runs,
-            events: 36_000 / runs,
-            links: (9_000 / runs).max(600),
-            link_cells: 60_000 / runs,
+            points: (8_000 / curves.max(1)).clamp(40, 600),
+            cells: 24_000 / runs,
+            events: 16_000 / runs,
+            links: (24_000 / runs).max(2_000),
+            link_cells: 96_000 / runs,
         }
     }
 }
@@ -117,7 +120,16 @@ struct Part {
     arrivals: Option<arrivals::Arrivals>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fabric: Option<fabric::Loads>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matrix: Option<matrix::Loads>,
     counters: counters::Counters,
+}
+
+/// Shapes of the fabrics.
+#[derive(Debug, Default, Serialize)]
+struct Shapes {
+    drawn: Vec<fabric::Shape>,
+    matrices: Vec<matrix::Shape>,
 }
 
 /// The whole page.
@@ -142,7 +154,8 @@ pub(super) struct Payload {
     again: Vec<(String, String)>,
     /// Number of runs that are not in detail.
     left_out: usize,
-    fabrics: Vec<fabric::Shape>,
+    shapes: Shapes,
+    looks: looks::Looks,
     config: config::Config,
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<sweep::Sweep>,
@@ -189,8 +202,8 @@ impl Payload {
     fn details(groups: &[Group<'_>]) -> Self {
         let shown = groups.len().min(DETAILED);
         let room = Room::shared_by(shown, groups.len());
-        let mut fabrics = Vec::new();
-        let part = |(i, group): (usize, &Group<'_>)| part(group, room, i < DETAILED, &mut fabrics);
+        let mut shapes = Shapes::default();
+        let part = |(i, group): (usize, &Group<'_>)| part(group, room, i < DETAILED, &mut shapes);
         let parts = groups.iter().enumerate().filter_map(part).collect();
         Payload {
             ropewalk: env!("CARGO_PKG_VERSION"),
@@ -205,16 +218,21 @@ impl Payload {
             terms: terms(),
             again: again::of(groups),
             left_out: groups.len() - shown,
-            fabrics,
+            shapes,
+            looks: looks::Looks::default(),
             config: config::of(groups),
             sweep: None,
         }
     }
 
     /// JSON that may stand in a `<script>`.
-    pub(super) fn json(&self) -> String {
+    pub(super) fn json(mut self) -> String {
+        let of_parts = self.parts.iter().map(|part| part.scheme.as_str());
+        let of_papers = self.experiments.iter().flat_map(experiment::Experiment::schemes);
+        let of_points = self.sweep.iter().flat_map(sweep::Sweep::schemes);
+        self.looks = looks::Looks::of(of_parts.chain(of_papers).chain(of_points));
         // In JSON, `<` occurs only inside strings, where it may be escaped.
-        serde_json::to_string(self).unwrap_or_default().replace('<', "\\u003c")
+        serde_json::to_string(&self).unwrap_or_default().replace('<', "\\u003c")
     }
 }
 
@@ -226,8 +244,9 @@ fn terms() -> Vec<(&'static str, &'static str)> {
     terms
 }
 
-fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric::Shape>) -> Option<Part> {
+fn part(group: &Group<'_>, room: Room, detailed: bool, shapes: &mut Shapes) -> Option<Part> {
     let first = *group.runs.first()?;
+    let large = fabric::hosts(first) > fabric::HOSTS_DRAWN;
     Some(Part {
         name: group.name.clone(),
         scheme: group.scheme().to_owned(),
@@ -242,7 +261,8 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, fabrics: &mut Vec<fabric:
         steps: detailed.then(|| steps::of(first, room.cells)).flatten(),
         series: detailed.then(|| series::of(first, room.cells)).flatten(),
         arrivals: detailed.then(|| arrivals::of(first, room.events)).flatten(),
-        fabric: detailed.then(|| fabric::of(first, room, fabrics)).flatten(),
+        fabric: (detailed && !large).then(|| fabric::of(first, room, &mut shapes.drawn)).flatten(),
+        matrix: (detailed && large).then(|| matrix::of(first, room, &mut shapes.matrices)).flatten(),
         counters: counters::of(first),
     })
 }

@@ -40,28 +40,28 @@ const COLUMNS: [(&str, Merge); 12] = [
 
 /// Tracks over time, all with the same bins.
 #[derive(Debug, Serialize)]
-pub(super) struct Series {
+pub(crate) struct Series {
     /// Width of a bin, us; bin `i` begins at `i * width_us`.
-    width_us: f64,
+    pub(crate) width_us: f64,
     /// Number of bins.
     bins: usize,
     /// Number of recorded bins in one of these bins.
     merged: usize,
     /// Number of recorded tracks by kind.
     recorded: BTreeMap<String, usize>,
-    tracks: Vec<Track>,
+    pub(crate) tracks: Vec<Track>,
 }
 
 /// A queue pair, link or switch.
 #[derive(Debug, Serialize)]
-struct Track {
+pub(crate) struct Track {
     /// `qp`, `link` or `switch`; `qps` is the mean over all recorded queue pairs.
-    kind: String,
-    id: u64,
-    from: String,
-    to: String,
+    pub(crate) kind: String,
+    pub(crate) id: u64,
+    pub(crate) from: String,
+    pub(crate) to: String,
     /// Columns with numbers above 0.
-    columns: BTreeMap<&'static str, Vec<Option<f64>>>,
+    pub(crate) columns: BTreeMap<&'static str, Vec<Option<f64>>>,
 }
 
 /// Rows of one track, which are consecutive.
@@ -85,7 +85,7 @@ pub(super) fn tracks(table: Frame<'_>) -> Vec<Rows> {
 }
 
 /// The series of a run, of at most about `cells` numbers.
-pub(super) fn of(run: &Results, cells: usize) -> Option<Series> {
+pub(crate) fn of(run: &Results, cells: usize) -> Option<Series> {
     let table = Frame::new(run.table("series")?);
     let all = tracks(table);
     let length = all.iter().map(|t| t.rows.len()).max()?;

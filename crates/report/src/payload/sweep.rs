@@ -12,8 +12,8 @@ use results::{METRICS, Metric};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Most points on the page. Our choice: they take about a megabyte.
-const MOST_POINTS: usize = 4_000;
+/// Most points on the page. Our choice: they take about half a megabyte.
+const MOST_POINTS: usize = 2_000;
 /// Smallest factor between the values of an axis that the answer mentions. Our choice.
 const MATTERS: f64 = 1.01;
 
@@ -116,6 +116,11 @@ impl Sweep {
             command: command(manifest),
             text: manifest["files"]["sweep"].as_str().unwrap_or_default().to_owned(),
         }
+    }
+
+    /// Schemes of the points.
+    pub(super) fn schemes(&self) -> impl Iterator<Item = &str> {
+        self.points.iter().map(|point| point.scheme.as_str())
     }
 
     /// The question.
