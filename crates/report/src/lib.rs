@@ -11,9 +11,12 @@
 //! | `headline.js`, `paper.js`, `sweep.js` | the answer; a paper's figures with our data; the points of a sweep |
 //! | `steps.js`, `flows.js`, `time.js`, `arrivals.js`, `fabric.js`, `matrix.js`, `counters.js`, `config.js`, `glossary.js` | one section each |
 //! | `main.js` | puts the sections on the page |
+//!
+//! [`timeline`] writes a run for Perfetto.
 
 mod frame;
 mod payload;
+mod timeline;
 
 use lab::Failure;
 use papers::Report;
@@ -24,6 +27,8 @@ use results::{Results, ResultsError};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+pub use timeline::timeline;
 
 /// The scripts of the page, in the order in which they run.
 const SCRIPTS: [&str; 14] = [
@@ -82,17 +87,25 @@ pub fn write_sweep(dir: &Path, file: &PageFile) -> Result<(), Failure> {
 /// First bytes of every page, by which ropewalk recognises its pages.
 const MARK: &str = "<!doctype html><!-- a report of ropewalk -->";
 
-/// A path at which a page may be written: nothing is there, or an older page.
+/// A path at which a page or a timeline may be written: nothing is there, or an older one.
 #[derive(Clone, Debug)]
 pub struct PageFile(PathBuf);
 
 impl PageFile {
-    /// Checks the path, and writes nothing.
+    /// Checks the path of a page, and writes nothing.
     ///
     /// # Errors
     /// If another file is there. For example, a scenario given by mistake after `--report` is not overwritten.
     pub fn at(file: PathBuf) -> Result<Self, Failure> {
         Self::replacing(file, MARK, "report")
+    }
+
+    /// Checks the path of a timeline, and writes nothing.
+    ///
+    /// # Errors
+    /// If another file is there.
+    pub fn for_timeline(file: PathBuf) -> Result<Self, Failure> {
+        Self::replacing(file, timeline::MARK, "timeline")
     }
 
     fn replacing(file: PathBuf, mark: &str, what: &str) -> Result<Self, Failure> {
@@ -606,6 +619,114 @@ mod tests {
             dragonfly,
             ["router host 36x2 \"0\"", "router router 36x3 \"0\"", "router router 36x2 \"0\""]
         );
+    }
+
+    /// Events of a timeline.
+    fn traced(run: &Results) -> Vec<Value> {
+        let text = timeline(run);
+        assert!(text.starts_with(timeline::MARK), "{}", &text[..80]);
+        let whole: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(whole["otherData"]["digest"], run.summary.digest.as_str());
+        whole["traceEvents"].as_array().unwrap().clone()
+    }
+
+    fn of_phase<'a>(events: &'a [Value], phase: &str) -> Vec<&'a Value> {
+        events.iter().filter(|event| event["ph"] == phase).collect()
+    }
+
+    /// What every timeline must keep, so that Perfetto shows all of it.
+    fn check_trace(events: &[Value]) {
+        let named = |what: &str, key: &str| -> std::collections::BTreeSet<u64> {
+            let all = events.iter().filter(|event| event["name"] == what);
+            let all: Vec<u64> = all.map(|event| event[key].as_u64().unwrap()).collect();
+            let set: std::collections::BTreeSet<u64> = all.iter().copied().collect();
+            assert_eq!(set.len(), all.len(), "one name each");
+            set
+        };
+        let (processes, threads) = (named("process_name", "pid"), named("thread_name", "tid"));
+        assert!(processes.is_disjoint(&threads) && !processes.contains(&0));
+        let mut until: std::collections::BTreeMap<u64, f64> = std::collections::BTreeMap::new();
+        for event in events {
+            assert!(processes.contains(&event["pid"].as_u64().unwrap()), "{event}");
+            match event["ph"].as_str().unwrap() {
+                "X" => {
+                    let tid = event["tid"].as_u64().unwrap();
+                    assert!(threads.contains(&tid), "{event}");
+                    let (start, long) = (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap());
+                    let last = until.insert(tid, start + long).unwrap_or(0.0);
+                    assert!(
+                        start >= last - 1e-9 && long >= 0.0,
+                        "slices of a thread follow each other: {event}"
+                    );
+                }
+                "i" => assert!(threads.contains(&event["tid"].as_u64().unwrap()) && event["s"] == "t"),
+                "C" => assert!(event["args"].as_object().unwrap().values().all(Value::is_number)),
+                "M" => assert!(event["args"].is_object()),
+                other => panic!("{other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_timeline_has_the_flows_marks_and_counters_of_a_recorded_run() {
+        let run = results(
+            "quickstart",
+            &["workload.0.bytes=200kB", "scheme.rps={}", "record.events=8", "record.links=8"],
+        );
+        let events = traced(&run);
+        check_trace(&events);
+        let flows = frame::Frame::new(run.table("flows").unwrap());
+        let slices = of_phase(&events, "X");
+        let sent: Vec<_> = slices.iter().filter(|slice| !slice["args"]["flow"].is_null()).collect();
+        assert_eq!(sent.len(), flows.rows());
+        let (times, starts) = (flows.reals("fct_us"), flows.reals("start_us"));
+        for slice in sent {
+            let row = slice["args"]["flow"].as_u64().unwrap() as usize;
+            let of = |key: &str| slice[key].as_f64().unwrap();
+            assert!((of("dur") - times[row]).abs() < 1e-6 && of("ts").total_cmp(&starts[row]).is_eq());
+        }
+        let recorded = frame::Frame::new(run.table("events").unwrap());
+        let wanted = |name: &&&str| **name == "nack-sent";
+        let marks = of_phase(&events, "i");
+        let nacks = marks.iter().filter(|mark| mark["name"] == "nack-sent").count();
+        assert!(nacks > 0 && nacks == recorded.texts("event").iter().filter(wanted).count());
+        assert!(marks.iter().all(|mark| mark["name"] != "arrived"));
+        let counters = of_phase(&events, "C");
+        assert!(counters.iter().any(|c| c["name"].as_str().unwrap().starts_with("queue of the link to ")));
+    }
+
+    #[test]
+    fn a_timeline_has_what_gpus_did() {
+        let run = results("gpt-13b", &["workload.0.training.scale=0.03"]);
+        let events = traced(&run);
+        check_trace(&events);
+        let tasks = frame::Frame::new(run.table("tasks").unwrap());
+        let computed = tasks.texts("role").iter().filter(|role| **role == "compute").count();
+        let names: std::collections::BTreeMap<u64, &str> = events
+            .iter()
+            .filter(|event| event["name"] == "thread_name")
+            .map(|event| (event["tid"].as_u64().unwrap(), event["args"]["name"].as_str().unwrap()))
+            .collect();
+        let thread = |slice: &&&Value| names[&slice["tid"].as_u64().unwrap()].contains("computes");
+        assert_eq!(of_phase(&events, "X").iter().filter(thread).count(), computed);
+        assert!(names.values().any(|name| name.starts_with("operations: ")));
+    }
+
+    #[test]
+    fn pauses_are_slices_and_the_last_ends_with_the_run() {
+        let rows = [(1.0, "paused"), (3.0, "resumed"), (7.0, "paused")];
+        let columns = vec![
+            Column::real("time_us", "us", "", rows.iter().map(|r| Some(r.0))),
+            Column::count("qp", "-", "", rows.iter().map(|_| 0)),
+            Column::text("event", "", rows.iter().map(|r| r.1.to_owned())),
+            Column::count("psn", "-", "", rows.iter().map(|_| 0)),
+            Column::text("at", "", rows.iter().map(|_| "host0".to_owned())),
+        ];
+        let run = small("themis", 1).with("events", Table::new(columns, 1));
+        let events = traced(&run);
+        let pauses = of_phase(&events, "X").into_iter().filter(|slice| slice["name"] == "paused");
+        let lengths: Vec<f64> = pauses.map(|slice| slice["dur"].as_f64().unwrap()).collect();
+        assert_eq!(lengths, [2.0, run.summary.sim_time_us - 7.0]);
     }
 
     #[test]

@@ -340,6 +340,9 @@ pub struct ReportArgs {
     /// The page to write [default: DIR/report.html, or results/report.html for several DIRs].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write the timeline of a run for Perfetto (ui.perfetto.dev), and a page only if -o names one.
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
 }
 
 /// `ropewalk explain`.

@@ -8,11 +8,17 @@ use results::Results;
 use results::kind::Kind;
 use std::path::{Path, PathBuf};
 
-/// Writes a page from result directories.
+/// Writes a page from result directories, or a timeline of one.
 ///
 /// # Errors
-/// If a directory holds no results or cannot be read, or the page cannot be written.
+/// If a directory holds no results or cannot be read, or the file cannot be written.
 pub fn run(args: &ReportArgs) -> Result<(), Failure> {
+    if let Some(file) = &args.perfetto {
+        timeline(args, file)?;
+        if args.output.is_none() {
+            return Ok(());
+        }
+    }
     let file = args.output.clone().unwrap_or_else(|| match args.dirs.as_slice() {
         [one] => one.join("report.html"),
         _ => by_name("report"),
@@ -32,6 +38,19 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     let place = PageFile::at(file)?;
     place.write(&report::of_runs(&results))?;
     say(&place, false)
+}
+
+fn timeline(args: &ReportArgs, file: &Path) -> Result<(), Failure> {
+    let [dir] = args.dirs.as_slice() else {
+        return Err(Failure::Asked("--perfetto takes one DIR: a timeline shows one run".into()));
+    };
+    if Kind::of(dir) == Some(Kind::Sweep) {
+        return Err(Failure::Asked(format!("{} is a sweep: a timeline shows one run", dir.display())));
+    }
+    let results = Results::read(dir)?;
+    let place = PageFile::for_timeline(file.to_owned())?;
+    place.write(&report::timeline(&results))?;
+    print::out(&format!("timeline          {}\n", place.path().display()))
 }
 
 /// The file of the page that `--report` requests. Call it before a run, so that an unusable path fails early.
