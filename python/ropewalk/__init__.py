@@ -10,7 +10,7 @@
 A scenario is a path, the name of a built-in scenario (`rw.scenarios()`), or a dict with the same keys. A setting is a
 keyword argument, in which `__` stands for a dot, and `_` for a hyphen where the key has one: `switch__ecn__kmin="100kB"`
 sets `switch.ecn.kmin`. A dict of keys works, too: `**{"workload.0.bytes": "1MB"}`. A wrong scenario or setting raises
-`rw.ScenarioError`, with line and column.
+`rw.ScenarioError`, with line and column. Keyword arguments have types, so mypy finds a misspelt one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import os
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ropewalk import _native
 from ropewalk._asked import Scenario, as_json, asked, count, flag, warn
@@ -42,6 +42,11 @@ from ropewalk._session import Event, Session
 from ropewalk._sweep import Executor, Future, Sweep, run_point, sweep
 from ropewalk._sweep import _read as _read_sweep
 from ropewalk._table import Table
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ropewalk._settings import AllSettings, Settings
 
 __version__ = _native.__version__
 
@@ -85,7 +90,7 @@ def run(
     threads: int = 1,
     record: bool = False,
     progress: Progress = None,
-    **sets: Any,
+    **sets: Unpack[Settings],
 ) -> Result:
     """Runs a scenario.
 
@@ -96,17 +101,16 @@ def run(
     """
     text, is_dict = asked(scenario)
     threads, record = count("threads", threads), flag("record", record)
-    if seed is not None:
-        sets["seed"] = seed
+    given: dict[str, Any] = dict(sets) if seed is None else {**sets, "seed": seed}
     with Line(progress, "run") as line:
-        native = _native.run(text, is_dict, as_json(sets), threads, record, _warn, line.listener)
+        native = _native.run(text, is_dict, as_json(given), threads, record, _warn, line.listener)
     result = Result(native)
     if native.faults:
         raise SimulationError("\n".join(native.faults), native.faults, result)
     return result
 
 
-def check(scenario: Scenario, **sets: Any) -> dict[str, Any]:
+def check(scenario: Scenario, **sets: Unpack[AllSettings]) -> dict[str, Any]:
     """Checks a scenario without running it, and returns it with all defaults filled in. Gives the same warnings as a run."""
     text, is_dict = asked(scenario)
     toml, warnings = _native.check(text, is_dict, as_json(sets))
@@ -123,7 +127,7 @@ def compare(
     traffic_class: str | None = None,
     threads: int | None = None,
     progress: Progress = None,
-    **sets: Any,
+    **sets: Unpack[AllSettings],
 ) -> Comparison:
     """Runs a scenario with several schemes and seeds, side by side on all cores.
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from ropewalk import _native
 from ropewalk._errors import NotRecorded
 from ropewalk._progress import Line, Progress
-from ropewalk._table import Table, as_html
+from ropewalk._table import Table, as_html, as_text
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes
 
     from ropewalk.plot import ComparisonPlots, ResultPlots
@@ -186,6 +187,17 @@ class Result:
         _native.page([self._native], Path(path))
         return Path(path)
 
+    def perfetto(self, path: StrPath) -> Path:
+        """Writes the timeline of the run: a file that Perfetto (ui.perfetto.dev) opens."""
+        self._native.perfetto(Path(path))
+        return Path(path)
+
+    def __str__(self) -> str:
+        state = "" if self.complete else "\nNOT COMPLETE: the values are those up to the end of the simulation"
+        rows = [(name, value, unit) for name, value, unit in self.measures if value is not None]
+        table = as_text(["", "value", "unit"], rows)
+        return f"{self.scenario} under {self.scheme}, seed {self.seed}, digest {self.digest}{state}\n{table}"
+
     def __repr__(self) -> str:
         state = "" if self.complete else ", not complete"
         return f"<ropewalk.Result of {self.scenario}: {self.scheme}, seed {self.seed}, digest {self.digest}{state}>"
@@ -237,6 +249,14 @@ class Comparison:
             rows.append(row)
         return rows
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """A DataFrame with a row per run: scheme, seed, and the numbers of the summary by their keys, as in
+        `Sweep.points`: `frame.groupby("scheme")["flows.fct_us.p99"].mean()`."""
+        import pandas
+
+        rows = [{key: value for key, value in run.summary.items() if key != "timing"} for run in self.runs]
+        return pandas.DataFrame([_flat(row) for row in rows])
+
     @property
     def plot(self) -> ComparisonPlots:
         """Pictures with matplotlib: `.fct_cdf()`, `.bars()`."""
@@ -249,16 +269,39 @@ class Comparison:
         _native.page([run._native for run in self.runs], Path(path))
         return Path(path)
 
+    def __str__(self) -> str:
+        names, units = self._shown()
+        rows = [[row[name] for name in names] for row in self.rows]
+        bad = [row["scheme"] for row in self.rows if not row["complete"]]
+        state = f"\nNOT COMPLETE: {', '.join(bad)}" if bad else ""
+        return f"{self._title()}{state}\n{as_text(names, rows, units)}"
+
+    def _title(self) -> str:
+        seeds = f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"means over {len(self.seeds)} seeds"
+        return f"{self.runs[0].scenario}, {seeds}"
+
+    def _shown(self) -> tuple[list[str], list[str]]:
+        """Names and units of the columns in which a scheme has a value."""
+        units = {name: unit for name, _, unit in self.runs[0].measures}
+        rows = self.rows
+        names = ["scheme", *(name for name in units if any(row[name] is not None for row in rows))]
+        return names, [units.get(name, "") for name in names]
+
     def __repr__(self) -> str:
         return f"<ropewalk.Comparison of {self.runs[0].scenario}: {', '.join(self.schemes)}; {len(self.seeds)} seeds>"
 
     def _repr_html_(self) -> str:
-        units = {name: unit for name, _, unit in self.runs[0].measures}
-        rows = [{k: v for k, v in row.items() if k != "complete"} for row in self.rows]
-        names = [name for name in rows[0] if name == "scheme" or any(row[name] is not None for row in rows)]
-        head = [f"{name}<br><small>{html.escape(units.get(name, ''))}</small>" for name in names]
-        seeds = f"seed {self.seeds[0]}" if len(self.seeds) == 1 else f"means over {len(self.seeds)} seeds"
-        return as_html(head, [[row[name] for name in names] for row in rows], f"{self.runs[0].scenario}, {seeds}")
+        names, units = self._shown()
+        head = [f"{name}<br><small>{html.escape(unit)}</small>" for name, unit in zip(names, units, strict=True)]
+        return as_html(head, [[row[name] for name in names] for row in self.rows], self._title())
+
+
+def _flat(summary: dict[str, Any], before: str = "") -> dict[str, Any]:
+    """The values of a summary by their keys with dots."""
+    flat: dict[str, Any] = {}
+    for key, value in summary.items():
+        flat |= _flat(value, f"{before}{key}.") if isinstance(value, dict) else {f"{before}{key}": value}
+    return flat
 
 
 class Report:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ropewalk import _native
 from ropewalk._asked import Scenario, as_json, asked, flag, warn, whole
 from ropewalk._errors import SimulationError
 from ropewalk._results import Result, StrPath
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ropewalk._settings import Settings
 
 
 class Event(NamedTuple):
@@ -34,11 +39,10 @@ class Session:
     ScenarioError; a wrong call raises RequestError and changes nothing. Ctrl-C closes the session.
     """
 
-    def __init__(self, scenario: Scenario, *, seed: int | None = None, record: bool = False, **sets: Any) -> None:
+    def __init__(self, scenario: Scenario, *, seed: int | None = None, record: bool = False, **sets: Unpack[Settings]) -> None:
         text, is_dict = asked(scenario)
-        if seed is not None:
-            sets["seed"] = seed
-        self._native = _native.Session(text, is_dict, as_json(sets), flag("record", record), _warn)
+        given: dict[str, Any] = dict(sets) if seed is None else {**sets, "seed": seed}
+        self._native = _native.Session(text, is_dict, as_json(given), flag("record", record), _warn)
         self._result: Result | None = None
 
     @property

@@ -10,14 +10,22 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ropewalk import _native
 from ropewalk._asked import Scenario, as_json, asked, count, flag, warn
 from ropewalk._errors import Error, RequestError, ResultsError, SweepError
 from ropewalk._progress import Line, Progress
 from ropewalk._results import StrPath
-from ropewalk._table import HEAD, Table, as_html
+from ropewalk._table import HEAD, Table, as_html, as_text
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import pandas
+
+    from ropewalk._settings import AllSettings
+    from ropewalk.plot import SweepPlots
 
 # Most points that are submitted at one time. Our choice: enough for a large cluster, and few enough that the executor need
 # not hold a hundred thousand of them.
@@ -78,6 +86,17 @@ class Sweep:
         """One number for all results: equal digests mean equal sweeps, bit for bit."""
         return str(self.manifest["digest"])
 
+    @property
+    def plot(self) -> SweepPlots:
+        """Pictures with matplotlib: `.lines()`."""
+        from ropewalk.plot import SweepPlots
+
+        return SweepPlots(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table `points` as a DataFrame."""
+        return self.points.to_pandas()
+
     def report(self, path: StrPath) -> Path:
         """Writes the report: one HTML file that works offline."""
         _native.sweep_page(self.directory, Path(path))
@@ -93,10 +112,23 @@ class Sweep:
         bad = f", {len(self.failed)} failed in simulation" if self.failed else ""
         return f"<ropewalk.Sweep {self.manifest['sweep']}: {len(self)} points in {self.directory}{bad}>"
 
-    def _repr_html_(self) -> str:
+    def __str__(self) -> str:
+        names = self._shown()
+        rows = [[self.points[name][row] for name in names] for row in range(min(len(self), HEAD))]
+        more = "" if len(self) <= HEAD else f"\nthe first {HEAD} of {len(self)} points; .points has all"
+        title = f"{self.manifest['sweep']}: {_points(len(self))}, digest {self.digest}"
+        units = [f"[{unit}]" if (unit := self.points.units[name]) not in ("", "-") else "" for name in names]
+        return f"{title}\n{as_text([name.removeprefix('axis.') for name in names], rows, units)}{more}"
+
+    def _shown(self) -> list[str]:
+        """Columns of the points that fit on a screen."""
         wanted = ("scheme", "seed", "complete", "flows.fct_us.p99", "flows.slowdown.p99")
-        points = self.points
-        names = [name for name in points if name == "point" or name.startswith("axis.") or name in wanted]
+        axes = [name for name in self.points if name.startswith("axis.")]
+        skipped = ["scheme"] if "axis.schemes" in axes else []
+        return [name for name in self.points if name in axes or name == "point" or (name in wanted and name not in skipped)]
+
+    def _repr_html_(self) -> str:
+        points, names = self.points, self._shown()
         head = [f"{name}<br><small>{points.units[name]}</small>" for name in names]
         rows = zip(*(points[name][:HEAD] for name in names), strict=True)
         shown = f"{len(self)} points" if len(self) <= HEAD else f"the first {HEAD} of {len(self)} points"
@@ -112,7 +144,7 @@ def sweep(
     threads: int | None = None,
     jobs: int | None = None,
     progress: Progress = None,
-    **sets: Any,
+    **sets: Unpack[AllSettings],
 ) -> Sweep:
     """Runs a scenario at many points: schemes, seeds and any keys.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -91,6 +91,12 @@ class Table:
     def __repr__(self) -> str:
         return f"<ropewalk.Table of {len(self)} rows: {', '.join(self.column_names)}>"
 
+    def __str__(self) -> str:
+        rows = list(zip(*(self[name][:HEAD] for name in self.column_names), strict=True))
+        more = "" if len(self) <= HEAD else f"\nthe first {HEAD} of {len(self)} rows"
+        units = [f"[{unit}]" if unit not in ("", "-") else "" for _, unit, _ in self._native.columns]
+        return as_text(self.column_names, rows, units) + more
+
     def _repr_html_(self) -> str:
         columns = [self[name][:HEAD] for name in self.column_names]
         head = [f"{name}<br><small>{unit}</small>" for name, unit, _ in self._native.columns]
@@ -124,3 +130,22 @@ def as_html(head: Iterable[str], rows: Iterable[Iterable[Any]], caption: str = "
         '<table style="border-collapse:collapse;color:inherit;background:transparent;font-variant-numeric:tabular-nums">'
         f"{said}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     )
+
+
+def as_text(head: Sequence[str], rows: Sequence[Sequence[Any]], units: Sequence[str] = ()) -> str:
+    """A table for a terminal: numbers to the right, text to the left."""
+    lines = [list(head), *([list(units)] if any(units) else [])]
+    top = len(lines)
+    lines += [["-" if value is None else number(value) for value in row] for row in rows]
+    right = [
+        all(v is None or (isinstance(v, (int, float)) and not isinstance(v, bool)) for v in column)
+        for column in zip(*rows, strict=True)
+    ]
+    right = right or [False] * len(head)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    said = [
+        "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(line, widths, right, strict=True)).rstrip()
+        for line in lines
+    ]
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([*said[:top], rule, *said[top:]])

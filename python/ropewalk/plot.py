@@ -1,25 +1,46 @@
 """Pictures with matplotlib, ready for a paper: vector graphics, units on the axes, and colours that colour-blind readers
-can distinguish.
+can distinguish. A scheme has the colour, dash and marker that it has in reports, so pictures can be read without colour, too.
 
-Each function draws on `ax`, or on a new figure of a column's width, and returns the axes: `ax.figure.savefig("cdf.pdf")`.
+Each function draws on `ax`, or on a new figure, and returns the axes: `ax.figure.savefig("cdf.pdf")`. A new figure is a
+column wide; with a legend, which stands beside the curves, it is one and a half columns wide.
 """
 
 from __future__ import annotations
 
 import functools
+import statistics
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from ropewalk import _native
 from ropewalk._errors import NotRecorded, RequestError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ropewalk._results import Comparison, Report, Result
+    from ropewalk._sweep import Sweep
 
-# Okabe and Ito, Color Universal Design (2008), without yellow, which is too light for a line.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
-DASHES: list[Any] = ["-", "--", "-.", ":"]
+# Names in reports, and what matplotlib calls them.
+AS_DASH: dict[str, Any] = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-.", "longdash": (0, (8, 2.5))}
+AS_MARKER = {
+    "circle": "o",
+    "square": "s",
+    "triangle-up": "^",
+    "diamond": "D",
+    "x": "X",
+    "cross": "P",
+    "triangle-down": "v",
+    "star": "*",
+}
+COLOURS, _dashes, _markers = _native.looks()
+DASHES: list[Any] = [AS_DASH[name] for name in _dashes]
+MARKERS = [AS_MARKER[name] for name in _markers]
+# Patterns of bars, by the number of the marker; the same as in reports.
+HATCHES = ["", "//", "xx", "--", "\\\\", "||", "++", ".."]
+# Distance between two markers of a line, as a share of the picture's diagonal. Our choice: about six on a line.
+MARK_EVERY = 0.14
 # Width of a column in a two-column paper and a height by the golden ratio, inches.
 SIZE = (3.5, 2.16)
 # One and a half columns, inches: a picture with its legend beside it.
@@ -48,6 +69,14 @@ STYLE: Any = {
 # Most lines in one picture. Our choice: the number of colours.
 MOST_LINES = len(COLOURS)
 
+# Kinds of arrivals: name, colour, marker, and size. Late packets and those ahead differ in marker, too.
+ARRIVALS: dict[str, tuple[str, str, str, float]] = {
+    "in order": ("in order", "#68727d", ".", 2),
+    "ahead": ("ahead of ePSN", COLOURS[0], "^", 2.5),
+    "late": ("late", COLOURS[1], "v", 2.5),
+    "duplicate": ("duplicate", COLOURS[3], "D", 2.5),
+    "discarded": ("discarded", COLOURS[5], "x", 3),
+}
 METRICS = {"slowdown": "FCT slowdown", "fct_us": "FCT [µs]", "goodput_gbps": "goodput [Gb/s]"}
 
 
@@ -86,15 +115,42 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = SIZE) -> Axes:
 
 
 def _line(number: int) -> dict[str, Any]:
-    """Style of the n-th line: colours first, then dashes."""
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number // len(COLOURS) % len(DASHES)]}
+    """Style of the n-th line of things that are no schemes. Neighbours differ in colour and dash."""
+    turn = number // len(COLOURS)
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[(number + turn) % len(DASHES)]}
+
+
+def _scheme(name: str, number: int = 0) -> dict[str, Any]:
+    """Style of a scheme's line. The n-th line of one scheme keeps the colour and gets another dash and marker."""
+    hue, dash, marker = _native.look(name)
+    return {
+        "color": COLOURS[hue],
+        "linestyle": DASHES[(dash + number) % len(DASHES)],
+        "marker": MARKERS[(marker + number) % len(MARKERS)],
+        "markersize": 3.5,
+    }
+
+
+def _bar(name: str, number: int = 0) -> dict[str, Any]:
+    """Style of a scheme's bar."""
+    hue, _, marker = _native.look(name)
+    return {
+        "color": COLOURS[hue],
+        "hatch": HATCHES[(marker + number) % len(HATCHES)],
+        "edgecolor": "white",
+        "linewidth": 0,
+    }
 
 
 def _label(ax: Axes, x: str, y: str, legend: int = 0) -> Axes:
+    """Labels of the axes, and a legend beside the picture, where it covers no curve. Equal names have one entry."""
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     if legend > 1:
-        ax.legend()
+        lines, names = ax.get_legend_handles_labels()
+        once = dict(zip(reversed(names), reversed(lines), strict=True))
+        order = list(dict.fromkeys(names))
+        ax.legend([once[name] for name in order], order, loc="upper left", bbox_to_anchor=(1, 1), borderaxespad=0)
     return ax
 
 
@@ -107,6 +163,14 @@ def cdf(values: Iterable[float | None], ax: Axes, **how: Any) -> int:
     return len(known)
 
 
+def _distribution(ax: Axes, metric: str, legend: int) -> Axes:
+    """The frame of distributions. A flow alone on the fabric has slowdown 1, so that axis starts there."""
+    ax.set_ylim(0, 1.01)
+    if metric == "slowdown":
+        ax.set_xlim(left=min(1.0, float(ax.dataLim.x0)))
+    return _label(ax, METRICS.get(metric, metric), "share of flows", legend)
+
+
 class ResultPlots:
     """Pictures of one run."""
 
@@ -116,10 +180,9 @@ class ResultPlots:
     @styled
     def fct_cdf(self, metric: str = "slowdown", *, ax: Axes | None = None, **how: Any) -> Axes:
         """Distribution of `slowdown` or `fct_us`. A flow that did not finish counts as infinite."""
-        ax = axes(ax)
-        cdf(self._result.flows[metric], ax, **(_line(0) | how))
-        ax.set_ylim(0, 1.01)
-        return _label(ax, METRICS.get(metric, metric), "share of flows", 2 if "label" in how else 0)
+        ax = axes(ax, WIDE if "label" in how else SIZE)
+        cdf(self._result.flows[metric], ax, **(_scheme(self._result.scheme) | {"markevery": MARK_EVERY} | how))
+        return _distribution(ax, metric, 2 if "label" in how else 0)
 
     @styled
     def rates(self, qps: Sequence[int] | None = None, *, ax: Axes | None = None) -> Axes:
@@ -154,7 +217,7 @@ class ResultPlots:
         if missing or not tracks:
             name = {"qp": "flows", "link": "links"}[kind]
             raise NotRecorded(f"{kind} {missing} was not recorded; record__{name}='all' records all of them")
-        ax = axes(ax)
+        ax = axes(ax, WIDE if len(which) > 1 else SIZE)
         for i, number in enumerate(which):
             label, times, values = tracks[number]
             ax.step(times, values, where="post", label=label, **_line(i))
@@ -170,7 +233,7 @@ class ResultPlots:
         by_role: dict[str, list[float]] = {}
         for role, share in zip(links["role"], links["busy_share"], strict=True):
             by_role.setdefault(role, []).append(100 * (share or 0.0))
-        ax = axes(ax)
+        ax = axes(ax, WIDE)
         for i, (role, shares) in enumerate(by_role.items()):
             shares.sort(reverse=True)
             where = [100 * (n + 0.5) / len(shares) for n in range(len(shares))]
@@ -179,36 +242,45 @@ class ResultPlots:
         return _label(ax, "links by load [%]", "busy [% of time]", len(by_role) + 1)
 
     @styled
-    def arrivals(self, qp: int | None = None, *, ax: Axes | None = None) -> Axes:
-        """PSNs of a queue pair's packets in order of arrival. Packets on the line arrived in order; packets above it
-        arrived ahead of the ePSN."""
+    def arrivals(self, qp: int | None = None, *, psn: bool = False, ax: Axes | None = None) -> Axes:
+        """Reordering of a queue pair's packets: the distance of each PSN from the PSN that would arrive next in order. A
+        packet on the line at 0 is in order. A packet above it overtook that many packets, and a packet below it is late by
+        that many. With `psn=True` the picture shows the PSNs."""
         events = self._result.events
-        names = {"arrived": "as expected", "ahead": "ahead of ePSN", "duplicate": "duplicate", "discarded": "discarded"}
         followed = sorted(set(events["qp"]))
         if qp is None and followed:
             ahead = [q for q, event in zip(events["qp"], events["event"], strict=True) if event == "ahead"]
             qp = max(followed, key=ahead.count) if ahead else followed[0]
         if qp not in followed:
             raise NotRecorded(f"queue pair {qp} was not followed: {followed} were; record__follow=[FLOW] follows a flow")
-        ax = axes(ax)
-        drawn = 0
-        for i, (event, label) in enumerate(names.items()):
-            rows = zip(events["qp"], events["event"], events["time_us"], events["psn"], strict=True)
-            points = [(time, psn) for of, what, time, psn in rows if of == qp and what == event]
-            if points:
-                times, psns = zip(*points, strict=True)
+        rows = zip(events["qp"], events["event"], events["time_us"], events["psn"], strict=True)
+        points: dict[str, list[tuple[float, int]]] = {name: [] for name in ARRIVALS}
+        # One more than the highest PSN that the receiver has kept.
+        following = 0
+        for of, event, time, number in rows:
+            if of != qp or event not in ("arrived", "ahead", "duplicate", "discarded"):
+                continue
+            kind = ("late" if number < following else "in order") if event == "arrived" else event
+            points[kind].append((time, number if psn else number - following))
+            if event in ("arrived", "ahead"):
+                following = max(following, number + 1)
+        ax = axes(ax, WIDE)
+        if not psn:
+            ax.axhline(0, color="black", linewidth=0.6)
+        for kind, (label, colour, marker, size) in ARRIVALS.items():
+            if points[kind]:
+                times, values = zip(*points[kind], strict=True)
                 # Thousands of dots make a vector picture slow, so dots are drawn as pixels.
                 style: dict[str, Any] = {
-                    "color": COLOURS[i],
-                    "marker": ".",
-                    "markersize": 2,
+                    "color": colour,
+                    "marker": marker,
+                    "markersize": size,
                     "linestyle": "",
-                    "rasterized": len(points) > 2000,
+                    "rasterized": len(times) > 2000,
                 }
-                ax.plot(times, psns, label=f"{label} ({len(points)})", **style)
-                drawn += 1
+                ax.plot(times, values, label=f"{label} ({len(times)})", **style)
         ax.set_title(f"queue pair {qp}")
-        return _label(ax, "time [µs]", "PSN", drawn + 1)
+        return _label(ax, "time [µs]", "PSN" if psn else "PSN − next PSN in order", len(ARRIVALS))
 
     @styled
     def counters(self, names: Sequence[str] | None = None, *, ax: Axes | None = None) -> Axes:
@@ -217,7 +289,7 @@ class ResultPlots:
         every = list(dict.fromkeys(counters["counter"]))
         if unknown := [name for name in names or [] if name not in every]:
             raise KeyError(f"there is no counter {unknown}; there are {', '.join(every)}")
-        ax = axes(ax)
+        ax = axes(ax, WIDE)
         chosen = list(names or [name for name in every if any(self._of(counters, name)[1])][:MOST_LINES])
         for i, name in enumerate(chosen):
             times, totals = self._of(counters, name)
@@ -242,12 +314,11 @@ class ComparisonPlots:
     @styled
     def fct_cdf(self, metric: str = "slowdown", *, ax: Axes | None = None) -> Axes:
         """Distribution of `slowdown` or `fct_us` by scheme, over all seeds."""
-        ax = axes(ax)
-        for i, scheme in enumerate(self._comparison.schemes):
+        ax = axes(ax, WIDE)
+        for scheme in self._comparison.schemes:
             values = [value for run in self._comparison[scheme] for value in run.flows[metric]]
-            cdf(values, ax, label=scheme, **_line(i))
-        ax.set_ylim(0, 1.01)
-        return _label(ax, METRICS.get(metric, metric), "share of flows", 2)
+            cdf(values, ax, label=scheme, markevery=MARK_EVERY, **_scheme(scheme))
+        return _distribution(ax, metric, 2)
 
     @styled
     def bars(self, measure: str = "slowdown, P99", *, ax: Axes | None = None) -> Axes:
@@ -264,12 +335,97 @@ class ComparisonPlots:
             if len(values) == len(of_run):
                 mean = sum(values) / len(values)
                 spread = [[mean - min(values)], [max(values) - mean]] if len(values) > 1 else None
-                ax.bar(i, mean, width=0.7, color=COLOURS[i % len(COLOURS)], yerr=spread, capsize=2, error_kw={"linewidth": 0.8})
+                ax.bar(i, mean, width=0.7, yerr=spread, capsize=2, error_kw={"linewidth": 0.8}, **_bar(scheme))
             else:
                 ax.text(i, 0, "not complete", rotation=90, ha="center", va="bottom")
         ax.set_xticks(range(len(schemes)), schemes, rotation=30 if len(schemes) > 4 else 0)
         ax.grid(visible=False, axis="x")
         return _label(ax, "", f"{measure} [{unit}]" if unit else measure)
+
+
+class SweepPlots:
+    """Pictures of a sweep."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self._sweep = sweep
+
+    @styled
+    def lines(
+        self,
+        metric: str = "flows.fct_us.p99",
+        *,
+        along: str | None = None,
+        by: str | None = None,
+        ax: Axes | None = None,
+        **fixed: Any,
+    ) -> Axes:
+        """A column of `Sweep.points` along an axis, with a line per value of the axis `by`: means over seeds, and a band from
+        the least to the greatest.
+
+        An axis is named as in the sweep's file (`"nic.window"`), or by the last words of its name. `along` is by default the
+        axis with the most values that is not `schemes`, and `by` the axis `schemes`, else the longest of the others. If
+        there are further axes, every combination of their values has a line; a keyword keeps one value: `buffer="4MB"`.
+        A point that is not complete has no value.
+        """
+        points = self._sweep.points.to_dict()
+        if metric not in points or metric.startswith("axis."):
+            raise KeyError(f"there is no number {metric!r} in the points; rw.metrics() lists the numbers")
+        axis = {name.removeprefix("axis."): points[name] for name in points if name.startswith("axis.")}
+        rows = list(range(len(points[metric])))
+        for name, value in fixed.items():
+            of = axis[_axis(name, axis)]
+            if value not in of:
+                raise KeyError(f"no point has {name} = {value!r}; there are {', '.join(map(repr, dict.fromkeys(of)))}")
+            rows = [row for row in rows if of[row] == value]
+        lengths = {name: len(set(map(str, of))) for name, of in axis.items()}
+        longest = sorted(axis, key=lambda name: (name == "schemes", -lengths[name]))
+        if not longest:
+            raise RequestError("this sweep has no axis to draw along")
+        along = longest[0] if along is None else _axis(along, axis)
+        rest = [name for name in axis if name != along and len({str(axis[name][row]) for row in rows}) > 1]
+        first = [_axis(by, axis)] if by is not None else ["schemes"] if "schemes" in rest else []
+        rest = first + [name for name in rest if name not in first]
+        lines: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+        for row in rows:
+            of_line = lines.setdefault(tuple(axis[name][row] for name in rest), {})
+            of_point = of_line.setdefault(axis[along][row], [])
+            if points["complete"][row] and points[metric][row] is not None:
+                of_point.append(points[metric][row])
+        values = list(dict.fromkeys(axis[along][row] for row in rows))
+        numeric = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+        ax = axes(ax, WIDE if len(lines) > 1 else SIZE)
+        used: list[Any] = []
+        for i, (names, at) in enumerate(lines.items()):
+            scheme = next((str(value) for name, value in zip(rest, names, strict=True) if name == "schemes"), None)
+            style = {"marker": MARKERS[i % len(MARKERS)], "markersize": 3.5, **_line(i)}
+            if scheme is not None:
+                style = _scheme(scheme, used.count(scheme))
+            used.append(scheme)
+            known = [(value if numeric else n, at.get(value)) for n, value in enumerate(values)]
+            drawn = [(x, of) for x, of in known if of]
+            where = [x for x, _ in drawn]
+            label = ", ".join(
+                str(v) if name == "schemes" else f"{name.rpartition('.')[2]} {v}" for name, v in zip(rest, names, strict=True)
+            )
+            ax.plot(where, [statistics.fmean(of) for _, of in drawn], label=label, **style)
+            if any(len(of) > 1 for _, of in drawn):
+                ends = ([min(of) for _, of in drawn], [max(of) for _, of in drawn])
+                ax.fill_between(where, *ends, color=style["color"], alpha=0.15, linewidth=0)
+        if not numeric:
+            ax.set_xticks(range(len(values)), [str(value) for value in values], rotation=30 if len(values) > 5 else 0)
+        unit = self._sweep.points.units[metric].replace("us", "µs")
+        metrics = _native.metrics()
+        title = dict(zip(metrics.column("name"), metrics.column("label"), strict=True)).get(metric) or metric
+        return _label(ax, along.rpartition(".")[2], f"{title} [{unit}]" if unit not in ("", "-") else str(title), len(lines))
+
+
+def _axis(name: str, axes: Iterable[str]) -> str:
+    """The axis of this name, or the only one whose last words it is; `_` may stand for a hyphen and `__` for a dot."""
+    wanted = [name, name.replace("__", ".").replace("_", "-")]
+    found = [axis for axis in axes if any(axis == words or axis.endswith(f".{words}") for words in wanted)]
+    if len(found) != 1:
+        raise KeyError(f"there is {'no' if not found else 'more than one'} axis {name!r}; the axes are {', '.join(axes)}")
+    return found[0]
 
 
 @styled
@@ -285,23 +441,23 @@ def paper_figure(report: Report, number: int, *, ax: Axes | None) -> Axes:
     else:
         _lines(figure, ax)
     ax.set_title(figure["title"], wrap=True)
-    # The legend is beside the picture, because bars leave no room in it. Marks with the same name have one entry.
-    lines, labels = ax.get_legend_handles_labels()
-    once = dict(zip(reversed(labels), reversed(lines), strict=True))
-    ax.legend(
-        [once[label] for label in dict.fromkeys(labels)], list(dict.fromkeys(labels)), loc="upper left", bbox_to_anchor=(1, 1)
-    )
-    return _label(ax, figure["x"], figure["y"])
+    return _label(ax, figure["x"], figure["y"], 2)
+
+
+def _styles(figure: dict[str, Any], style: Callable[[str, int], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Styles of a figure's series, each by its scheme and its number among the scheme's series."""
+    schemes = [values["scheme"] for values in figure["series"]]
+    return [style(scheme, schemes[:i].count(scheme)) for i, scheme in enumerate(schemes)]
 
 
 def _bars(figure: dict[str, Any], ax: Axes) -> None:
     categories = list(dict.fromkeys(x for values in figure["series"] for x in values["x"]))
     width = 0.8 / max(len(figure["series"]), 1)
-    for i, values in enumerate(figure["series"]):
+    for i, (values, style) in enumerate(zip(figure["series"], _styles(figure, _bar), strict=True)):
         points = [(categories.index(x), y) for x, y in zip(values["x"], values["y"], strict=True) if y is not None]
         where = [at + (i - (len(figure["series"]) - 1) / 2) * width for at, _ in points]
-        ax.bar(where, [y for _, y in points], width=width * 0.92, label=values["name"], color=COLOURS[i % len(COLOURS)])
-    ax.set_xticks(range(len(categories)), categories)
+        ax.bar(where, [y for _, y in points], width=width * 0.92, label=values["name"], **style)
+    ax.set_xticks(range(len(categories)), ["\n".join(textwrap.wrap(name, 14)) for name in categories])
     ax.grid(visible=False, axis="x")
     for mark in figure["paper"]:
         at = None if mark["x"] is None else categories.index(mark["x"]) if mark["x"] in categories else None
@@ -309,10 +465,10 @@ def _bars(figure: dict[str, Any], ax: Axes) -> None:
 
 
 def _lines(figure: dict[str, Any], ax: Axes) -> None:
-    for i, values in enumerate(figure["series"]):
+    for values, style in zip(figure["series"], _styles(figure, _scheme), strict=True):
         points = [(float(x), y) for x, y in zip(values["x"], values["y"], strict=True) if y is not None]
-        marker = "." if len(points) < 30 else ""
-        ax.plot([x for x, _ in points], [y for _, y in points], label=values["name"], marker=marker, **_line(i))
+        every = MARK_EVERY if len(points) > 12 else None
+        ax.plot([x for x, _ in points], [y for _, y in points], label=values["name"], markevery=every, **style)
     for mark in figure["paper"]:
         if mark["x"] is None:
             _mark(mark, ax, None)

@@ -5,9 +5,11 @@ pytest python/tests/test_package.py
 """
 
 import json
+import math
 import os
 import pickle
 import re
+import runpy
 import shutil
 import signal
 import subprocess
@@ -323,6 +325,39 @@ def test_notebooks_show_small_tables(result):
     assert "quickstart" in result._repr_html_() and result.digest in repr(result)
 
 
+def test_print_says_what_came_out(result, capsys):
+    comparison = rw.compare("quickstart", ["ecmp", "rps"], seeds="1..2", **SMALL)
+    print(result, comparison, result.flows, sep="\n\n")
+    first, second, third = capsys.readouterr().out.split("\n\n")
+    assert first.startswith(f"quickstart under themis, seed 1, digest {result.digest}\n") and "FCT, P99" in first
+    assert second.startswith("quickstart, means over 2 seeds\n") and "\necmp " in second and "\nrps " in second
+    assert "slowdown" in third.splitlines()[0] and "the first 10 of" in third.splitlines()[-1]
+    assert all(len(line) == len(line.rstrip()) for line in first.splitlines())
+
+
+def test_a_comparison_is_a_frame_with_a_row_per_run():
+    pytest.importorskip("pandas")
+    comparison = rw.compare("quickstart", ["ecmp", "rps"], seeds="1..2", **SMALL)
+    frame = comparison.to_pandas()
+    assert list(zip(frame["scheme"], frame["seed"], strict=True)) == [("ecmp", 1), ("ecmp", 2), ("rps", 1), ("rps", 2)]
+    assert list(frame["flows.fct_us.p99"]) == [run.summary["flows"]["fct_us"]["p99"] for run in comparison]
+    assert not [name for name in frame.columns if name.startswith("timing")], "equal runs make equal frames"
+
+
+def test_perfetto_gets_the_commands_timeline(result, tmp_path):
+    result.save(tmp_path / "run")
+    file = result.perfetto(tmp_path / "run.json")
+    trace = json.loads(file.read_text())
+    slices = [event for event in trace["traceEvents"] if event["ph"] == "X" and "flow" in event["args"]]
+    assert len(slices) == len(result.flows)
+    if ROPEWALK is not None:
+        ropewalk("report", "run", "--perfetto", "again.json", cwd=tmp_path)
+        assert (tmp_path / "again.json").read_bytes() == file.read_bytes()
+    (tmp_path / "mine.json").write_text("{}")
+    with pytest.raises(rw.RequestError, match="no timeline of ropewalk"):
+        result.perfetto(tmp_path / "mine.json")
+
+
 # --- comparisons, experiments ----------------------------------------------------------------------------------------
 
 
@@ -422,7 +457,7 @@ def test_pictures_have_units_and_draw_on_the_axes_they_are_given(result, tmp_pat
         (result.plot.rates, "µs", "Gb/s"),
         (result.plot.queues, "µs", "kB"),
         (result.plot.links, "%", "%"),
-        (result.plot.arrivals, "µs", "PSN"),
+        (result.plot.arrivals, "µs", "PSN − next PSN in order"),
         (result.plot.counters, "µs", "count"),
         (comparison.plot.fct_cdf, "slowdown", "share"),
         (comparison.plot.bars, "", "slowdown"),
@@ -433,9 +468,82 @@ def test_pictures_have_units_and_draw_on_the_axes_they_are_given(result, tmp_pat
         assert own.has_data() and x in own.get_xlabel() and y in own.get_ylabel()
         axes = draw()
         axes.figure.savefig(tmp_path / "picture.pdf")
-        assert axes.figure.get_size_inches()[0] == 3.5, "a column's width"
+        legend = axes.get_legend()
+        assert axes.figure.get_size_inches()[0] == (5.2 if legend else 3.5), "a column's width, and more for a legend"
+        if legend:
+            beside = legend.get_window_extent().x0 >= axes.get_window_extent().x1
+            assert beside, "the legend covers no curve"
         assert (tmp_path / "picture.pdf").stat().st_size < 200_000
         pyplot.close("all")
+
+
+def test_a_scheme_looks_as_in_reports_and_no_two_look_alike_without_colour():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from ropewalk import _native
+    from ropewalk.plot import COLOURS
+
+    comparison = rw.compare("quickstart", ["rps", "themis", "ecmp"], **SMALL)
+    lines = {line.get_label(): line for line in comparison.plot.fct_cdf().lines}
+    assert list(lines) == ["rps", "themis", "ecmp"]
+    for name, line in lines.items():
+        assert line.get_color() == COLOURS[_native.look(name)[0]]
+    assert len({(line.get_linestyle(), line.get_marker()) for line in lines.values()}) == 3
+    again = rw.compare("quickstart", ["themis"], **SMALL).plot.fct_cdf().lines[0]
+    assert again.get_color() == lines["themis"].get_color(), "whatever else is drawn"
+    hatches = [bar.get_hatch() for bar in comparison.plot.bars().patches]
+    assert len(set(hatches)) == 3
+
+
+def test_arrivals_show_the_distance_from_the_packets_in_order(result):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    events = result.events
+    qp = events["qp"][events["event"].index("ahead")]
+    lines = {line.get_label().split(" (")[0]: line for line in result.plot.arrivals(qp).lines}
+    assert set(lines["in order"].get_ydata()) == {0}
+    assert min(lines["ahead of ePSN"].get_ydata()) < max(lines["ahead of ePSN"].get_ydata())
+    assert max(lines["late"].get_ydata()) < 0
+    rows = zip(events["qp"], events["event"], strict=True)
+    kinds = [event for of, event in rows if of == qp]
+    drawn = {kind: len(line.get_ydata()) for kind, line in lines.items()}
+    assert drawn["in order"] + drawn["late"] == kinds.count("arrived") and drawn["ahead of ePSN"] == kinds.count("ahead")
+    psns = [
+        psn for of, event, psn in zip(events["qp"], events["event"], events["psn"], strict=True) if (of, event) == (qp, "ahead")
+    ]
+    shown = {line.get_label().split(" (")[0]: line for line in result.plot.arrivals(qp, psn=True).lines}
+    assert list(shown["ahead of ePSN"].get_ydata()) == psns
+
+
+def test_a_sweep_is_drawn_along_an_axis(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    grid = {
+        "scenario": "quickstart",
+        "seeds": "1..2",
+        "axis": [{"schemes": ["ecmp", "themis"]}, {"workload.0.all-reduce.bytes": ["64kB", "128kB", "256kB"]}],
+    }
+    sweep = rw.sweep(grid, tmp_path / "grid")
+    assert str(sweep).startswith("grid: 12 points") or "12 points" in str(sweep).splitlines()[0]
+    points = sweep.points.to_dict()
+    ax = sweep.plot.lines("flows.fct_us.p99")
+    lines = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
+    assert list(lines) == ["ecmp", "themis"] and ax.get_xlabel() == "bytes" and ax.get_ylabel() == "FCT, P99 [µs]"
+    for scheme, drawn in lines.items():
+        of = [
+            value
+            for value, name, size in zip(
+                points["flows.fct_us.p99"], points["axis.schemes"], points["axis.workload.0.all-reduce.bytes"], strict=True
+            )
+            if (name, size) == (scheme, "64kB")
+        ]
+        assert len(of) == 2 and math.isclose(drawn[0], sum(of) / 2)
+    (one,) = sweep.plot.lines("flows.slowdown.p99", schemes="ecmp").lines
+    assert len(one.get_xdata()) == 3
+    with pytest.raises(KeyError, match="the axes are schemes"):
+        sweep.plot.lines(along="byte")
+    with pytest.raises(KeyError, match="no number 'fct'"):
+        sweep.plot.lines("fct")
 
 
 def test_a_cdf_shows_every_flow(result):
@@ -568,6 +676,31 @@ def test_types_are_correct_and_the_stub_matches_the_module():
         timeout=300,
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_the_types_of_settings_are_those_of_the_schema():
+    script = runpy.run_path(str(ROOT / "scripts" / "typed-settings"))
+    written = (ROOT / "python" / "ropewalk" / "_settings.py").read_text()
+    assert script["typed"](rw.schema()) == written, "run scripts/typed-settings"
+
+
+def test_mypy_finds_a_misspelt_setting(tmp_path):
+    if subprocess.run([sys.executable, "-m", "mypy", "--version"], capture_output=True, check=False).returncode:
+        pytest.skip("mypy is not installed")
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "import ropewalk as rw\n"
+        'rw.run("quickstart", seed=1, scheme="themis", topology__leaf_spine__spines=2, workload__0__all_reduce__bytes="1MB")\n'
+        'rw.compare("quickstart", ["ecmp"], record=True, switch__ecn__kmin="100kB")\n'
+        'rw.run("quickstart", topology__leaf_spine__spins=2)\n'
+        'rw.compare("quickstart", ["ecmp"], swich__buffer="4MB")\n'
+    )
+    command = [sys.executable, "-m", "mypy", "--config-file", os.devnull, "--strict", "--cache-dir", tmp_path / "cache", mine]
+    env = os.environ | {"MYPYPATH": str(Path(rw.__file__).parents[1])}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=env)
+    errors = [line for line in done.stdout.splitlines() if "mine.py" in line and "error" in line]
+    assert [line.split(":")[1] for line in errors] == ["4", "5"], done.stdout
+    assert "topology__leaf_spine__spins" in errors[0] and "swich__buffer" in errors[1]
 
 
 def test_the_metrics_name_the_keys_of_the_summary():

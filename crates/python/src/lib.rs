@@ -35,7 +35,7 @@ mod module {
     #[pymodule_export]
     use super::work::{Work, run_point, sweep_manifest, sweep_page, sweep_table};
     #[pymodule_export]
-    use super::{cli, experiments, metrics, scenarios, schema};
+    use super::{cli, experiments, look, looks, metrics, scenarios, schema};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -82,4 +82,18 @@ fn experiments() -> Vec<(&'static str, &'static str, &'static str)> {
 #[pyfunction]
 fn metrics() -> table::Table {
     table::Table(::results::metrics::table())
+}
+
+/// Colours on a white background, dashes and markers of pictures.
+#[pyfunction]
+fn looks() -> (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>) {
+    use schemes::look::{DASHES, HUES, MARKERS};
+    (HUES.iter().map(|hue| hue.light).collect(), DASHES.into(), MARKERS.into())
+}
+
+/// Numbers of colour, dash and marker of a scheme in [`looks`].
+#[pyfunction]
+fn look(scheme: &str) -> (usize, usize, usize) {
+    let look = schemes::look::of(scheme);
+    (look.hue, look.dash, look.marker)
 }

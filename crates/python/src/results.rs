@@ -138,6 +138,12 @@ impl Results {
         })
         .map_err(failure)
     }
+
+    /// Writes the timeline for Perfetto.
+    fn perfetto(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
+        py.detach(|| PageFile::for_timeline(file)?.write(&report::timeline(self.whole()?.as_ref())))
+            .map_err(failure)
+    }
 }
 
 /// Writes a page about runs.

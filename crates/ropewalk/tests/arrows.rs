@@ -37,7 +37,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("abi", &["lab", "model", "results", "scenario"]),
     ("browser", &["engine", "model", "results", "scenario", "sim"]),
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
-    ("python", &["capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario"]),
+    (
+        "python",
+        &["capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario", "schemes"],
+    ),
 ];
 
 #[test]
