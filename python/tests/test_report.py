@@ -330,6 +330,8 @@ def test_a_papers_experiment_shows_its_numbers_beside_ours(browser, results):
             assert paper == "" if row["paper"] is None else close(paper, row["paper"])
             assert ours == "" if row["measured"] is None else close(ours, row["measured"])
         bars = report.chart("#paper .chart")
+        fills = report.page.eval_on_selector_all("#paper .chart pattern", "all => all.map(p => p.querySelector('rect')?.style.fill || p.querySelector('rect')?.getAttribute('fill'))")
+        assert fills and all(fills), "patterns lie on the colour of their bar"
         sprayed = {row["metric"]: row["measured"] for row in rows if row["case"] == "rps"}
         assert [round(y, 6) for y in bars[0]["y"]] == [round(y, 6) for y in sprayed.values()]
         assert "the paper: 16\u00a0%" in report.page.locator(".answer p").first.inner_text()

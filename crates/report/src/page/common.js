@@ -74,7 +74,7 @@ const lined = ({ color, dash, symbol }, { width = 2.2, shape = "linear", markers
   type: "scatter", mode: markers ? "lines+markers" : "lines", line: { color, dash, width, shape }, marker: { color, symbol, size, maxdisplayed: markers },
 });
 /** Plotly's settings of bars. */
-const barred = ({ color, pattern }) => ({ type: "bar", marker: { color, pattern: { shape: pattern, fgcolor: style("--bg"), fgopacity: 0.55, size: 7, solidity: 0.25 } } });
+const barred = ({ color, pattern }) => ({ type: "bar", marker: { color, pattern: { shape: pattern, fillmode: "overlay", fgcolor: style("--bg"), fgopacity: 0.55, size: 7, solidity: 0.25 } } });
 
 /** Colour between idle (0) and full (1), with monotonic lightness for any colour vision. */
 const RAMPS = [

@@ -244,7 +244,7 @@ sections.push({
         + (shape().hidden ? ` ${count(shape().hidden)} rows with the least load are left out.` : "");
       ramp.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(heat).join(",")})`;
       ends[0].textContent = state.what === "load" ? "idle" : "empty";
-      ends[1].textContent = state.what === "load" ? `${100 * top()} % busy` : bytes(top());
+      ends[1].textContent = state.what === "load" ? `${number(100 * top())} % busy` : bytes(top());
     }
 
     const slider = h("input", { type: "range", min: "0", max: "0", value: "0", id: "moment", input: () => { state.bin = Number(slider.value); move(); } });

@@ -4,10 +4,13 @@ use super::super::frame::{Frame, short};
 use super::{Room, series};
 use results::Results;
 use serde::Serialize;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Most hosts of a fabric that is drawn. Our choice, by the resolution of a screen.
-pub(super) const HOSTS_DRAWN: usize = 64;
+const HOSTS_DRAWN: usize = 64;
+/// Most links of a fabric that is drawn, each direction counted. Our choice: a fat tree of 54 hosts has 324, and servers with a
+/// NIC for each of 8 GPUs soon have more than an eye can follow.
+const LINKS_DRAWN: usize = 400;
 /// Counts of links.
 pub(super) const COUNTS: [&str; 4] = ["marks", "drops", "lost", "pauses"];
 /// Fewest and most positions of the time slider. Our choice.
@@ -59,19 +62,12 @@ struct OverTime {
     queue: Vec<Vec<u32>>,
 }
 
-/// Number of hosts of a run's fabric.
-pub(super) fn hosts(run: &Results) -> usize {
-    let Some(table) = run.table("links").map(Frame::new) else { return 0 };
-    let mut hosts: Vec<&str> = table
-        .texts("from")
-        .into_iter()
-        .zip(table.texts("role"))
-        .filter(|(_, role)| *role == "host")
-        .map(|(name, _)| name)
-        .collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    hosts.len()
+/// True if the run's fabric is too large for a drawing.
+pub(super) fn is_large(run: &Results) -> bool {
+    let Some(table) = run.table("links").map(Frame::new) else { return false };
+    let ends = table.texts("from").into_iter().zip(table.texts("role"));
+    let hosts: BTreeSet<&str> = ends.filter(|(_, role)| *role == "host").map(|(name, _)| name).collect();
+    hosts.len() > HOSTS_DRAWN || table.rows() > LINKS_DRAWN
 }
 
 /// The fabric of a run. Its shape is added to `shapes` unless it is already there.

@@ -246,7 +246,7 @@ fn terms() -> Vec<(&'static str, &'static str)> {
 
 fn part(group: &Group<'_>, room: Room, detailed: bool, shapes: &mut Shapes) -> Option<Part> {
     let first = *group.runs.first()?;
-    let large = fabric::hosts(first) > fabric::HOSTS_DRAWN;
+    let large = fabric::is_large(first);
     Some(Part {
         name: group.name.clone(),
         scheme: group.scheme().to_owned(),
