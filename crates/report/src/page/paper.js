@@ -15,6 +15,7 @@ function figure(of) {
     const ink = style("--fg");
     const shapes = [];
     const annotations = [];
+    const below = new Map();
     const named = new Set();
     of.paper.forEach((mark, i) => {
       const at = mark.x === null ? -1 : categories.indexOf(mark.x);
@@ -27,8 +28,8 @@ function figure(of) {
       }
       const value = mark.to === null ? `${mark.y}` : `${mark.y}–${mark.to}`;
       const label = { y: mark.to ?? mark.y, yanchor: "bottom", showarrow: false, font: { size: 12, color: ink }, bgcolor: style("--bg"), borderpad: 1 };
-      // Labels of a category are at its left end, where the sprayed bar is. Labels of the whole axis are at the right, ranges side by side.
-      if (at >= 0) annotations.push({ ...label, xref: "x", x: at - 0.44, xanchor: "left", text: `paper: ${value}` });
+      // Values for a category stand below it, where they cover no bar. Labels of the whole axis are at the right, ranges side by side.
+      if (at >= 0) below.set(mark.x, [...(below.get(mark.x) || []), value]);
       else if (mark.to === null) annotations.push({ ...label, xref: "paper", x: 1, xanchor: "right", text: mark.name });
       else annotations.push({ ...label, xref: "paper", x: i % 2 ? 1 : 0.5, xanchor: "right", text: `${mark.name}: ${value}` });
       if (at >= 0 && !named.has(mark.name)) {
@@ -38,7 +39,8 @@ function figure(of) {
     });
     const most = Math.max(...of.series.flatMap((s) => s.y), ...of.paper.map((m) => m.to ?? m.y), 0);
     return { traces, layout: { barmode: "group", bargap: 0.22, bargroupgap: 0.08, shapes, annotations,
-      xaxis: { title: of.x, type: numeric ? "linear" : "category" }, yaxis: { title: of.y, rangemode: "tozero", range: lines ? undefined : [0, most * 1.12] } } };
+      xaxis: { title: of.x, type: numeric ? "linear" : "category", automargin: true,
+        ...(below.size ? { tickmode: "array", tickvals: categories, ticktext: categories.map((name) => name + (below.has(name) ? `<br>the paper: ${below.get(name).join(", ")}` : "")) } : {}) }, yaxis: { title: of.y, rangemode: "tozero", range: lines ? undefined : [0, most * 1.12] } } };
   };
   const made = chart(`${of.title}. ${of.caption}`, of.caption, draw, 400);
   const columns = () => [{ name: of.x || "metric", text: true }, ...of.series.map((s) => ({ name: s.name, unit: of.y })), { name: "the paper" }];
