@@ -54,6 +54,34 @@ pub fn mean(numbers: &[f64]) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
+/// Half of the 95 % confidence interval of a mean: Student's t times the standard error. `None` for fewer than two numbers.
+pub fn margin(numbers: &[f64]) -> Option<f64> {
+    let freedom = numbers.len().checked_sub(1).filter(|&n| n > 0)?;
+    let mean = mean(numbers)?;
+    let squares: f64 = numbers.iter().map(|x| (x - mean).powi(2)).sum();
+    Some(student(freedom) * (squares / freedom as f64 / numbers.len() as f64).sqrt())
+}
+
+/// Quantile of Student's t at 97.5 %, for one or more degrees of freedom.
+fn student(freedom: usize) -> f64 {
+    /// The first nine quantiles (NIST/SEMATECH e-Handbook, 1.3.6.7.2).
+    const T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+    /// Quantile of the normal distribution, and the coefficients that follow from it in the expansion for large degrees of
+    /// freedom (Abramowitz and Stegun, 26.7.5). With three of them the error is below 0.001 from ten degrees on.
+    const NORMAL: f64 = 1.959_964;
+    const COEFFICIENTS: [f64; 3] = [2.372_27, 2.822_50, 2.555_85];
+    match T.get(freedom - 1) {
+        Some(&t) => t,
+        None => {
+            let mut power = 1.0;
+            COEFFICIENTS.iter().fold(NORMAL, |sum, coefficient| {
+                power *= freedom as f64;
+                sum + coefficient / power
+            })
+        }
+    }
+}
+
 /// The smallest and the largest number; `None` if there are none.
 pub fn extremes(numbers: &[f64]) -> Option<(f64, f64)> {
     let least = numbers.iter().copied().min_by(f64::total_cmp)?;
@@ -93,6 +121,17 @@ mod tests {
         assert_eq!(nearest_rank(&hundred, 99), 99.0);
         assert_eq!(nearest_rank(&hundred[..99], 99), 99.0);
         assert_eq!(nearest_rank(&[7.0], 99), 7.0);
+    }
+
+    #[test]
+    fn an_interval_is_that_of_student() {
+        // Mean 3, standard deviation 1.5811, five values: 2.776 * 1.5811 / sqrt(5).
+        assert!((margin(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap() - 1.963).abs() < 1e-3);
+        assert_eq!((margin(&[]), margin(&[1.0]), margin(&[2.0, 2.0])), (None, None, Some(0.0)));
+        // Quantiles from the table of the NIST/SEMATECH e-Handbook, 1.3.6.7.2.
+        for (freedom, t) in [(1, 12.706), (9, 2.262), (10, 2.228), (12, 2.179), (30, 2.042), (100, 1.984)] {
+            assert!((student(freedom) - t).abs() < 1e-3, "{freedom}: {}", student(freedom));
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub(crate) mod tables_1_2;
 use crate::experiment::{Case, Runs};
 use lab::Run;
 use model::{Fabric, HostId, Plan, Time};
+use results::stats::margin;
 
 /// The paper's fabric and traffic.
 const SCENARIO: &str = "long-haul";
@@ -108,18 +109,10 @@ struct Estimate {
     half: f64,
 }
 
-/// Student's t at 97.5 % for 1 to 9 degrees of freedom (any statistics table).
-const T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
-
 impl Estimate {
     fn of(values: &[f64]) -> Option<Self> {
         let mean = mean(values.iter().copied())?;
-        let n = values.len();
-        let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-        let half = match n {
-            1 => 0.0,
-            n => T[(n - 2).min(T.len() - 1)] * (square / (n as f64 - 1.0) / n as f64).sqrt(),
-        };
+        let half = margin(values).unwrap_or(0.0);
         Some(Estimate { mean, half })
     }
 }

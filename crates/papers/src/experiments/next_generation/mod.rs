@@ -17,7 +17,7 @@ use crate::experiment::{Case, Experiment, Runs};
 use crate::row::Row;
 use crate::seeds::over_seeds;
 use contenders::Contender;
-use results::stats::mean;
+use results::stats::{margin, mean};
 use results::text;
 use settings::{Question, Setting};
 
@@ -103,19 +103,9 @@ fn cases(questions: &[Question], quick: bool) -> Vec<Case> {
     cases
 }
 
-/// Half of the 95 % interval of a mean: Student's t times the standard error. `None` for fewer than two values.
-fn half_interval(values: &[f64]) -> Option<f64> {
-    // Quantiles of Student's t at 97.5 % for 1, 2, ... degrees of freedom.
-    const T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
-    let mean = mean(values)?;
-    let t = T[values.len().checked_sub(2)?.min(T.len() - 1)];
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Some(t * (squares / (values.len() - 1) as f64 / values.len() as f64).sqrt())
-}
-
 /// A mean with its interval; without one if the values do not differ.
 fn with_interval(values: &[f64]) -> String {
-    match (mean(values), half_interval(values)) {
+    match (mean(values), margin(values)) {
         (Some(mean), Some(half)) if half > 0.0 => format!("{} ±{}", text::number(mean), text::number(half)),
         (mean, _) => text::maybe(mean),
     }
@@ -195,10 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_that_of_student() {
-        // Mean 3, standard deviation 1.5811, five values: 2.776 * 1.5811 / sqrt(5).
-        assert!((half_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap() - 1.963).abs() < 1e-3);
-        assert_eq!(half_interval(&[1.0]), None);
+    fn a_mean_stands_with_its_interval() {
+        assert_eq!(with_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]), "3.00 ±1.96");
+        assert_eq!(with_interval(&[1.0]), "1.00");
         assert_eq!(with_interval(&[2.0, 2.0]), "2.00");
     }
 }
