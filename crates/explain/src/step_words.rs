@@ -2,8 +2,8 @@
 
 use crate::step::{Leg, Message, Piece, Spent, Step};
 use crate::timeline::Line;
-use crate::words::{time_table, timeline, wrapped};
-use results::text::{bytes, count, number, percent};
+use crate::words::{time_table, timeline};
+use results::text::{bytes, count, number, percent, wrapped};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -6,7 +6,7 @@ use crate::explanation::Explanation;
 use crate::flow::Flow;
 use crate::packets::{Feedback, Packets};
 use crate::timeline::Line;
-use results::text::{self, bytes, count, number};
+use results::text::{self, bytes, count, number, wrapped};
 use std::fmt::Write;
 
 /// Smallest share of a flow's total delay that puts a delay into the sentence. Our choice.
@@ -279,20 +279,4 @@ pub(crate) fn timeline(lines: &[Line], elapsed_us: f64, heading: &str) -> String
         let _ = writeln!(text, "{span:>width$}  {}", line.what);
     }
     text
-}
-
-/// Breaks a sentence into lines of a terminal's width.
-pub(crate) fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= text::WIDTH => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.join("\n")
 }

@@ -62,6 +62,22 @@ pub fn bytes(n: u64) -> String {
     }
 }
 
+/// Breaks a text into lines of a terminal's width.
+pub fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
 fn group(digits: &str) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |d| ("-", d));
     let mut text = String::from(sign);
