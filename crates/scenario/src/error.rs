@@ -212,35 +212,38 @@ fn floor(text: &str, at: usize) -> usize {
 
 /// The word of `words` that is nearest to `wrong`, if it is near enough to be a typing error.
 pub(crate) fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wrong = wrong.to_lowercase().replace('_', "-");
-    words
-        .into_iter()
-        .map(|word| {
-            let lower = word.to_lowercase();
-            let part = !wrong.is_empty() && (lower.starts_with(&wrong) || wrong.starts_with(&lower));
-            (if part { 1 } else { strsim::damerau_levenshtein(&lower, &wrong) }, word)
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, word)| *distance <= 1 + word.len().min(wrong.len()) / 3)
-        .map(|(_, word)| word)
+    let wrong = simple(wrong);
+    let closest = words.into_iter().map(|word| (distance(&wrong, word), word)).min_by_key(|(n, _)| *n);
+    closest.filter(|(n, word)| *n <= 1 + word.len().min(wrong.len()) / 3).map(|(_, word)| word)
 }
 
-/// "did you mean ...?" with the nearest word, or the list of all words if none is near.
+/// A word as [`distance`] compares it.
+fn simple(word: &str) -> String {
+    word.to_lowercase().replace('_', "-")
+}
+
+/// Number of typing errors between two words; 1 if one of them begins with the other.
+fn distance(wrong: &str, word: &str) -> usize {
+    let word = word.to_lowercase();
+    let part = !wrong.is_empty() && (word.starts_with(wrong) || wrong.starts_with(&word));
+    if part { 1 } else { strsim::damerau_levenshtein(&word, wrong) }
+}
+
+/// "did you mean ...?" with the nearest word. If none is near, the words if they are few, else the nearest three of them.
 pub fn suggestion(wrong: &str, words: &[&str]) -> String {
+    const FEW: usize = 3;
+    let quoted = |words: &[&str]| words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
     match nearest(wrong, words.iter().copied()) {
         Some(word) => format!("did you mean `{word}`?"),
         None if words.is_empty() => "no name is possible here".into(),
-        None => format!("expected one of {}", list(words)),
+        None if words.len() <= FEW => format!("expected one of {}", quoted(words)),
+        None => {
+            let mut by_distance = words.to_vec();
+            by_distance.sort_by_key(|word| distance(&simple(wrong), word));
+            by_distance.truncate(FEW);
+            format!("the nearest of {} names are {}", words.len(), quoted(&by_distance))
+        }
     }
-}
-
-fn list(words: &[&str]) -> String {
-    const MOST: usize = 24;
-    let mut text = words.iter().take(MOST).map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
-    if words.len() > MOST {
-        text.push_str(&format!(" and {} more", words.len() - MOST));
-    }
-    text
 }
 
 #[cfg(test)]
@@ -264,5 +267,14 @@ mod tests {
         assert_eq!(nearest("hosts", words), Some("hosts-per-leaf"));
         assert_eq!(nearest("xyz", words), None);
         assert_eq!(nearest("", words), None);
+    }
+
+    #[test]
+    fn a_name_that_is_far_from_all_gets_the_nearest_three() {
+        let words = ["ecmp", "rps", "ar", "drill", "themis"];
+        assert_eq!(suggestion("themiss", &words), "did you mean `themis`?");
+        assert_eq!(suggestion("xmxp", &words), "the nearest of 5 names are `ecmp`, `rps`, `ar`");
+        assert_eq!(suggestion("zzzzzz", &words[..3]), "expected one of `ecmp`, `rps`, `ar`");
+        assert_eq!(suggestion("x", &[]), "no name is possible here");
     }
 }

@@ -1,6 +1,6 @@
 //! `--set KEY=VALUE`: dotted keys; arrays by index or by the `name` of their entries.
 
-use crate::error::{Error, nearest};
+use crate::error::{Error, suggestion};
 use crate::toml_text::inline;
 use crate::workload::Workload;
 use std::ops::Range;
@@ -221,10 +221,10 @@ fn index(part: &str, array: &mut Vec<Value>) -> Result<usize, String> {
         array.iter().position(|v| v.as_table().and_then(|t| t.get("name")?.as_str()) == Some(part));
     position.ok_or_else(|| {
         let names = names(array);
-        match nearest(part, names.iter().map(String::as_str)) {
-            Some(near) => format!("no entry is named `{part}`; did you mean `{near}`?"),
-            None if names.is_empty() => format!("no entry is named `{part}`; use its number, from 0"),
-            None => format!("no entry is named `{part}`; expected one of {}", names.join(", ")),
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        match names.is_empty() {
+            true => format!("no entry is named `{part}`; use its number, from 0"),
+            false => format!("no entry is named `{part}`; {}", suggestion(part, &names)),
         }
     })
 }

@@ -130,7 +130,7 @@ mod tests {
         let wrong = |text| Tap::find(&fabric, text).unwrap_err();
         assert_eq!(wrong("h2"), "there is no host or switch `h2`; did you mean `h0`?");
         assert_eq!(wrong("leef:0"), "there is no host or switch `leef`; did you mean `leaf`?");
-        assert!(wrong("quux").ends_with("expected one of `h0`, `h1`, `leaf`, `spine`"));
+        assert!(wrong("quux").ends_with("the nearest of 4 names are `h0`, `h1`, `leaf`"));
         assert!(wrong("leaf").contains("has 4 ports; choose one by its number, leaf:0 to leaf:3"));
         assert_eq!(wrong("leaf:4"), "`leaf` has no port 4; its ports are 0 to 3");
         assert_eq!(wrong("leaf:spone"), "no link of `leaf` leads to `spone`; did you mean `spine`?");

@@ -730,7 +730,7 @@ fn address(value: &Value<'_>) -> Fallible<Address> {
     }
 }
 
-/// "did you mean ...?" with the nearest word, or all words if none is near.
+/// "did you mean ...?" with the nearest word. If none is near, the words if they are few, else the nearest three of them.
 fn suggestion(wrong: &str, words: &[&str]) -> String {
     let lower = wrong.to_lowercase().replace('_', "-");
     let distance = |word: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &lower);
@@ -740,8 +740,17 @@ fn suggestion(wrong: &str, words: &[&str]) -> String {
             format!("did you mean `{word}`?")
         }
         _ => {
-            let list: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-            format!("expected one of {}", list.join(", "))
+            const FEW: usize = 3;
+            let mut by_distance = words.to_vec();
+            if words.len() > FEW {
+                by_distance.sort_by_key(|word| distance(word));
+                by_distance.truncate(FEW);
+            }
+            let list: Vec<String> = by_distance.iter().map(|word| format!("`{word}`")).collect();
+            match words.len() {
+                0..=FEW => format!("expected one of {}", list.join(", ")),
+                all => format!("the nearest of {all} names are {}", list.join(", ")),
+            }
         }
     }
 }
