@@ -58,6 +58,12 @@ impl Resolved {
     }
 
     /// Replaces the scheme of a traffic class, as [`Checked::with_scheme`] does; errors point at `origin`.
+    /// The path of the scheme that [`Resolved::swap`] replaces.
+    pub(crate) fn scheme_path(&self, class: Option<&str>, name: &str) -> Result<Vec<String>, String> {
+        let classes = self.scenario.traffic_classes().map_err(|error| error.message)?;
+        swapped(&self.scenario, &classes, class, name).map(|(_, path)| path)
+    }
+
     pub(crate) fn swap(&mut self, class: Option<&str>, name: &str, origin: &Origin) -> Result<(), Error> {
         let classes = self.scenario.traffic_classes().map_err(|error| self.document.locate(error))?;
         let path = swapped(&self.scenario, &classes, class, name);
@@ -112,6 +118,33 @@ fn swapped(
 }
 
 impl Checked {
+/// Refuses changes to the schemes at `path` that no run uses if `chooser` chooses among `schemes` there.
+pub(crate) fn refuse_unused(
+    changes: &[AppliedChange],
+    path: &[String],
+    schemes: &[&str],
+    chooser: &str,
+) -> Result<(), Error> {
+    for (i, set) in changes.iter().enumerate() {
+        let Some(name) = set.variant(path) else { continue };
+        if !schemes.contains(&name) {
+            let text = format!(
+                "`{chooser}` chooses the schemes, and `{name}` is not among them: no run would use this"
+            );
+            return Err(set.origin.error(true, &text));
+        }
+        let later =
+            changes[i + 1..].iter().find_map(|later| later.variant(path).filter(|other| *other != name));
+        if let Some(other) = later {
+            let text = format!("a later change configures `{other}`, which removes the settings of `{name}`");
+            let help =
+                "one comparison can change the settings of one scheme; compare the other one by itself";
+            return Err(set.origin.error(true, &text).with_help(help));
+        }
+    }
+    Ok(())
+}
+
     /// The ranks of the program that drives the run; `None` if no program does.
     pub fn program(&self) -> Option<ProgramRanks> {
         let job = self.plan.posted?;
@@ -248,6 +281,26 @@ impl Checked {
 
     /// The scenario with another seed.
     ///
+    /// Refuses changes that a comparison of `schemes` would never use: settings of other schemes, settings that a later change
+    /// removes, and a seed if the comparison has `seeds`. See [`Checked::with_scheme`] for `class`.
+    ///
+    /// # Errors
+    /// The first such change.
+    pub fn refuse_unused(&self, class: Option<&str>, schemes: &[&str], seeds: bool) -> Result<(), Error> {
+        let classes: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
+        // An unknown scheme or class is an error of `with_scheme`.
+        let Some((_, path)) =
+            schemes.first().and_then(|name| swapped(&self.scenario, &classes, class, name).ok())
+        else {
+            return Ok(());
+        };
+        refuse_unused(self.document.changes(), &path, schemes, "--schemes")?;
+        match self.document.changes().iter().find(|set| set.path() == ["seed"]) {
+            Some(set) if seeds => Err(set.origin.error(true, "set either `--seeds` or `seed`, not both")),
+            _ => Ok(()),
+        }
+    }
+
     /// # Errors
     /// If the random draws of the seed give an impossible plan.
     pub fn with_seed(&self, seed: u64) -> Result<Checked, Error> {

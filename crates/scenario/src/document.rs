@@ -50,6 +50,11 @@ impl Document {
         self.sets.push(set);
     }
 
+    /// The changes, in their order.
+    pub(crate) fn changes(&self) -> &[AppliedChange] {
+        &self.sets
+    }
+
     /// Reads the table into `T`; `schema` gives the schema of `T`.
     pub(crate) fn read<T: DeserializeOwned>(&self, schema: fn() -> &'static Json) -> Result<T, Error> {
         let mut table = self.table.clone();

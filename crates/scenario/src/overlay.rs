@@ -92,6 +92,32 @@ impl AppliedChange {
         AppliedChange { origin, path: path.iter().map(|&part| part.to_owned()).collect() }
     }
 
+    /// Parts of the key.
+    pub(crate) fn path(&self) -> &[String] {
+        &self.path
+    }
+
+    /// Whether `later` replaces what this change sets: the same value, a table around it, or another variant in its place.
+    pub(crate) fn is_replaced_by(&self, later: &AppliedChange) -> bool {
+        let (own, later) = (&self.path, &later.path);
+        let other_variant = |n: usize| is_variant(&own[..n]) && own[..n] == later[..n] && own[n] != later[n];
+        own.starts_with(later) || (1..own.len().min(later.len())).any(other_variant)
+    }
+
+    /// The name of the variant that this change chooses or configures in the table at `path`; `None` if it concerns another part
+    /// of the scenario.
+    pub(crate) fn variant(&self, path: &[String]) -> Option<&str> {
+        match self.path.strip_prefix(path)? {
+            [name, ..] => Some(name),
+            // The value is a name, as in `scheme=ecmp`, or a table that begins with one.
+            [] => {
+                let value = self.origin.text.get(self.origin.value.clone())?;
+                let value = value.trim_start_matches(['{', '"', '\'', ' ']);
+                value.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').next()
+            }
+        }
+    }
+
     /// Whether the value at `path` comes from this change.
     pub(crate) fn concerns(&self, path: &[String]) -> bool {
         path.starts_with(&self.path)

@@ -19,7 +19,7 @@ mod seeds;
 mod text;
 
 use crate::builtin;
-use crate::check::Resolved;
+use crate::check::{Resolved, refuse_unused};
 use crate::document::Document;
 use crate::error::{Error, Location, nearest};
 use crate::overlay::{Change, Origin};
@@ -222,7 +222,40 @@ impl Sweep {
             changes,
         };
         sweep.count().map_err(|message| text.error(&["axis"], message))?;
+        sweep.refuse_unused()?;
         Ok(sweep)
+    }
+
+    /// Refuses a change to all points that an axis replaces at every point.
+    fn refuse_unused(&self) -> Result<(), Error> {
+        let all: Vec<Change> = self.changes.iter().cloned().chain(self.axis_changes(0)).collect();
+        // Other mistakes have their own errors when the points are made.
+        let Ok(document) = Document::new(&self.scenario, &all) else { return Ok(()) };
+        let (changes, axes) = document.changes().split_at(self.changes.len());
+        let keys = self.keys().filter(|key| *key != SCHEMES);
+        for (key, axis) in keys.zip(axes) {
+            if let Some(change) = changes.iter().find(|change| change.is_replaced_by(axis)) {
+                let text = format!("the axis `{key}` sets this at every point: no run would use this value");
+                return Err(change.origin.error(true, &text));
+            }
+        }
+        let of_axis = |key: &AxisKey| key.values.iter().map(|change| plainly(&change.value)).collect();
+        let schemes = self.axes.iter().flat_map(|axis| &axis.keys).find(|key| key.name == SCHEMES);
+        let schemes: Vec<String> = schemes.map_or_else(Vec::new, of_axis);
+        if let Some(first) = schemes.first()
+            && changes.iter().any(|change| ["scheme", "class"].contains(&&*change.path()[0]))
+            && let Ok(resolved) = Resolved::new(&self.scenario, &self.changes)
+            && let Ok(path) = resolved.scheme_path(self.class.as_deref(), first)
+        {
+            let names: Vec<&str> = schemes.iter().map(String::as_str).collect();
+            refuse_unused(changes, &path, &names, SCHEMES)?;
+        }
+        Ok(())
+    }
+
+    /// The changes of axes at a point, without the scheme.
+    fn axis_changes(&self, point: usize) -> impl Iterator<Item = Change> {
+        self.picked(point).filter(|(key, _)| key.name != SCHEMES).map(|(_, change)| change.clone())
     }
 
     /// The number of points, or why there are too many.
@@ -296,9 +329,7 @@ impl Sweep {
     /// The first mistake, at its position in the sweep's file if it has one; [`Sweep::blame`] adds the point otherwise.
     pub fn point(&self, point: usize) -> Result<Resolved, Error> {
         let mut changes = self.changes.clone();
-        changes.extend(
-            self.picked(point).filter(|(key, _)| key.name != SCHEMES).map(|(_, change)| change.clone()),
-        );
+        changes.extend(self.axis_changes(point));
         let mut resolved = Resolved::new(&self.scenario, &changes)?;
         for (_, change) in self.picked(point).filter(|(key, _)| key.name == SCHEMES) {
             resolved.swap(self.class.as_deref(), &plainly(&change.value), &change.origin)?;
