@@ -14,6 +14,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NicConfig {
+    /// NIC whose published figures fill in the keys that the scenario leaves out, such as "connectx-7"; `ropewalk list nics`
+    /// shows all. Default: none, so every key has its own default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Data packets per ACK. The last packet of a message, a packet that fills a gap, and a duplicate are always
     /// acknowledged. If this number exceeds the packets that a sender may have outstanding, the sender waits for its timer.
     /// Default 1 (the habit of the HPCC family; no NIC's figure is public).
@@ -70,6 +74,7 @@ pub struct NicConfig {
 impl Default for NicConfig {
     fn default() -> Self {
         NicConfig {
+            model: None,
             ack_every: 1,
             ack_per_message: false,
             ack_duplicates: true,

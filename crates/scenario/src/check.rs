@@ -3,6 +3,7 @@
 use crate::document::Document;
 use crate::error::{Error, KeyError, suggestion};
 use crate::footprint::{MemoryBudget, PacketRoom, Possible};
+use crate::hardware;
 use crate::overlay::{AppliedChange, Change, Origin};
 use crate::program::{self, ProgramRanks};
 use crate::resolve;
@@ -206,6 +207,7 @@ pub(crate) fn refuse_unused(
         let (mut plan, mut warnings) = plan::plan(&scenario, &mut memory).map_err(locate)?;
         let assignment = parts::schemes(&scenario, &plan);
         let nics = parts::nics(&scenario, &plan, &assignment);
+        warnings.extend(hardware::warnings(&scenario, &plan));
         plan.wire.signal = assignment.signal();
         let room = match nics.read_telemetry() || nics.have_sacks() {
             true => PacketRoom::TRACED,

@@ -2,6 +2,7 @@
 
 use crate::config::Scenario;
 use crate::document::Document;
+use crate::hardware;
 use crate::schema::schema;
 use crate::source::Source;
 use crate::toml_text::{self, inline};
@@ -39,14 +40,16 @@ pub fn explained(config: &str) -> Option<String> {
 
 /// The scenario as TOML with the meaning of every key; `is_explicit` tells whether the user wrote the value at a path.
 pub(crate) fn annotated(scenario: &Scenario, is_explicit: &dyn Fn(&[String]) -> bool) -> String {
-    let root = schema();
-    let mut annotator = Annotator { root, is_explicit, text: String::new(), path: Vec::new() };
-    annotator.table(&table(scenario), root);
+    let (root, whole) = (schema(), table(scenario));
+    let text = hardware::about(&whole);
+    let mut annotator = Annotator { root, whole: &whole, is_explicit, text, path: Vec::new() };
+    annotator.table(&whole, root);
     annotator.text
 }
 
 struct Annotator<'a> {
     root: &'a Json,
+    whole: &'a Table,
     is_explicit: &'a dyn Fn(&[String]) -> bool,
     text: String,
     path: Vec<String>,
@@ -124,7 +127,13 @@ impl<'a> Annotator<'a> {
         for (key, value) in table.iter().filter(|(_, v)| !is_header(v)) {
             self.comment(self.about(schema, key));
             self.path.push(key.clone());
-            let mark = if (self.is_explicit)(&self.path) { "" } else { "  # default" };
+            let mark = match (self.is_explicit)(&self.path) {
+                true => String::new(),
+                false => match hardware::source(self.whole, &self.path, value) {
+                    Some((model, source)) => format!("  # {model}: {source}"),
+                    None => "  # default".to_owned(),
+                },
+            };
             self.path.pop();
             let _ = writeln!(self.text, "{} = {}{mark}", toml_text::key(key), inline(value));
         }

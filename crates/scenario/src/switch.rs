@@ -14,6 +14,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SwitchConfig {
+    /// Switch whose published figures fill in the keys that the scenario leaves out, such as "tomahawk-5"; `ropewalk list
+    /// switches` shows all. Default: none, so every key has its own default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Size of the packet buffer that all ports share. Default 64 MB (the switch of the Themis paper).
     pub buffer: Bytes,
     /// Priority flow control; `"off"` makes the fabric lossy. Default on (our choice).
@@ -55,6 +59,7 @@ fn is_off<T>(feature: &Switched<T>) -> bool {
 impl Default for SwitchConfig {
     fn default() -> Self {
         SwitchConfig {
+            model: None,
             buffer: Bytes(64_000_000),
             pfc: Switched::default(),
             drop_alpha: Share::new(1, 1),

@@ -1,0 +1,335 @@
+//! Published figures of NICs and switches: what `nic.model` and `switch.model` fill in, each with its source.
+//!
+//! A model is a file in `hardware/nic` or `hardware/switch` and a line in a list below. Its first line describes it. A
+//! `[[figure]]` has a key of `[nic]` or `[switch]`, a value, and the source of the value, which begins with `assumed` if nobody
+//! has published the value. `[limits]` is compared with the fabric. An `[[unknown]]` says what the model leaves open. `include`
+//! names files whose figures belong to the model, too.
+
+use crate::Scenario;
+use crate::builtin::Builtin;
+use crate::error::{KeyError, suggestion};
+use model::{Plan, Rate};
+use serde::Deserialize;
+use std::fmt::Write as _;
+use toml::{Table, Value};
+
+macro_rules! models {
+    ($about:literal $list:ident = $folder:literal: $($name:literal),+ $(,)?) => {
+        #[doc = $about]
+        pub const $list: &[Builtin] = &[$(Builtin {
+            name: $name,
+            text: include_str!(concat!("../hardware/", $folder, "/", $name, ".toml")),
+        }),+];
+    };
+}
+
+models! { "NICs, the values of `nic.model`."
+    NICS = "nic": "connectx-4", "connectx-5", "connectx-6", "connectx-7", "connectx-8", "bluefield-2", "bluefield-3"
+}
+models! { "Switches, the values of `switch.model`."
+    SWITCHES = "switch": "tomahawk-3", "tomahawk-5", "spectrum-2", "spectrum-3", "spectrum-4", "silicon-one-g200"
+}
+models! { "Figures that several NICs share."
+    SHARED = "nic": "nvidia-dcqcn"
+}
+
+/// A model, as its file has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Model {
+    #[serde(default)]
+    include: Vec<String>,
+    #[serde(default)]
+    limits: Limits,
+    #[serde(default, rename = "figure")]
+    figures: Vec<Figure>,
+    #[serde(default, rename = "unknown")]
+    unknowns: Vec<Unknown>,
+}
+
+/// What the hardware can do at most.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Limits {
+    /// Rate of the fastest port of a NIC.
+    rate: Option<Rate>,
+    /// Sum of the rates of all ports of a switch.
+    capacity: Option<Rate>,
+    /// Number of ports of a switch.
+    ports: Option<usize>,
+    source: String,
+}
+
+/// A value of the hardware.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Figure {
+    /// Dotted key below `nic` or `switch`.
+    key: String,
+    value: Value,
+    source: String,
+}
+
+/// What nobody has published, or what ropewalk does not model.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unknown {
+    what: String,
+}
+
+impl Model {
+    /// The model with this name, with all that it includes.
+    fn named(all: &[Builtin], name: &str) -> Option<Self> {
+        let file = all.iter().find(|model| model.name == name)?;
+        let mut model: Model = toml::from_str(file.text).ok()?;
+        for name in std::mem::take(&mut model.include) {
+            let more = Model::named(SHARED, &name)?;
+            model.figures.extend(more.figures);
+            model.unknowns.extend(more.unknowns);
+        }
+        Some(model)
+    }
+
+    /// The figure to which the value at `path` below `nic` or `switch` belongs, if the value is that of the figure.
+    fn figure(&self, path: &[String], value: &Value) -> Option<&Figure> {
+        self.figures.iter().find(|figure| {
+            let mut rest = path.iter();
+            let same = figure.key.split('.').all(|part| rest.next().is_some_and(|own| own == part));
+            let inner = rest.try_fold(&figure.value, |at, part| at.get(part.as_str()));
+            same && inner == Some(value)
+        })
+    }
+}
+
+/// A table that may name a model: its path, and the models that it may name.
+type Place = (Vec<String>, &'static [Builtin]);
+
+/// The tables of a scenario that may name a model.
+fn places(scenario: &Table) -> Vec<Place> {
+    let mut places: Vec<Place> = vec![(vec!["nic".into()], NICS), (vec!["switch".into()], SWITCHES)];
+    let classes = scenario.get("class").and_then(Value::as_table);
+    let of_class = |class: &String| (vec!["class".into(), class.clone(), "nic".into()], NICS);
+    places.extend(classes.into_iter().flat_map(Table::keys).map(of_class));
+    places
+}
+
+/// The name of the model in the table at `path`.
+fn chosen<'a>(scenario: &'a Table, path: &[String]) -> Option<&'a str> {
+    let (first, rest) = path.split_first()?;
+    let table = rest.iter().try_fold(scenario.get(first)?, |at, part| at.get(part.as_str()))?;
+    table.get("model")?.as_str()
+}
+
+/// Adds the figures of all models that a scenario names. Keys that the scenario has stay as they are.
+pub(crate) fn fill(scenario: &mut Table) -> Result<(), KeyError> {
+    for (path, all) in places(scenario) {
+        let Some(name) = chosen(scenario, &path) else { continue };
+        let Some(model) = Model::named(all, name) else {
+            let names: Vec<&str> = all.iter().map(|model| model.name).collect();
+            let text = format!("unknown model `{name}`; {}", suggestion(name, &names));
+            return Err(KeyError::new(&format!("{}.model", path.join(".")), text)
+                .with_help("`ropewalk list presets` shows all models"));
+        };
+        let (first, rest) = (&path[0], &path[1..]);
+        let at = scenario.get_mut(first).and_then(Value::as_table_mut);
+        let at = rest.iter().try_fold(at, |at, part| Some(at?.get_mut(part).and_then(Value::as_table_mut)));
+        if let Some(table) = at.flatten() {
+            for figure in model.figures {
+                insert(table, &figure.key, figure.value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Sets a value unless the table has one, or has another part in place of the one that the value configures.
+fn insert(table: &mut Table, key: &str, value: Value) {
+    let Some((first, rest)) = key.split_once('.') else {
+        table.entry(key).or_insert(value);
+        return;
+    };
+    let inner = table.entry(first).or_insert_with(|| Table::new().into());
+    let part = rest.split('.').next().unwrap_or(rest);
+    if let Some(inner) = inner.as_table_mut().filter(|inner| {
+        // `[nic.transport]` and `[nic.congestion]` have one part each.
+        let chooses = ["transport", "congestion"].contains(&first);
+        !chooses || inner.is_empty() || inner.contains_key(part)
+    }) {
+        insert(inner, rest, value);
+    }
+}
+
+/// The model that set the value at `path` of a filled-in scenario, and the source of the value.
+pub(crate) fn source(scenario: &Table, path: &[String], value: &Value) -> Option<(String, String)> {
+    let of_place = |(place, all): Place| {
+        let inside = path.strip_prefix(place.as_slice())?;
+        let name = chosen(scenario, &place)?;
+        let model = Model::named(all, name)?;
+        let source = model.figure(inside, value)?.source.clone();
+        Some((name.to_owned(), source))
+    };
+    places(scenario).into_iter().find_map(of_place)
+}
+
+/// Comments about the models of a scenario: what they are, what is assumed, and what is unknown.
+pub(crate) fn about(scenario: &Table) -> String {
+    let mut text = String::new();
+    for (path, all) in places(scenario) {
+        let Some(name) = chosen(scenario, &path) else { continue };
+        let Some(file) = all.iter().find(|model| model.name == name) else { continue };
+        let Some(model) = Model::named(all, name) else { continue };
+        let (assumed, published): (Vec<&Figure>, Vec<&Figure>) =
+            model.figures.iter().partition(|figure| figure.source.starts_with("assumed"));
+        let _ = writeln!(text, "# {}.model = \"{name}\": {}", path.join("."), file.about());
+        let _ = writeln!(
+            text,
+            "# It sets {} keys from published figures and {} from assumptions, unless the scenario sets them.",
+            published.len(),
+            assumed.len()
+        );
+        for figure in assumed {
+            let _ = writeln!(text, "# Assumed: {}: {}", figure.key, figure.source);
+        }
+        for unknown in &model.unknowns {
+            let _ = writeln!(text, "# Unknown: {}", unknown.what);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Warnings where the fabric asks more of its hardware than the models can do.
+pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let fabric = &plan.fabric;
+    let of = |all, name: &Option<String>| {
+        let name = name.clone()?;
+        let limits = Model::named(all, &name)?.limits;
+        Some((name, limits))
+    };
+    if let Some((name, Limits { rate: Some(most), source, .. })) = of(NICS, &scenario.nic.model) {
+        let fastest =
+            fabric.links().iter().filter(|link| fabric.is_host(link.from)).map(|link| link.rate).max();
+        if let Some(rate) = fastest.filter(|rate| *rate > most) {
+            warnings.push(format!(
+                "hosts have links of {rate}, and the ports of a {name} have at most {most} ({source})"
+            ));
+        }
+    }
+    if let Some((name, limits)) = of(SWITCHES, &scenario.switch.model) {
+        for switch in (0..fabric.switch_count()).map(|number| fabric.switch(number)) {
+            let ports = fabric.ports(switch);
+            let sum = Rate(ports.iter().map(|link| link.rate.bps()).sum());
+            let who = fabric.name(switch);
+            let many = limits.ports.filter(|most| ports.len() > *most);
+            let fast = limits.capacity.filter(|most| sum > *most);
+            let text = match (many, fast) {
+                (Some(most), _) => {
+                    format!("{who} has {} ports, and a {name} has at most {most}", ports.len())
+                }
+                (None, Some(most)) => {
+                    format!("{who} has ports of {sum} in total, and a {name} has at most {most}")
+                }
+                (None, None) => continue,
+            };
+            // One switch is enough to see the mistake.
+            warnings.push(format!("{text} ({})", limits.source));
+            break;
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Checked, Source, check};
+
+    fn lay(keys: &str) -> Checked {
+        let text = format!(
+            "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"100Gbps\"\n{keys}\n[[workload]]\n\
+             neighbour-ring = {{}}\n"
+        );
+        check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    #[test]
+    fn every_file_is_read_and_every_figure_fits_its_key_and_has_a_source() {
+        for (all, place) in [(NICS, "nic"), (SWITCHES, "switch")] {
+            for file in all {
+                let model = Model::named(all, file.name).unwrap_or_else(|| panic!("{}", file.name));
+                assert!(!file.about().is_empty() && !model.limits.source.is_empty(), "{}", file.name);
+                let checked = lay(&format!("[{place}]\nmodel = \"{}\"", file.name));
+                let shown = checked.annotated();
+                for Figure { key, value, source } in &model.figures {
+                    assert!(source.len() > 20, "{}: {key}", file.name);
+                    let marked = shown.contains(&format!("# {}: {source}", file.name));
+                    assert!(marked || value.as_table().is_some_and(Table::is_empty), "{}: {key}", file.name);
+                }
+                assert!(!model.unknowns.is_empty(), "{}: nobody publishes everything", file.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_model_fills_in_what_the_scenario_leaves_out() {
+        let plain = lay("[nic]\nmodel = \"connectx-5\"").scenario.nic;
+        assert_eq!(plain.transport.name(), "go-back-n");
+        let same = lay("[nic.transport.go-back-n]\n[nic.timeout]\nib = 14").scenario.nic;
+        assert_eq!((&plain.transport, plain.timeout), (&same.transport, same.timeout));
+        let own = lay("[nic]\nmodel = \"connectx-5\"\ncnp-interval = \"50us\"\n[nic.transport.nic-sr]\n\
+                       [nic.congestion.dcqcn]\ngain = 0.5")
+        .scenario
+        .nic;
+        assert_eq!((own.transport.name(), own.cnp_interval), ("nic-sr", model::Time::from_us(50)));
+        let dcqcn = |nic: &rnic::NicConfig| toml::Value::try_from(&nic.congestion).unwrap()["dcqcn"].clone();
+        assert_eq!(dcqcn(&own)["gain"].as_float(), Some(0.5), "an explicit setting wins");
+        assert_eq!(dcqcn(&own)["rate-increase-timer"], dcqcn(&plain)["rate-increase-timer"]);
+        assert_eq!(dcqcn(&plain)["rate-increase-timer"].as_str(), Some("300us"));
+        let other = lay("[nic]\nmodel = \"connectx-7\"\n[nic.congestion.none]").scenario.nic;
+        assert_eq!(other.congestion.name(), "none");
+        let class = lay("[class.old.nic]\nmodel = \"connectx-5\"").scenario;
+        assert_eq!(class.class["old"].nic.as_ref().unwrap().transport.name(), "go-back-n");
+        assert_eq!(lay("[switch]\nmodel = \"tomahawk-5\"").scenario.switch.buffer.get(), 166_298_880);
+    }
+
+    #[test]
+    fn a_checked_scenario_says_what_comes_from_where_and_runs_again_alike() {
+        let checked = lay(
+            "[nic]\nmodel = \"connectx-6\"\ncnp-interval = \"4us\"\n[switch]\nmodel = \"silicon-one-g200\"",
+        );
+        let shown = checked.annotated();
+        assert!(shown.starts_with("# nic.model = \"connectx-6\": NVIDIA ConnectX-6"), "{}", &shown[..200]);
+        assert!(shown.contains("rate-increase-timer = \"300us\"  # connectx-6: RPG_TIME_RESET 300"));
+        assert!(shown.contains("cnp-interval = \"4us\"\n"), "the scenario has set it");
+        assert!(shown.contains("buffer = \"256MB\"  # silicon-one-g200: the shared on-die buffer"));
+        let assumed = lay("[nic]\nmodel = \"connectx-7\"").annotated();
+        assert!(assumed.contains("# Assumed: timeout: assumed as measured on a ConnectX-6"));
+        assert!(shown.contains("# Unknown: the reorder window"));
+        let again = check(&Source::new("again.toml", checked.to_toml()), &[]).unwrap();
+        assert_eq!((again.hash(), again.plan.seed), (checked.hash(), checked.plan.seed));
+    }
+
+    #[test]
+    fn hardware_that_cannot_do_what_the_fabric_asks_is_warned_of() {
+        let warning = |keys: &str| lay(keys).warnings.join("\n");
+        assert_eq!(warning("[nic]\nmodel = \"connectx-5\"\n[switch]\nmodel = \"tomahawk-3\""), "");
+        let topology =
+            "[topology.leaf-spine]\nleaves = 2\nspines = 80\nhosts-per-leaf = 80\nrate = \"400Gbps\"\n";
+        let text = topology.to_owned()
+            + "[nic]\nmodel = \"connectx-6\"\n[switch]\nmodel = \"spectrum-4\"\n[[workload]]\nneighbour-ring = {}\n";
+        let warnings = check(&Source::new("s.toml", text), &[]).unwrap().warnings.join("\n");
+        assert!(
+            warnings.contains("hosts have links of 400Gbps, and the ports of a connectx-6"),
+            "{warnings}"
+        );
+        assert!(warnings.contains("leaf0 has ports of 64000Gbps in total, and a spectrum-4"), "{warnings}");
+    }
+
+    #[test]
+    fn an_unknown_model_gets_the_nearest_word() {
+        let text = "[topology.leaf-spine]\n[nic]\nmodel = \"connectx7\"\n[[workload]]\nneighbour-ring = {}\n";
+        let error = check(&Source::new("s.toml", text), &[]).unwrap_err();
+        assert_eq!(error.located(), "s.toml:3:9: unknown model `connectx7`; did you mean `connectx-7`?");
+    }
+}
