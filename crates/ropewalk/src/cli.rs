@@ -52,6 +52,8 @@ pub enum Command {
     Nic(NicArgs),
     /// Check a scenario and print its full configuration with defaults, without a run
     Check(CheckArgs),
+    /// List what there is: schemes, NICs, topologies, workloads, presets, scenarios, experiments
+    List(ListArgs),
     /// Convert another tool's files to a scenario
     Import(ImportArgs),
     /// Work with the software ToR, which runs Themis on real RoCEv2 frames
@@ -257,6 +259,23 @@ pub struct SweepArgs {
     /// Directory for the results [default: results/NAME].
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+/// `ropewalk list`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk list                                     everything, a line each
+  ropewalk list schemes controls
+  ropewalk list presets                             published NICs, switches, servers and clusters
+  ropewalk list --json | jq -r .schemes[].name")]
+pub struct ListArgs {
+    /// Kinds to list, such as schemes or presets [default: all].
+    #[arg(value_name = "KIND")]
+    pub kinds: Vec<String>,
+    /// Print JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
     /// Change a setting at all points: a dotted key and a value, as TOML or a plain string. Repeatable.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

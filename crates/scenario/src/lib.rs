@@ -83,7 +83,7 @@ pub use footprint::{Possible, amount};
 pub use model::Plan;
 pub use overlay::setting;
 pub use plan_check::plan_check;
-pub use schema::{schema, schema_of};
+pub use schema::{choices, keys, schema, schema_of};
 pub use show::{explained, template};
 pub use source::{Source, find};
 pub use sweep::schema as sweep_schema;

@@ -18,9 +18,84 @@ pub fn schema_of<T: JsonSchema>() -> Json {
     serde_json::to_value(schema).unwrap_or_default()
 }
 
+/// The names that the key at `path` of a scenario may have, each with the first sentence of its description.
+pub fn choices(path: &[&str]) -> Vec<(&'static str, String)> {
+    let root = schema();
+    let at = path.iter().try_fold(root, |at, key| inside(root, at, key));
+    let Some(at) = at.map(|at| resolved(root, at)) else { return Vec::new() };
+    let named = |variant: &'static Json| {
+        let keys = variant["properties"].as_object().and_then(|keys| keys.keys().next().map(String::as_str));
+        let name = keys.or(variant["const"].as_str())?;
+        Some((name, sentence(&variant["description"])))
+    };
+    at["oneOf"].as_array().into_iter().flatten().filter_map(named).collect()
+}
+
+/// The keys of the table at `path` of a scenario, each with the first sentence of its description.
+pub fn keys(path: &[&str]) -> Vec<(&'static str, String)> {
+    let root = schema();
+    let at = path.iter().try_fold(root, |at, key| inside(root, at, key));
+    let table = at.and_then(|at| resolved(root, at)["properties"].as_object());
+    let described = |(key, of): (&'static String, &'static Json)| {
+        let own = &of["description"];
+        let text = if own.is_string() { own } else { &resolved(root, of)["description"] };
+        (key.as_str(), sentence(text))
+    };
+    table.into_iter().flatten().map(described).collect()
+}
+
+/// The schema of `key` inside a table's schema: a field, or the settings of a variant.
+fn inside(root: &'static Json, schema: &'static Json, key: &str) -> Option<&'static Json> {
+    let schema = resolved(root, schema);
+    let variants = schema["oneOf"].as_array().into_iter().flatten();
+    schema["properties"].get(key).or_else(|| variants.into_iter().find_map(|v| v["properties"].get(key)))
+}
+
+/// Follows references, the items of arrays, and the alternative to null.
+fn resolved(root: &'static Json, schema: &'static Json) -> &'static Json {
+    let mut schema = schema;
+    // The deepest chain in the schema of a scenario is shorter.
+    for _ in 0..8 {
+        let options = schema["anyOf"].as_array().into_iter().flatten();
+        let next = schema["$ref"].as_str().or_else(|| schema["allOf"][0]["$ref"].as_str());
+        schema = match next.and_then(|name| root.pointer(name.trim_start_matches('#'))) {
+            Some(target) => target,
+            None if schema["items"].is_object() => &schema["items"],
+            None => match options.into_iter().find(|option| option["type"] != "null") {
+                Some(option) => option,
+                None => return schema,
+            },
+        };
+    }
+    schema
+}
+
+/// The first sentence of a description, on one line.
+fn sentence(description: &Json) -> String {
+    let text = description.as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = text.find(". ").map_or(text.len(), |end| end + 1);
+    text[..end].to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn choices_come_from_the_lists_of_parts_with_a_sentence_each() {
+        let names = |path: &[&str]| choices(path).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(&["scheme"]), schemes::SchemeConfig::NAMES);
+        assert!(names(&["nic", "transport"]).contains(&"nic-sr"));
+        assert_eq!(names(&["topology", "rails", "preset"]).len(), 5);
+        assert!(names(&["workload", "collective", "kind"]).contains(&"all-gather"));
+        assert!(keys(&["workload"]).iter().any(|(key, _)| *key == "incast"));
+        for path in [&["scheme"][..], &["nic", "congestion"], &["topology"], &["server", "preset"]] {
+            for (name, about) in choices(path) {
+                assert!(about.ends_with('.') && !about.contains(". "), "{name}: {about}");
+            }
+        }
+        assert!(choices(&["nowhere"]).is_empty() && choices(&["seed"]).is_empty());
+    }
 
     #[test]
     fn the_schema_is_draft_7_and_knows_every_table() {

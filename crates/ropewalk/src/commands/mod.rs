@@ -5,6 +5,7 @@ pub mod compare;
 pub mod explain;
 pub mod fuzz;
 pub mod import;
+pub mod list;
 pub mod memory;
 pub mod new;
 pub mod nic;
@@ -47,6 +48,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Serve(args) => serve::run(&args),
         Command::Nic(args) => nic::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::List(args) => list::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Tor(args) => tor::run(&args),
         Command::Schema { of } => schema(of),
