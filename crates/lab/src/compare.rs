@@ -60,3 +60,8 @@ impl Comparison {
         Ok(runs.into_iter().flatten().collect())
     }
 }
+
+/// The scheme with which others are compared unless the user names one: the scheme of a scenario that chooses none.
+pub fn usual_baseline() -> &'static str {
+    scenario::usual_scheme()
+}

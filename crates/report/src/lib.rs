@@ -53,7 +53,17 @@ const PLOTLY: &str = include_str!("../vendor/plotly-basic.min.js");
 
 /// The page about one run, or a comparison of several. Runs that differ only in their seed share a row.
 pub fn of_runs(runs: &[Results]) -> String {
-    page(Payload::of_runs(&payload::grouping::grouped(runs)))
+    of_comparison(runs, lab::compare::usual_baseline())
+}
+
+/// The page about runs that are compared with those of the scheme `baseline`.
+pub fn of_comparison(runs: &[Results], baseline: &str) -> String {
+    page(Payload::of_runs(&payload::grouping::grouped(runs), baseline))
+}
+
+/// The answer at the top of the page of [`of_comparison`], in sentences.
+pub fn answer(runs: &[Results], baseline: &str) -> Vec<String> {
+    payload::answer::answer(&payload::grouping::grouped(runs), baseline)
 }
 
 /// The page about experiments that ran in detail ([`papers::Work::detailed`]).

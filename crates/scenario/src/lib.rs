@@ -124,6 +124,11 @@ pub fn check_program(source: &Source, set: &[String]) -> Result<Checked, Error> 
     Checked::for_program(source, set)
 }
 
+/// Name of the scheme of a scenario that chooses none.
+pub fn usual_scheme() -> &'static str {
+    schemes::SchemeConfig::default().name()
+}
+
 /// Reads a scenario with `--set` changes (`KEY=VALUE`) on top, checks it, and makes its plan.
 ///
 /// # Errors

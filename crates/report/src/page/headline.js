@@ -1,5 +1,14 @@
 // The question, the answer, and the table.
 
+/** Confidence interval and range of a mean over seeds, as in "± 3.1 (7.0–12.5)"; null if the values do not differ. */
+function spread(row, i, unit) {
+  const range = row.ranges && row.ranges[i];
+  if (!range || range[0] === range[1]) return null;
+  const margin = row.margins && row.margins[i];
+  const shown = range.map(measured(unit)).join("–");
+  return margin === null || margin === undefined ? shown : `± ${number(margin)} (${shown})`;
+}
+
 /** The table of runs, one row each, with the best value of each column marked. */
 function compared(numbers) {
   const best = numbers.columns.map((column, i) => {
@@ -13,11 +22,11 @@ function compared(numbers) {
       row.complete ? "" : " (not complete)"],
     ...row.cells.map((value, i) => ({
       value, mark: row.complete && value !== null && value === best[i],
-      range: row.ranges && row.ranges[i] && row.ranges[i][0] !== row.ranges[i][1] ? row.ranges[i].map(measured(numbers.columns[i].unit)).join("–") : null,
+      range: spread(row, i, numbers.columns[i].unit),
     })),
   ]);
   const several = numbers.rows.some((row) => row.runs > 1);
-  const caption = `${best.some((x) => x !== null) ? "Green marks the best value of each column." : ""}${several ? " Numbers are means over seeds, with the lowest and the highest value below." : ""}`;
+  const caption = `${best.some((x) => x !== null) ? "Green marks the best value of each column." : ""}${several ? " Numbers are means over seeds; below them stand half of the 95 % confidence interval of the mean, and the lowest and the highest value." : ""}`;
   return h("div", { id: "table" }, table(columns, rows, { caption }));
 }
 

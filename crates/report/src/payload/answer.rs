@@ -3,16 +3,17 @@
 use super::Group;
 use super::headline::{Measure, slowest_group};
 use super::question::same_work;
-use results::stats::{mean, share};
+use results::stats::{margin, mean, share};
 use results::text::{count, number, percent};
 use results::{Results, Summary};
 
-/// The answer. The first sentence answers the question, and the others give reasons.
-pub(super) fn answer(groups: &[Group<'_>]) -> Vec<String> {
+/// The answer. The first sentence answers the question, and the others give reasons. The lead of the fastest group is over the
+/// group named `baseline`, or over the slowest one if there is no such group.
+pub(crate) fn answer(groups: &[Group<'_>], baseline: &str) -> Vec<String> {
     match groups {
         [] => Vec::new(),
         [group] => one(group),
-        several => compared(several),
+        several => compared(several, baseline),
     }
 }
 
@@ -140,15 +141,36 @@ fn disorder(runs: &[&Results]) -> String {
     format!("{order}{feedback}{resent}.")
 }
 
-/// The fastest group, its lead, and its reordering and retransmissions.
-fn compared(groups: &[Group<'_>]) -> Vec<String> {
-    let measures: [(&str, Measure); 2] =
-        [("slowest group", slowest_group), ("P99 of the FCT", |r| Some(r.summary.flows.fct_us?.p99))];
-    let shown = |us: f64| format!("{} µs", number(us));
-    let value = |group: &Group<'_>, measure: Measure| {
+/// A group with the times of its runs, in us.
+struct Timed<'a> {
+    group: &'a Group<'a>,
+    times: Vec<f64>,
+    mean: f64,
+}
+
+impl<'a> Timed<'a> {
+    /// `None` if a run is not complete or has no such time.
+    fn by(measure: Measure, group: &'a Group<'a>) -> Option<Self> {
         let all = group.runs.iter().map(|run| run.summary.complete.then(|| measure(run)).flatten());
-        all.collect::<Option<Vec<f64>>>().and_then(|v| mean(&v))
-    };
+        let times = all.collect::<Option<Vec<f64>>>()?;
+        Some(Timed { group, mean: mean(&times)?, times })
+    }
+}
+
+/// The time of a training step, if the run has exactly one job with steps, us.
+fn step(run: &Results) -> Option<f64> {
+    let numbers = run.summary.numbers();
+    let mut steps = numbers.iter().filter(|(metric, _)| metric.key.ends_with(".steps.time_us"));
+    steps.next().filter(|_| steps.next().is_none())?.1.as_f64()
+}
+
+/// The fastest group, its lead over the baseline or else over the slowest group, and its reordering and retransmissions.
+fn compared(groups: &[Group<'_>], baseline: &str) -> Vec<String> {
+    let measures: [(&str, Measure); 3] = [
+        ("step", step),
+        ("slowest group", slowest_group),
+        ("P99 of the FCT", |r| Some(r.summary.flows.fct_us?.p99)),
+    ];
     let incomplete: Vec<&Group<'_>> = groups.iter().filter(|g| !g.complete()).collect();
     let mut text = Vec::new();
     let alike = same_work(groups);
@@ -156,43 +178,15 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
         text.push("These runs have different workloads, so none is called the fastest.".to_owned());
     }
     for (what, measure) in measures.into_iter().filter(|_| alike) {
-        let mut order: Vec<(&Group<'_>, f64)> =
-            groups.iter().filter_map(|group| Some((group, value(group, measure)?))).collect();
+        let mut order: Vec<Timed<'_>> = groups.iter().filter_map(|group| Timed::by(measure, group)).collect();
         if order.len() + incomplete.len() < groups.len() || order.len() < 2 {
             continue;
         }
-        order.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let (Some(&(first, best)), Some(&(last, worst))) = (order.first(), order.last()) else { continue };
-        if worst <= best * 1.02 {
-            text.push(format!("All are within 2 %: {what} between {} and {}.", shown(best), shown(worst)));
-        } else {
-            let times = worst / best;
-            let lead = if times < 1.995 {
-                format!("it takes {} % less time than", number(100.0 * (1.0 - best / worst)))
-            } else {
-                format!("it is {} times as fast as", number(times))
-            };
-            text.push(format!(
-                "{} is fastest: {lead} {} ({what} {} against {}).",
-                first.name,
-                last.name,
-                shown(best),
-                shown(worst)
-            ));
-            if order.len() > 2 {
-                let (next, value) = order[1];
-                let by = match value / best {
-                    times if times < 1.0005 => "the same".to_owned(),
-                    times if times < 1.995 => format!("{} % more", number(100.0 * (times - 1.0))),
-                    times => format!("{} times as long", number(times)),
-                };
-                text.push(format!("Next is {} with {} ({by}).", next.name, shown(value)));
-            }
+        order.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+        text.extend(ranked(what, &order, baseline));
+        if let Some(Timed { group, .. }) = order.first().filter(|first| !first.group.runs.is_empty()) {
+            text.push(format!("Under {}: {}", group.name, lower(&disorder(&group.runs))));
         }
-        text.extend(
-            (!first.runs.is_empty())
-                .then(|| format!("Under {}: {}", first.name, lower(&disorder(&first.runs)))),
-        );
         break;
     }
     let ended =
@@ -203,6 +197,57 @@ fn compared(groups: &[Group<'_>]) -> Vec<String> {
             let names: Vec<&str> = which.iter().map(|group| group.name.as_str()).collect();
             text.push(format!("{how}: {}.", names.join(", ")));
         }
+    }
+    text
+}
+
+/// Sentences about groups in the order of their times, at least two.
+fn ranked(what: &str, order: &[Timed<'_>], baseline: &str) -> Vec<String> {
+    let shown = |us: f64| match us {
+        us if us < 1e5 => format!("{} µs", number(us)),
+        us => format!("{} ms", number(us / 1e3)),
+    };
+    let [first, next, ..] = order else { return Vec::new() };
+    let last = order.last().unwrap_or(next);
+    if last.mean <= first.mean * 1.02 {
+        return vec![format!(
+            "All are within 2 %: {what} between {} and {}.",
+            shown(first.mean),
+            shown(last.mean)
+        )];
+    }
+    let name = &first.group.name;
+    let based = order.iter().find(|timed| timed.group.name == baseline);
+    let other = based.unwrap_or(last);
+    let mut text = vec![if other.group.name == *name {
+        format!("{name}, the baseline, is fastest: {what} {}.", shown(first.mean))
+    } else {
+        let lead = match other.mean / first.mean {
+            times if times < 1.0005 => "it takes as long as".to_owned(),
+            times if times < 1.995 => {
+                format!("it takes {} % less time than", number(100.0 * (1.0 - first.mean / other.mean)))
+            }
+            times => format!("it is {} times as fast as", number(times)),
+        };
+        let (best, against) = (shown(first.mean), shown(other.mean));
+        format!("{name} is fastest: {lead} {} ({what} {best} against {against}).", other.group.name)
+    }];
+    if other.group.name != next.group.name {
+        let by = match next.mean / first.mean {
+            times if times < 1.0005 => "the same".to_owned(),
+            times if times < 1.995 => format!("{} % more", number(100.0 * (times - 1.0))),
+            times => format!("{} times as long", number(times)),
+        };
+        text.push(format!("Next is {} with {} ({by}).", next.group.name, shown(next.mean)));
+    }
+    // With several seeds, a lead within their spread is no lead.
+    if let (Some(a), Some(b)) = (margin(&first.times), margin(&next.times))
+        && first.mean + a >= next.mean - b
+    {
+        let (seeds, other) = (first.times.len(), &next.group.name);
+        text.push(format!(
+            "{seeds} seeds do not tell {name} from {other}: the 95 % intervals of their means overlap."
+        ));
     }
     text
 }

@@ -4,7 +4,7 @@ use super::super::frame::short;
 use super::Group;
 use super::question::{same_work, workloads};
 use results::metrics::Shown;
-use results::stats::{extremes, mean};
+use results::stats::{extremes, margin, mean};
 use results::{METRICS, Metric, Results};
 use serde::Serialize;
 use toml::{Table, Value as Toml};
@@ -59,6 +59,9 @@ pub(super) struct OverSeeds {
     /// Lowest and highest values by column, if there are several runs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) ranges: Vec<Option<(f64, f64)>>,
+    /// Half of the 95 % confidence intervals of the means, by column, if there are several runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) margins: Vec<Option<f64>>,
 }
 
 impl OverSeeds {
@@ -67,8 +70,10 @@ impl OverSeeds {
         let range = |v: &Option<Vec<f64>>| {
             extremes(v.as_ref()?).map(|(a, b)| (short(a).unwrap_or(a), short(b).unwrap_or(b)))
         };
+        let half = |v: &Option<Vec<f64>>| margin(v.as_ref()?).and_then(short);
         OverSeeds {
             runs,
+            margins: if runs > 1 { columns.iter().map(half).collect() } else { Vec::new() },
             cells: columns.iter().map(|v| v.as_ref().and_then(|v| mean(v)).and_then(short)).collect(),
             ranges: if runs > 1 { columns.iter().map(range).collect() } else { Vec::new() },
         }

@@ -162,13 +162,13 @@ pub(super) struct Payload {
 }
 
 impl Payload {
-    /// The payload of one group of runs, or of several to compare.
-    pub(super) fn of_runs(groups: &[Group<'_>]) -> Self {
+    /// The payload of one group of runs, or of several to compare with the group named `baseline`.
+    pub(super) fn of_runs(groups: &[Group<'_>], baseline: &str) -> Self {
         let mut page = Self::details(groups);
         page.kind = if groups.len() > 1 { "compare" } else { "run" };
         page.title = question::title(groups);
         page.asked = question::asked(groups);
-        page.answer = answer::answer(groups);
+        page.answer = answer::answer(groups, baseline);
         page.table = Some(headline::table(groups));
         page
     }
