@@ -164,11 +164,13 @@ def reproduce(
         return Report(_native.reproduce(name, quick, threads, jobs, line.listener))
 
 
-def read(directory: StrPath) -> Result | Sweep:
-    """Reads a result directory of `ropewalk run` or `Result.save`, or the directory of a finished sweep.
+def read(directory: StrPath) -> Result | Sweep | Comparison:
+    """Reads a result directory of `ropewalk run` or `Result.save`, of a comparison that kept its runs, or of a finished sweep.
 
     A table is read when it is used, and compared with its checksum first. Raises ResultsError for damaged results.
     """
+    if (runs := _native.comparison(Path(directory))) is not None:
+        return Comparison([Result(_native.read(run)) for run in runs])
     sweep = _read_sweep(Path(directory))
     return Result(_native.read(Path(directory))) if sweep is None else sweep
 

@@ -378,6 +378,10 @@ def test_a_comparison_equals_the_commands_output(tmp_path):
     for twice in [{"schemes": "ecmp, rps, ecmp"}, {"schemes": "ecmp", "seeds": [1, 2, 1]}]:
         with pytest.raises(ValueError, match="is (there twice|repeated)"):
             rw.compare("quickstart", **twice)
+    words = ["--schemes", "ecmp,rps", "--seeds", "1..2", "-o", "kept"]
+    ropewalk("compare", "quickstart", *words, *SETS, cwd=tmp_path)
+    kept = rw.read(tmp_path / "kept")
+    assert isinstance(kept, rw.Comparison) and [run.digest for run in kept] == [run.digest for run in comparison]
     by_text = rw.compare("quickstart", "ecmp, rps", seeds="1..2", **SMALL)
     assert [run.digest for run in by_text] == [run.digest for run in comparison]
     for wrong, kind in [([], ValueError), ("", ValueError), ([7], TypeError), (None, TypeError)]:

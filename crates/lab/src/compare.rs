@@ -37,6 +37,18 @@ impl Comparison {
     /// # Errors
     /// If a scheme does not fit the scenario or stands in the list twice. No run has started in this case.
     pub fn run(&self, progress: &Progress<'_>) -> Result<Vec<Run>, Failure> {
+        self.run_each(progress, |_| Ok(()))
+    }
+
+    /// As [`Comparison::run`]; each run is given to `each` when it ends, on the thread that ran it.
+    ///
+    /// # Errors
+    /// See [`Comparison::run`], and the first error of `each`.
+    pub fn run_each(
+        &self,
+        progress: &Progress<'_>,
+        each: impl Fn(&Run) -> Result<(), Failure> + Send + Sync,
+    ) -> Result<Vec<Run>, Failure> {
         let mut seen = BTreeSet::new();
         if let Some(scheme) = self.schemes.iter().find(|scheme| !seen.insert(*scheme)) {
             let text = format!("scheme `{scheme}` is repeated: the same runs would give the same results");
@@ -54,10 +66,23 @@ impl Comparison {
                 true => Kind::Reference,
                 false => window_on(threads, &one.checked.plan),
             };
-            (!progress.stopped()).then(|| execute(one, kind, progress))
+            (!progress.stopped()).then(|| {
+                let run = execute(one, kind, progress);
+                each(&run).map(|()| run)
+            })
         };
         let runs = self.crew.side_by_side(prepared, one)?;
-        Ok(runs.into_iter().flatten().collect())
+        runs.into_iter().flatten().collect()
+    }
+
+    /// Refuses a `--set` whose value every run replaces: a scheme that is not compared, or the seed if the comparison has
+    /// `seeds_given`.
+    ///
+    /// # Errors
+    /// The first such change.
+    pub fn refuse_unused(&self, seeds_given: bool) -> Result<(), Failure> {
+        let schemes: Vec<&str> = self.schemes.iter().map(String::as_str).collect();
+        Ok(self.base.refuse_unused(self.class.as_deref(), &schemes, seeds_given)?)
     }
 }
 

@@ -62,6 +62,12 @@ impl Run {
         Results::new(&self.summary, self.data(), config, command)
     }
 
+    /// The results without tables, for readers of summary and configuration.
+    pub fn outline(&self) -> Results {
+        let config = Config { text: self.checked.to_toml(), hash: self.checked.hash() };
+        Results::outline(&self.summary, &config)
+    }
+
     /// The reasons why the simulation failed; empty if it did not fail, or was stopped.
     pub fn faults(&self) -> Vec<String> {
         let (plan, outcome) = (&self.checked.plan, &self.outcome);

@@ -27,7 +27,7 @@ mod module {
     use super::*;
 
     #[pymodule_export]
-    use super::results::{Experiment, Results, check, compare, page, read, reproduce, run};
+    use super::results::{Experiment, Results, check, compare, comparison, page, read, reproduce, run};
     #[pymodule_export]
     use super::session::{Session, picoseconds, size};
     #[pymodule_export]

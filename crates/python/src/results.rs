@@ -5,6 +5,7 @@ use crate::errors::{self, failure};
 use crate::table::Table;
 use crate::watch::watched;
 use ::results::directory::Target;
+use ::results::kind::Kind;
 use ::results::metrics::Shown;
 use ::results::results::Opened;
 use ::results::{Metric, Summary};
@@ -165,6 +166,16 @@ pub(crate) fn read(py: Python<'_>, dir: PathBuf) -> PyResult<Results> {
     Ok(Results { source: Source::Stored(Box::new(opened)), tapped: None, faults: Vec::new() })
 }
 
+/// The result directories of the runs of a comparison; `None` if `dir` holds no comparison.
+#[pyfunction]
+pub(crate) fn comparison(dir: PathBuf) -> PyResult<Option<Vec<PathBuf>>> {
+    if Kind::of(&dir) != Some(Kind::Comparison) {
+        return Ok(None);
+    }
+    let found = ::results::comparison::Comparison::read(&dir).map_err(|e| failure(e.into()))?;
+    Ok(Some(found.dirs().collect()))
+}
+
 /// Checks a scenario. Returns the configuration with all defaults as TOML, and warnings.
 #[pyfunction]
 pub(crate) fn check(
@@ -229,6 +240,7 @@ pub(crate) fn compare(
     for warning in &base.warnings {
         warn.call1((warning,))?;
     }
+    let seeds_given = seeds.is_some();
     let seeds = match seeds {
         Some(text) => scenario::sweep::seeds(text).map_err(PyValueError::new_err)?,
         None => vec![base.plan.seed],
@@ -236,6 +248,7 @@ pub(crate) fn compare(
     let mut command = asked.command("compare", &sets);
     let comparison =
         Comparison { base, class, schemes, seeds, reference: false, crew: Crew::new(threads, None) };
+    comparison.refuse_unused(seeds_given).map_err(failure)?;
     let runs =
         watched(py, comparison.runs(), listener, |progress| comparison.run(progress))?.map_err(failure)?;
     if !command.is_empty() {

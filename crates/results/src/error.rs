@@ -25,6 +25,9 @@ pub enum ResultsError {
     /// The directory holds a sweep.
     #[error("{0} is a sweep, not the results of one run: `ropewalk report {0}` makes its page")]
     Sweep(PathBuf),
+    /// The directory holds a comparison; the second path is one of its runs.
+    #[error("{0} is a comparison, not the results of one run: name one of its runs, such as {1}")]
+    Comparison(PathBuf, PathBuf),
     /// The directory holds an unfinished sweep.
     #[error(
         "{0} is an unfinished sweep: `ropewalk sweep FILE --resume` continues it, or `resume=True` in Python"
@@ -79,6 +82,15 @@ impl ResultsError {
     /// The error for a `file` that does not belong to the other files of its directory. `why` is the rest of the sentence.
     pub fn unfit(file: &Path, why: String) -> Self {
         ResultsError::Unfit(file.to_owned(), why)
+    }
+}
+
+impl ResultsError {
+    /// The error for the comparison at `dir` in place of a run.
+    pub(crate) fn comparison(dir: &Path) -> Self {
+        let runs = crate::comparison::Comparison::read(dir);
+        let one = runs.ok().and_then(|found| found.dirs().next());
+        ResultsError::Comparison(dir.to_owned(), one.unwrap_or_else(|| dir.join("SCHEME-SEED")))
     }
 }
 

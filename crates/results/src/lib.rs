@@ -14,6 +14,7 @@
 //! | [`directory`] | the place of results on disk, replaced as a whole or not at all |
 //! | [`checksum`] | sizes and checksums of files |
 //! | [`stored`] | results on disk: the one place where they are opened, and each file compared with its checksum |
+//! | [`comparison`] | the directory of a comparison, and metrics over seeds |
 //! | [`kind`] | the kinds of directories, and the files by which they are known |
 //! | [`data`] | the raw material of summary and tables |
 //! | [`mod@results`] | the results of a run, fresh from the engine or read from disk |
@@ -46,6 +47,7 @@
 //! `timing` in `summary.json`.
 
 pub mod checksum;
+pub mod comparison;
 mod critical;
 pub mod data;
 pub mod digest;

@@ -34,6 +34,12 @@ impl Results {
         Results { summary: summary.clone(), manifest: json(&manifest), tables }
     }
 
+    /// Results without tables; their manifest has only the configuration.
+    pub fn outline(summary: &Summary, config: &Config) -> Self {
+        let manifest = serde_json::json!({ "config": config.text, "config_hash": config.hash });
+        Results { summary: summary.clone(), manifest, tables: BTreeMap::new() }
+    }
+
     /// Reads a result directory and compares all of its files with their checksums.
     ///
     /// # Errors
@@ -110,6 +116,7 @@ impl Opened {
             Some(Kind::Run) => {}
             Some(Kind::Sweep) => return Err(ResultsError::Sweep(dir.to_owned())),
             Some(Kind::UnfinishedSweep) => return Err(ResultsError::Unfinished(dir.to_owned())),
+            Some(Kind::Comparison) => return Err(ResultsError::comparison(dir)),
             None => return Err(ResultsError::NoResults(dir.to_owned())),
         }
         let stored = Stored::open(dir, MARK, &["tables", "config", "digest", "command"])?;

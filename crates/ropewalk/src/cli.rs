@@ -110,6 +110,16 @@ pub struct ScenarioArgs {
     pub set: Vec<String>,
 }
 
+impl ScenarioArgs {
+    /// The scenario with everything recorded. These changes come first, so that an explicit `--set` wins.
+    #[must_use]
+    pub fn with_everything_recorded(&self) -> Self {
+        let mut all = self.clone();
+        all.set.splice(..0, lab::RECORD_EVERYTHING.map(str::to_owned));
+        all
+    }
+}
+
 /// The engines.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum EngineArg {
@@ -186,9 +196,14 @@ Examples:
   ropewalk compare my.toml --schemes ar,themis --seeds 1..5 --set workload.0.bytes=30MB
   ropewalk compare my.toml --schemes ar,themis --seeds 1,7 --json > rows.json
   ropewalk compare my.toml --schemes ecmp,themis --report
+  ropewalk compare my.toml --schemes ecmp,ar -o out && ropewalk explain slowest out/ar-1
 
 A scheme that the scenario configures keeps its settings; all others use their defaults.
-With several seeds, a row shows the means; the rows `least` and `most` below show the range.")]
+With several seeds, a row shows the means. The rows below it show half of the 95 % confidence interval of the
+mean, and the range.
+
+-o, --record and --csv keep the runs: DIR/SCHEME-SEED has the results of a run, as `ropewalk run` writes them, and
+DIR/comparison.json says what was compared. `ropewalk report DIR` makes their page.")]
 pub struct CompareArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]
@@ -202,6 +217,18 @@ pub struct CompareArgs {
     /// Seeds: a list (1,2,7) or a range with both ends (1..5) [default: the scenario's].
     #[arg(long, value_parser = seeds)]
     pub seeds: Option<Seeds>,
+    /// Scheme with which the answer compares the fastest one [default: ecmp, if it is compared].
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
+    /// Keep the runs in this directory [default with --record or --csv: results/SCENARIO-compare].
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Record everything over time, as `ropewalk run --record` does, and keep the runs.
+    #[arg(long)]
+    pub record: bool,
+    /// Keep the runs with their tables as CSV, too.
+    #[arg(long)]
+    pub csv: bool,
     /// Threads for all runs together; a run gets several if fewer runs than threads are left [default: all cores].
     #[arg(long, value_name = "N", value_parser = count)]
     pub threads: Option<NonZeroUsize>,
@@ -211,7 +238,7 @@ pub struct CompareArgs {
     /// Engine; both give the same results.
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineArg,
-    /// Also write a page: one HTML file that works offline [default FILE: results/SCENARIO.html].
+    /// Also write a page: one HTML file that works offline [default FILE: results/SCENARIO.html, or DIR/report.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub report: Option<Option<PathBuf>>,
     /// Print the rows as JSON on standard output and nothing else.
@@ -230,6 +257,23 @@ pub enum SchemaOf {
     Scenario,
     /// A sweep, for `ropewalk sweep`.
     Sweep,
+}
+
+/// `ropewalk list`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk list                                     everything, a line each
+  ropewalk list schemes controls
+  ropewalk list presets                             published NICs, switches, servers and clusters
+  ropewalk list --json | jq -r .schemes[].name")]
+pub struct ListArgs {
+    /// Kinds to list, such as schemes or presets [default: all].
+    #[arg(value_name = "KIND")]
+    pub kinds: Vec<String>,
+    /// Print JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `ropewalk sweep`.
@@ -259,23 +303,6 @@ pub struct SweepArgs {
     /// Directory for the results [default: results/NAME].
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-/// `ropewalk list`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  ropewalk list                                     everything, a line each
-  ropewalk list schemes controls
-  ropewalk list presets                             published NICs, switches, servers and clusters
-  ropewalk list --json | jq -r .schemes[].name")]
-pub struct ListArgs {
-    /// Kinds to list, such as schemes or presets [default: all].
-    #[arg(value_name = "KIND")]
-    pub kinds: Vec<String>,
-    /// Print JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
-}
-
     /// Change a setting at all points: a dotted key and a value, as TOML or a plain string. Repeatable.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
@@ -353,7 +380,7 @@ Examples:
 Runs that differ only in their seed share a row. Every file is compared with its checksum in the manifest; results
 that are damaged or mixed are refused with exit code 2.")]
 pub struct ReportArgs {
-    /// Result directories of `ropewalk run`, or one of `ropewalk sweep`.
+    /// Result directories of `ropewalk run` or `ropewalk compare`, or one of `ropewalk sweep`.
     #[arg(required = true, value_name = "DIR")]
     pub dirs: Vec<PathBuf>,
     /// The page to write [default: DIR/report.html, or results/report.html for several DIRs].

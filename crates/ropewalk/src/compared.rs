@@ -3,7 +3,7 @@
 use lab::execute::Run;
 use results::Metric;
 use results::metrics::Shown;
-use results::stats::{extremes, mean};
+use results::stats::{extremes, margin, mean};
 use results::text::{maybe, table};
 
 /// The columns of metrics: the slowest group first, then all metrics that a comparison shows. If one job has steps, its step and
@@ -31,8 +31,8 @@ fn measure(metric: &Metric, run: &Run) -> Option<f64> {
     metric.in_table(|key| run.summary.number(key))
 }
 
-/// The table. A row holds the means over the runs of one scheme; where a job has steps, the fastest scheme comes first. With several seeds, two more lines below it show the
-/// least and the most.
+/// The table. A row holds the means over the runs of one scheme; where a job has steps, the fastest scheme comes first.
+/// With several seeds, three more lines below it show half of the 95 % confidence interval, the least and the most.
 pub fn of(runs: &[Run]) -> String {
     let mut schemes: Vec<&str> = Vec::new();
     for run in runs {
@@ -70,8 +70,9 @@ pub fn of(runs: &[Run]) -> String {
 type Pick = fn(&[f64]) -> Option<f64>;
 
 /// Lines of a row: label and statistic.
-const LINES: [(&str, Pick); 3] = [
+const LINES: [(&str, Pick); 4] = [
     ("", mean),
+    ("± 95 %", margin),
     ("least", |values| extremes(values).map(|(least, _)| least)),
     ("most", |values| extremes(values).map(|(_, most)| most)),
 ];

@@ -392,6 +392,163 @@ const STEP: &str = "[server]\ngpus = 4\n[topology.rails]\nservers = 2\nspines = 
     parallel = { tp = 2, pp = 2 }\nbatch = { global = 8, sequence = 256 }\ncompute = { flops = \"400TFLOPS\" }\n";
 
 #[test]
+fn a_comparison_keeps_its_runs_for_explain_and_report() {
+    let sandbox = Sandbox::new();
+    let args = ["compare", "quickstart", "--schemes", "ecmp,ar", "--seeds", "1,2", "--set", SMALL];
+    let mine = |more: &[&'static str]| sandbox.ropewalk(&[&args[..], more].concat());
+    let said = mine(&["-o", "out", "--record", "--csv"]).assert().code(0);
+    said.stdout(
+        contains("ecmp, the baseline, is fastest")
+            .and(contains("± 95 %"))
+            .and(contains("results           out")),
+    );
+    let names = ["ar-1", "ar-2", "comparison.json", "ecmp-1", "ecmp-2"];
+    let mut found: Vec<_> =
+        fs::read_dir(sandbox.path("out")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    found.sort();
+    assert_eq!(found, names);
+    // A run of the comparison is what `ropewalk run` writes, and can be explained.
+    let alone = [
+        "run",
+        "quickstart",
+        "--set",
+        SMALL,
+        "--set",
+        "scheme.ar={}",
+        "--seed",
+        "2",
+        "--record",
+        "-o",
+        "alone",
+    ];
+    sandbox.ropewalk(&alone).assert().code(0);
+    for name in ["flows.parquet", "events.parquet"] {
+        let read = |dir: &str| fs::read(sandbox.path(dir).join(name)).unwrap();
+        assert_eq!(read("out/ar-2"), read("alone"), "{name}");
+    }
+    assert!(sandbox.path("out/ar-2/flows.csv").is_file());
+    sandbox.ropewalk(&["explain", "slowest", "out/ar-2"]).assert().code(0).stdout(contains("took"));
+    sandbox.ropewalk(&["explain", "slowest", "out"]).assert().code(2).stderr(contains("out/ecmp-1"));
+    sandbox.ropewalk(&["report", "out"]).assert().code(0).stdout(contains("out/report.html"));
+    // The statistics are those of the rows.
+    let kept: Value =
+        serde_json::from_slice(&fs::read(sandbox.path("out/comparison.json")).unwrap()).unwrap();
+    assert_eq!((&kept["baseline"], &kept["scenario"]), (&"ecmp".into(), &"quickstart".into()));
+    let p99 = |seed: &str| {
+        Results::read(&sandbox.path("out").join(format!("ar-{seed}")))
+            .unwrap()
+            .summary
+            .flows
+            .fct_us
+            .unwrap()
+            .p99
+    };
+    let (a, b) = (p99("1"), p99("2"));
+    let said = &kept["schemes"][1]["metrics"]["flows.fct_us.p99"];
+    assert!((said["mean"].as_f64().unwrap() - f64::midpoint(a, b)).abs() < 1e-6, "{said}");
+    // Two values: half of their distance, times Student's t for one degree of freedom.
+    assert!((said["margin"].as_f64().unwrap() - 12.706 * (a - b).abs() / 2.0).abs() < 1e-3, "{said}");
+    // An older comparison is replaced as a whole, and nothing else is.
+    mine(&["-o", "out", "--schemes", "ecmp"]).assert().code(2);
+    sandbox
+        .ropewalk(&["compare", "quickstart", "--schemes", "ecmp", "--set", SMALL, "-o", "out"])
+        .assert()
+        .code(0);
+    assert!(!sandbox.path("out/ar-1").exists() && sandbox.path("out/ecmp-1/summary.json").is_file());
+    sandbox.write("out/mine.txt", "");
+    let again = ["compare", "quickstart", "--schemes", "ecmp", "--set", SMALL, "-o", "out"];
+    sandbox.ropewalk(&again).assert().code(2).stderr(contains("mine.txt is not one"));
+    assert!(sandbox.names().iter().all(|name| !name.starts_with('.')), "{:?}", sandbox.names());
+}
+
+#[test]
+fn the_answer_is_relative_to_the_baseline() {
+    let sandbox = Sandbox::new();
+    let args = ["compare", "quickstart", "--schemes", "rps,ecmp,themis", "--set", SMALL];
+    let said = |more: &[&'static str]| {
+        let output =
+            sandbox.ropewalk(&[&args[..], more].concat()).assert().code(0).get_output().stdout.clone();
+        String::from_utf8(output).unwrap().split("\n\n").next().unwrap().replace('\n', " ")
+    };
+    let usual = said(&[]);
+    assert!(usual.starts_with("themis is fastest: ") && usual.contains("ecmp (slowest group "), "{usual}");
+    assert!(said(&["--baseline", "rps"]).contains("rps (slowest group "));
+    assert!(said(&["--baseline", "themis"]).starts_with("themis, the baseline, is fastest: slowest group "));
+}
+
+#[test]
+fn a_setting_that_every_run_replaces_is_an_error() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "s.toml",
+        "scenario = \"quickstart\"\nseeds = \"1..2\"\n[[axis]]\nschemes = [\"ecmp\", \"themis\"]\n[[axis]]\n\"workload.0.bytes\" = \
+         [\"64kB\", \"128kB\"]\n\"switch.pfc.alpha\" = [\"1/8\", \"1/4\"]\n",
+    );
+    let compare = |set: &'static str| vec!["compare", "quickstart", "--schemes", "ecmp,themis", "--set", set];
+    let sweep = |set: &'static str| vec!["sweep", "s.toml", "--dry-run", "--set", set];
+    let cases: [(Vec<&str>, Option<&str>); 11] = [
+        (compare("scheme.ar={}"), Some("`--schemes` chooses the schemes, and `ar` is not among them")),
+        (compare("scheme=rps"), Some("`rps` is not among them")),
+        (compare("scheme.themis.mode=literal"), None),
+        ([compare("seed=3"), vec!["--seeds", "1..2"]].concat(), Some("set either `--seeds` or `seed`")),
+        (
+            [compare("scheme.themis.mode=literal"), vec!["--set", "scheme.ecmp={}"]].concat(),
+            Some("a later change configures `ecmp`, which removes the settings of `themis`"),
+        ),
+        (
+            sweep("workload.all-reduce.bytes=1MB"),
+            Some("the axis `workload.0.bytes` sets this at every point"),
+        ),
+        (sweep("switch.pfc.alpha=1/2"), Some("the axis `switch.pfc.alpha` sets this")),
+        (sweep("switch.buffer=32MB"), None),
+        (sweep("scheme.ar={}"), Some("`schemes` chooses the schemes, and `ar` is not among them")),
+        (sweep("scheme.themis.mode=literal"), None),
+        (sweep("seed=7"), Some("set either `seeds` or `seed`, not both")),
+    ];
+    for (mut args, wrong) in cases {
+        args.push("--quiet");
+        if args[0] == "compare" {
+            args.extend(["--set", SMALL]);
+        }
+        let assert = sandbox.ropewalk(&args).assert().code(if wrong.is_some() { 2 } else { 0 });
+        // Errors are broken into lines.
+        let said = String::from_utf8_lossy(&assert.get_output().stderr).replace("\n  │", "");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(wrong.is_none_or(|wrong| said.contains(wrong)), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn list_shows_every_kind_and_unknown_names_get_the_nearest() {
+    let sandbox = Sandbox::new();
+    let all = sandbox.json(&["list", "--json"]);
+    let kinds = [
+        "schemes",
+        "transports",
+        "controls",
+        "topologies",
+        "workloads",
+        "nics",
+        "switches",
+        "scenarios",
+        "experiments",
+    ];
+    for kind in kinds {
+        assert!(all[kind].as_array().is_some_and(|list| list.len() > 2), "{kind}");
+    }
+    let schemes = sandbox.ropewalk(&["list", "schemes"]).assert().code(0);
+    schemes.stdout(contains("  themis ").and(contains("transports").not()));
+    sandbox
+        .ropewalk(&["list", "presets"])
+        .assert()
+        .code(0)
+        .stdout(contains("connectx-7").and(contains("tomahawk-5")));
+    sandbox.ropewalk(&["list", "sceme"]).assert().code(2).stderr(contains("did you mean `schemes`?"));
+    let wrong = sandbox.ropewalk(&["compare", "quickstart", "--schemes", "qqq"]).assert().code(2);
+    wrong.stderr(contains("nearest").and(contains("`ugal-l`, `ugal-g`").not()));
+}
+
+#[test]
 fn a_training_step_is_shown_before_it_runs_and_told_after_it() {
     let sandbox = Sandbox::new();
     sandbox.write("step.toml", STEP);

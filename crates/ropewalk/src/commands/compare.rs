@@ -1,29 +1,34 @@
 //! `ropewalk compare`.
 
-use crate::cli::{CompareArgs, EngineArg};
+use crate::cli::{CompareArgs, EngineArg, ScenarioArgs};
 use crate::progress::Shown;
 use crate::{compared, print};
-use lab::compare::Comparison;
+use lab::compare::{Comparison, usual_baseline};
 use lab::crew::Crew;
 use lab::execute::Run;
 use lab::failure::Failure;
 use results::Results;
+use results::comparison::{Asked, Keeper, OverSeeds, over_seeds};
 use results::summary::Summary;
+use results::text::wrapped;
 use serde::Serialize;
+use std::path::{Path, PathBuf};
 
 /// The JSON output.
 #[derive(Serialize)]
 struct Rows<'a> {
     scenario: &'a str,
+    baseline: Option<&'a str>,
+    schemes: Vec<OverSeeds>,
     rows: Vec<&'a Summary>,
 }
 
-/// Runs the comparison and prints its table.
+/// Runs the comparison and prints its answer and its table.
 ///
 /// # Errors
 /// If the input is wrong, a simulation failed or the user interrupted it.
 pub fn run(args: &CompareArgs) -> Result<(), Failure> {
-    let base = super::load(&args.scenario, None)?.checked;
+    let base = super::load(&recording(args), None)?.checked;
     let seeds = args.seeds.as_ref().map_or_else(|| vec![base.plan.seed], |seeds| seeds.0.clone());
     let name = base.name.clone();
     let comparison = Comparison {
@@ -34,40 +39,138 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         reference: matches!(args.engine, EngineArg::Reference),
         crew: Crew::new(args.threads, args.jobs),
     };
-    if let Some(threads) = args.threads {
-        let each = if comparison.reference { 1 } else { engine::groups(&comparison.base.plan.fabric) };
-        let most = each.saturating_mul(comparison.runs());
-        if threads.get() > most {
-            let runs = comparison.runs();
-            return Err(Failure::Asked(format!(
-                "{threads} threads are too many: there are {runs} runs of at most {each} threads each"
-            )));
-        }
-    }
-    let page = super::report::place(&args.report, || super::report::by_name(&name))?;
+    check_threads(args, &comparison)?;
+    comparison.refuse_unused(args.seeds.is_some())?;
+    let baseline = baseline(args)?;
+    let dir = place(args, &name);
+    let keeper = dir.as_deref().map(Keeper::at).transpose()?;
+    let page = super::report::place(&args.report, || match &dir {
+        Some(dir) => dir.join("report.html"),
+        None => super::report::by_name(&name),
+    })?;
     let mut shown = Shown::new(args.quiet || args.json, comparison.runs());
-    let runs = comparison.run(&shown.progress);
+    let runs = comparison.run_each(&shown.progress, |run| keep(args, run, keeper.as_ref()));
     shown.clear();
     let runs = runs?;
+    let summaries: Vec<&Summary> = runs.iter().map(|run| &run.summary).collect();
     if args.json {
-        print::out(&super::json(&Rows { scenario: &name, rows: runs.iter().map(|r| &r.summary).collect() }))?;
+        let schemes = over_seeds(&summaries);
+        print::out(&super::json(&Rows { scenario: &name, baseline, schemes, rows: summaries.clone() }))?;
     } else {
-        print::out(&format!("{name}: {}\n{}", scope(&comparison), compared::of(&runs)))?;
+        let answer = answer(&runs, baseline);
+        print::out(&format!("{answer}{name}: {}\n{}", scope(&comparison), compared::of(&runs)))?;
     }
     if shown.progress.stopped() {
         print::note(&format!("interrupted: {} of {} runs had begun", runs.len(), comparison.runs()));
         return Err(Failure::Interrupted);
     }
+    if let Some(keeper) = keeper {
+        let dir = keeper.path().to_owned();
+        let asked = Asked {
+            scenario: name.clone(),
+            class: args.class.clone(),
+            baseline: baseline.map(str::to_owned),
+            command: whole_command(args),
+        };
+        keeper.finish(&summaries, &asked)?;
+        say_kept(&dir, args.json)?;
+    }
     if let Some(page) = page {
         let results: Vec<Results> = runs.iter().map(|run| run.results(command(args, run))).collect();
-        page.write(&report::of_runs(&results))?;
+        page.write(&report::of_comparison(&results, baseline.unwrap_or_default()))?;
         super::report::say(&page, args.json)?;
     }
     verdicts(&runs)
 }
 
+fn check_threads(args: &CompareArgs, comparison: &Comparison) -> Result<(), Failure> {
+    let Some(threads) = args.threads else { return Ok(()) };
+    let each = if comparison.reference { 1 } else { engine::groups(&comparison.base.plan.fabric) };
+    let runs = comparison.runs();
+    match each.saturating_mul(runs) {
+        most if threads.get() > most => Err(Failure::Asked(format!(
+            "{threads} threads are too many: there are {runs} runs of at most {each} threads each"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The scheme with which the answer compares the fastest one.
+fn baseline(args: &CompareArgs) -> Result<Option<&str>, Failure> {
+    let among = |name: &&str| args.schemes.iter().any(|scheme| scheme == name);
+    let Some(name) = args.baseline.as_deref() else { return Ok(Some(usual_baseline()).filter(among)) };
+    if among(&name) {
+        return Ok(Some(name));
+    }
+    let schemes: Vec<&str> = args.schemes.iter().map(String::as_str).collect();
+    let near = scenario::suggestion(name, &schemes);
+    Err(Failure::Asked(format!("the baseline `{name}` is not among the compared schemes; {near}")))
+}
+
+/// The scenario with the settings of `--record`, which come first, so that an explicit `--set` wins.
+fn recording(args: &CompareArgs) -> ScenarioArgs {
+    match args.record {
+        true => args.scenario.with_everything_recorded(),
+        false => args.scenario.clone(),
+    }
+}
+
+/// The directory in which the runs are kept, if they are.
+fn place(args: &CompareArgs, name: &str) -> Option<PathBuf> {
+    let default = || Path::new("results").join(format!("{name}-compare"));
+    args.output.clone().or_else(|| (args.record || args.csv).then(default))
+}
+
+/// Writes the results of a run.
+fn keep(args: &CompareArgs, run: &Run, keeper: Option<&Keeper>) -> Result<(), Failure> {
+    let Some(keeper) = keeper else { return Ok(()) };
+    let place = keeper.place(&run.summary)?;
+    let results = run.results(command(args, run));
+    Ok(results.write_with(&place, args.csv, |staging| capture::write(run, staging))?)
+}
+
+fn say_kept(dir: &Path, json: bool) -> Result<(), Failure> {
+    let line = format!("results           {}", dir.display());
+    if json {
+        print::note(&line);
+        return Ok(());
+    }
+    print::out(&format!("{line}\n"))
+}
+
+/// The answer in sentences, and a line below them; empty for a single scheme.
+fn answer(runs: &[Run], baseline: Option<&str>) -> String {
+    let outlines: Vec<Results> = runs.iter().map(Run::outline).collect();
+    if outlines.iter().all(|run| run.summary.scheme == outlines[0].summary.scheme) {
+        return String::new();
+    }
+    let sentences = report::answer(&outlines, baseline.unwrap_or_default());
+    // The table below has units in ASCII.
+    format!("{}\n\n", wrapped(&sentences.join(" ").replace('µ', "u")))
+}
+
+/// The command that makes the whole comparison again.
+fn whole_command(args: &CompareArgs) -> Vec<String> {
+    let mut words = command_start(args);
+    words.extend(["--schemes".into(), args.schemes.join(",")]);
+    if let Some(seeds) = &args.seeds {
+        let seeds: Vec<String> = seeds.0.iter().map(u64::to_string).collect();
+        words.extend(["--seeds".into(), seeds.join(",")]);
+    }
+    words.extend(args.baseline.iter().flat_map(|name| ["--baseline".to_owned(), name.clone()]));
+    words
+}
+
 /// The command that repeats one run of the comparison.
 fn command(args: &CompareArgs, run: &Run) -> Vec<String> {
+    let mut words = command_start(args);
+    words.extend(["--schemes".into(), run.summary.scheme.clone()]);
+    words.extend(["--seeds".into(), run.summary.seed.to_string()]);
+    words
+}
+
+/// The command up to its schemes.
+fn command_start(args: &CompareArgs) -> Vec<String> {
     let mut words = vec!["ropewalk".to_owned(), "compare".into(), args.scenario.scenario.clone()];
     words.extend(
         args.scenario.topology.iter().flat_map(|topology| ["--topology".to_owned(), topology.clone()]),
@@ -76,8 +179,9 @@ fn command(args: &CompareArgs, run: &Run) -> Vec<String> {
         words.extend(["--set".into(), set.clone()]);
     }
     words.extend(args.class.iter().flat_map(|class| ["--class".to_owned(), class.clone()]));
-    words.extend(["--schemes".into(), run.summary.scheme.clone()]);
-    words.extend(["--seeds".into(), run.summary.seed.to_string()]);
+    if args.record {
+        words.push("--record".into());
+    }
     words
 }
 

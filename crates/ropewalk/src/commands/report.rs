@@ -2,9 +2,11 @@
 
 use crate::cli::ReportArgs;
 use crate::print;
+use lab::compare::usual_baseline;
 use lab::failure::Failure;
 use report::PageFile;
 use results::Results;
+use results::comparison::Comparison;
 use results::kind::Kind;
 use std::path::{Path, PathBuf};
 
@@ -34,9 +36,21 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
         report::write_sweep(sweep, &place)?;
         return say(&place, false);
     }
-    let results: Vec<Results> = args.dirs.iter().map(|dir| Results::read(dir)).collect::<Result<_, _>>()?;
+    let mut results = Vec::new();
+    let mut baseline = usual_baseline().to_owned();
+    for dir in &args.dirs {
+        if Kind::of(dir) == Some(Kind::Comparison) {
+            let comparison = Comparison::read(dir)?;
+            for run in comparison.dirs() {
+                results.push(Results::read(&run)?);
+            }
+            baseline = comparison.baseline.unwrap_or(baseline);
+        } else {
+            results.push(Results::read(dir)?);
+        }
+    }
     let place = PageFile::at(file)?;
-    place.write(&report::of_runs(&results))?;
+    place.write(&report::of_comparison(&results, &baseline))?;
     say(&place, false)
 }
 

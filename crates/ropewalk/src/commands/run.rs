@@ -5,8 +5,8 @@ use crate::progress::Shown;
 use crate::{page, print};
 use engine::Kind;
 use engine::outcome::Ending;
+use lab::Failure;
 use lab::execute::{Run, execute, window_on};
-use lab::{Failure, RECORD_EVERYTHING};
 use model::Plan;
 use results::directory::Target;
 use std::num::NonZeroUsize;
@@ -55,10 +55,10 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// The scenario with the settings of `--record` and `--pcap`. Those of `--record` come first, so that an explicit `--set` wins.
 fn recording(args: &RunArgs) -> ScenarioArgs {
-    let mut scenario = args.scenario.clone();
-    if args.record {
-        scenario.set.splice(..0, RECORD_EVERYTHING.map(str::to_owned));
-    }
+    let mut scenario = match args.record {
+        true => args.scenario.with_everything_recorded(),
+        false => args.scenario.clone(),
+    };
     if !args.pcap.is_empty() {
         scenario.set.push(taps(args));
     }
