@@ -1,4 +1,4 @@
-"""Hooks of the documentation site: they insert text from the program and from the README when the site is built.
+"""Hooks of the documentation site: they insert text from the program and from the code when the site is built.
 
 A page marks the place by a comment on a line of its own, `<!-- kind: argument -->`:
 
@@ -13,9 +13,11 @@ A page marks the place by a comment on a line of its own, `<!-- kind: argument -
     <!-- experiments -->                the papers' experiments
     <!-- schemes -->                    the schemes, with links to their pages
     <!-- picture: themis -->            a drawing of pictures.py
-    <!-- readme: Speed -->              a section of README.md
-    <!-- measured: Themis -->           rows of the README's table of schemes, beside ECMP
+    <!-- heat: which-scheme -->         a page's table as a map of colours, see charts.py
+    <!-- beside: papers -->             our numbers beside the papers', from the page's table, see charts.py
+    <!-- measured: Themis -->           rows of the table of docs/which-scheme.md, beside ECMP
     <!-- source: a/file.rs -->          a source file without its tests; `from "X" to "Y"` selects a part
+    <!-- hardware -->                   the models of NICs and switches, figure by figure with their sources
     <!-- counters: themis -->           a scheme's counters, from the head of its file
 
 The program is $ROPEWALK, or target/release/ropewalk, or target/debug/ropewalk.
@@ -27,10 +29,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+import charts  # noqa: E402
 import pictures  # noqa: E402
 import settings  # noqa: E402
 from settings import inline  # noqa: E402
@@ -174,36 +178,48 @@ def schemes(_: str) -> str:
     return "\n".join(["| scheme | what it does |", "|---|---|", *rows])
 
 
-def readme(heading: str) -> str:
-    """Text between a heading of the README and the next heading."""
-    lines = (ROOT / "README.md").read_text().split("\n")
-    starts = [i for i, line in enumerate(lines) if re.fullmatch(rf"#+ {re.escape(heading)}", line)]
-    if not starts:
-        raise SystemExit(f"README.md has no heading {heading!r}")
-    taken, code = [], False
-    for line in lines[starts[0] + 1 :]:
-        code ^= line.startswith("```")
-        if re.match("#+ ", line) and not code:
-            break
-        taken.append(line)
-    # A blank line between two rows would end a table.
-    return re.sub(r"\|\n\n(?=\|)", "|\n", "\n".join(taken).strip())
-
-
 def measured(names: str) -> str:
-    """Rows of the README's table of all schemes, beginning with the baseline."""
-    rows = [line for line in readme("Which scheme for which case").split("\n") if line.startswith("|")]
+    """Rows of the table of all schemes, beginning with the baseline."""
+    rows = [line for line in (DOCS / "which-scheme.md").read_text().split("\n") if line.startswith("|")]
     head, line, *rows = rows
     by_name = {row.split("|")[1].strip(): row for row in rows}
     wanted = list(dict.fromkeys(["ECMP", *(name.strip() for name in names.split(";"))]))
     if missing := [name for name in wanted if name not in by_name]:
-        raise SystemExit(f"README.md's table of schemes has no row {missing}")
+        raise SystemExit(f"the table of which-scheme.md has no row {missing}")
     about = (
         "Cells are the P99 of the slowdown, with the mean in brackets, as [measured for all schemes]"
-        "(index.md#which-scheme-for-which-case) on a fat tree of 128 hosts at 200 Gb/s, with DCQCN and selective repeat. "
+        "(../which-scheme.md) on a fat tree of 128 hosts at 200 Gb/s, with DCQCN and selective repeat. "
         "The columns with failures show the median of three seeds, with the range in brackets."
     )
     return "\n".join([about, "", head, line, *(by_name[name] for name in wanted)])
+
+
+def hardware(_: str) -> str:
+    """Tables of the models of NICs and switches: figures, their sources, and what is unknown."""
+    folder = ROOT / "crates" / "scenario" / "hardware"
+    listed = {entry["name"]: entry["about"] for kind in json.loads(ask("list", "nics", "switches", "--json")).values() for entry in kind}
+
+    def tables(path: Path, heading: str) -> list[str]:
+        of = tomllib.loads(path.read_text())
+        parts = [f"### {heading}", listed.get(path.stem, "")]
+        if limits := of.get("limits"):
+            most = ", ".join(f"{key} {value}" for key, value in limits.items() if key != "source")
+            parts.append(f"At most: {most} ({limits['source']}).")
+        if included := of.get("include"):
+            parts.append("With the figures of " + ", ".join(f"[{name}](#{name})" for name in included) + ".")
+        rows = [f"| `{f['key']}` | `{plain(f['value'])}` | {f['source']} |" for f in of.get("figure", [])]
+        parts.append("\n".join(["| key | value | source |", "|---|---|---|", *rows]))
+        parts.append("\n".join(f"* Unknown: {u['what']}." for u in of.get("unknown", [])))
+        return [part for part in parts if part]
+
+    def plain(value) -> str:
+        return value if isinstance(value, str) else json.dumps(value).replace('"', "").replace("{}", "its defaults")
+
+    text = []
+    for kind in ("nic", "switch"):
+        for path in sorted((folder / kind).glob("*.toml"), key=lambda path: (path.stem not in listed, path.stem)):
+            text += tables(path, path.stem)
+    return "\n\n".join(text)
 
 
 def counters(name: str) -> str:
@@ -251,7 +267,9 @@ MAKERS = {
     "experiments": experiments,
     "schemes": schemes,
     "picture": pictures.draw,
-    "readme": readme,
+    "hardware": hardware,
+    "heat": charts.heat,
+    "beside": charts.beside,
 }
 
 
@@ -311,7 +329,7 @@ def on_page_markdown(markdown: str, page, config, files) -> str:
         if what not in MAKERS:
             raise SystemExit(f"{page.file.src_uri}: there is no directive {what!r}")
         text = MAKERS[what](of)
-        return LINK.sub(link(Path(".")), text) if what in ("readme", "counters") else text
+        return LINK.sub(link(Path(".")), text) if what == "counters" else text
 
     # The reason why the tests do not run a command also informs the reader: it becomes the block's title.
     markdown = NO_RUN.sub(r'```\1 title="\2"', markdown)

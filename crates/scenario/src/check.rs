@@ -58,13 +58,13 @@ impl Resolved {
         Ok(Resolved { name: source.name.clone(), scenario, document })
     }
 
-    /// Replaces the scheme of a traffic class, as [`Checked::with_scheme`] does; errors point at `origin`.
     /// The path of the scheme that [`Resolved::swap`] replaces.
     pub(crate) fn scheme_path(&self, class: Option<&str>, name: &str) -> Result<Vec<String>, String> {
         let classes = self.scenario.traffic_classes().map_err(|error| error.message)?;
         swapped(&self.scenario, &classes, class, name).map(|(_, path)| path)
     }
 
+    /// Replaces the scheme of a traffic class, as [`Checked::with_scheme`] does; errors point at `origin`.
     pub(crate) fn swap(&mut self, class: Option<&str>, name: &str, origin: &Origin) -> Result<(), Error> {
         let classes = self.scenario.traffic_classes().map_err(|error| self.document.locate(error))?;
         let path = swapped(&self.scenario, &classes, class, name);
@@ -118,7 +118,6 @@ fn swapped(
     Ok((scenario, path))
 }
 
-impl Checked {
 /// Refuses changes to the schemes at `path` that no run uses if `chooser` chooses among `schemes` there.
 pub(crate) fn refuse_unused(
     changes: &[AppliedChange],
@@ -146,6 +145,7 @@ pub(crate) fn refuse_unused(
     Ok(())
 }
 
+impl Checked {
     /// The ranks of the program that drives the run; `None` if no program does.
     pub fn program(&self) -> Option<ProgramRanks> {
         let job = self.plan.posted?;
@@ -281,8 +281,6 @@ pub(crate) fn refuse_unused(
         Self::lay(self.name.clone(), scenario, self.document.clone(), Room::now())
     }
 
-    /// The scenario with another seed.
-    ///
     /// Refuses changes that a comparison of `schemes` would never use: settings of other schemes, settings that a later change
     /// removes, and a seed if the comparison has `seeds`. See [`Checked::with_scheme`] for `class`.
     ///
@@ -303,6 +301,8 @@ pub(crate) fn refuse_unused(
         }
     }
 
+    /// The scenario with another seed.
+    ///
     /// # Errors
     /// If the random draws of the seed give an impossible plan.
     pub fn with_seed(&self, seed: u64) -> Result<Checked, Error> {

@@ -40,7 +40,7 @@ struct Args {
     /// Store the figures as those of this release, for later comparisons.
     #[arg(long, conflicts_with_all = ["json", "names"])]
     release: bool,
-    /// Print the README's table from the last figures, without measuring.
+    /// Print the table of docs/speed.md from the last figures, without measuring.
     #[arg(long)]
     markdown: bool,
     /// Flag that cargo passes to every bench; ignored.

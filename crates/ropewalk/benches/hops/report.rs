@@ -1,4 +1,4 @@
-//! Output of the bench: a JSON file, a table for the terminal, and the table of the README.
+//! Output of the bench: a JSON file, a table for the terminal, and the table of docs/speed.md.
 
 use crate::worker::Sample;
 use crate::workloads::Workload;
@@ -202,7 +202,7 @@ impl Report {
         text
     }
 
-    /// The table of the README.
+    /// The table of docs/speed.md.
     pub(crate) fn markdown(&self) -> String {
         let mut text = format!("{}\n\n", self.source());
         text += "| workload | M hops / CPU s | on 2 threads, wall | instr / hop | KB / host | set-up |\n";
