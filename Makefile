@@ -12,9 +12,22 @@ all: build
 build:
 	$(CARGO) build --release --locked -p ropewalk
 
-# Reproduces the Themis paper's first figure and writes a report; the last line prints the report's path.
+# Compares five schemes with a page, then runs a paper's experiment beside the paper's numbers. Ends with what to type next.
+DEMO = results/demo
 demo: build
-	$(ROPEWALK) reproduce themis-fig1 --report
+	@echo
+	@$(ROPEWALK) compare quickstart --schemes ecmp,rps,ar,drill,themis --record -o $(DEMO) --report --quiet
+	@echo
+	@echo "A paper's experiment, its numbers beside ours:"
+	@echo
+	@$(ROPEWALK) reproduce themis-fig1 --report --quiet
+	@echo
+	@echo "The comparison as a page: $(DEMO)/report.html"
+	@echo
+	@echo "Next:"
+	@echo "  $(ROPEWALK) explain slowest $(DEMO)/ar-1     why was a flow slow under adaptive routing?"
+	@echo "  $(ROPEWALK) new my-fabric                    a commented scenario of your own: my-fabric.toml"
+	@echo "  $(ROPEWALK) list                             schemes, NICs, switches, workloads, papers"
 
 # Runs all tests and, if clippy and rustfmt are installed, the lints.
 # Incremental compilation is off: its artefacts would not be used, and it prevents inlining across crates.
@@ -70,7 +83,7 @@ golden:
 bench:
 	$(CARGO) bench --locked -p ropewalk --bench hops -- $(WORKLOAD) $(BENCH)
 
-# Writes crates/ropewalk/benches/release.json, with which later runs are compared, and prints README's table.
+# Writes crates/ropewalk/benches/release.json, with which later runs are compared, and prints the table of docs/speed.md.
 bench-release:
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --full
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --markdown
