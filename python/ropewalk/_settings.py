@@ -148,6 +148,7 @@ class Settings(TypedDict, total=False):
     nic__congestion__swift__max_window: Any
     nic__congestion__swift__min_window: Any
     nic__congestion__swift__timeouts_to_reset: Any
+    nic__model: Any
     nic__on_nack: Any
     nic__on_nack__stall: Any
     nic__on_nack__to: Any
@@ -420,6 +421,7 @@ class Settings(TypedDict, total=False):
     switch__ecn__mark: Any
     switch__ecn__pmax: Any
     switch__ecn__to_hosts: Any
+    switch__model: Any
     switch__pfc: Any
     switch__pfc__alpha: Any
     switch__pfc__headroom: Any
