@@ -11,7 +11,7 @@ const QUEUE_PAIRS: usize = 24;
 /// Most links, and most switches, in the menu. Our choice.
 const OTHERS: usize = 12;
 /// Fewest bins of a line. Our choice.
-const FEWEST_BINS: usize = 32;
+const FEWEST_BINS: usize = 12;
 
 /// How several bins are merged into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
