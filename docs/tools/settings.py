@@ -197,49 +197,99 @@ def lead(of: dict, path: str) -> str:
     return f"Set in `[{path}]`." + (f" {about[:1].upper()}{about[1:]}" if about else "")
 
 
-def everything(root: dict) -> str:
-    """Sections for all tables of a scenario, in the order of the schema."""
-    parts = [keys(root, root)]
-    for key, value in root["properties"].items():
-        if has_keys(root, value) or resolve(root, value).get("additionalProperties"):
-            parts.append(chapter(root, key, value, 2))
-    return "\n\n".join(parts)
+class Reference:
+    """The reference of a schema on several pages. A table that occurs in several places is described in the first one; the
+    others link to it."""
+
+    def __init__(self, root: dict, pages: dict[str, list[str]]) -> None:
+        """`pages` gives the keys at the top level that each page describes."""
+        self.root = root
+        self.pages = {key: page for page, keys in pages.items() for key in keys}
+        described = [key for keys in pages.values() for key in keys]
+        if wrong := [key for key in root["properties"] if described.count(key) != 1] + [
+            key for key in described if key not in root["properties"]
+        ]:
+            raise SystemExit(f"each key of a scenario must be on one page; check {', '.join(wrong)} in {', '.join(pages)}")
+        # Place of each table that has a name in the schema: its path.
+        self.homes = {name: key for key, value in root["properties"].items() if (name := definition(value))}
+        self.texts = {key: self.top(key, value) for key, value in root["properties"].items()}
+
+    def table(self) -> list[tuple[str, str, str]]:
+        """Every key at the top level with its page and the first sentence about it."""
+        rows = []
+        for key, value in self.root["properties"].items():
+            about = " ".join((value.get("description") or resolve(self.root, value).get("description", "")).split())
+            rows.append((key, self.pages[key], split_default(about)[0].partition(". ")[0].rstrip(".") + "."))
+        return rows
+
+    def top(self, key: str, value: dict) -> str:
+        """Text of a key at the top level: a chapter if it is a table."""
+        if has_keys(self.root, value) or resolve(self.root, value).get("additionalProperties"):
+            return self.chapter(key, value, 2)
+        listed = entry(self.root, key, value, key in self.root.get("required", []), None)
+        return f'## `{key}` {{ #{anchor(key)} }}\n\n<dl class="keys">\n{listed}\n</dl>'
+
+    def chapter(self, path: str, of: dict, level: int, of_list: str = "") -> str:
+        """Chapter of a table and the tables inside it. `of_list` is the list of tables that contains it."""
+        name = definition(of)
+        home = self.homes.setdefault(name, path) if name else path
+        if home != path:
+            return self.repeated(path, home, level, of_list)
+        return self.described(path, of, level, of_list)
+
+    def repeated(self, path: str, home: str, level: int, of_list: str) -> str:
+        """Chapter of a table whose keys another chapter describes."""
+        head = f"{'#' * min(level, 5)} `{title(path, of_list, False)}` {{ #{anchor(path)} }}"
+        here, there = (self.pages[p.partition(".")[0]] for p in (path, home))
+        to = ("" if here == there else there) + f"#{anchor(home)}"
+        return f"{head}\n\nIt has the keys of [`{home}`]({to})."
+
+    def described(self, path: str, of: dict, level: int, of_list: str) -> str:
+        """Chapter of a table with all its keys."""
+        root = self.root
+        listed = "items" in resolve(root, of)
+        inner = table_in(root, of)
+        here = anchor(path)
+        if isinstance(inner.get("additionalProperties"), dict) and not inner.get("properties"):
+            path, inner = f"{path}.NAME", resolve(root, inner["additionalProperties"])
+        name = title(path, of_list, listed)
+        of_list = of_list or (path if listed else "")
+        about = " ".join((of.get("description") or inner.get("description", "")).split())
+        parts = [f"{'#' * min(level, 5)} `{name}` {{ #{here} }}", about]
+        if inner.get("properties"):
+            parts.append(keys(root, inner, path))
+        for key, value in inner.get("properties", {}).items():
+            if has_keys(root, value):
+                parts.append(self.chapter(f"{path}.{written(key)}", value, level + 1, of_list))
+        for option in choices(inner):
+            tag = tagged(option)
+            if not tag:
+                continue
+            value = option["properties"][tag]
+            table = f"{path}.{tag}"
+            text = " ".join((option.get("description") or resolve(root, value).get("description", "")).split())
+            head = f"{'#' * min(level + 1, 5)} `{title(table, of_list, False)}` {{ #{anchor(table)} }}"
+            parts += [head, text, keys(root, value, table)]
+            for key, deeper in resolve(root, value).get("properties", {}).items():
+                if has_keys(root, deeper):
+                    parts.append(self.chapter(f"{table}.{key}", deeper, level + 2, of_list))
+        return "\n\n".join(p for p in parts if p)
 
 
-def chapter(root: dict, path: str, of: dict, level: int, of_list: str = "") -> str:
-    """Chapter of a table and the tables inside it. `of_list` is the list of tables that contains it."""
-    many = resolve(root, of)
-    listed = "items" in many
-    inner = table_in(root, of)
-    if isinstance(inner.get("additionalProperties"), dict) and not inner.get("properties"):
-        path, inner = f"{path}.NAME", resolve(root, inner["additionalProperties"])
-    name = f"[[{path}]]" if listed else f"[{path}]"
+def title(path: str, of_list: str, listed: bool) -> str:
+    """A table as TOML has it; `of_list` is the list of tables that contains it."""
     if of_list:
-        name = f"[[{of_list}]] {path.removeprefix(of_list + '.')} = {'[ ... ]' if listed else '{ ... }'}"
-    of_list = of_list or (path if listed else "")
-    about = " ".join((of.get("description") or inner.get("description", "")).split())
-    parts = [f"{'#' * min(level, 5)} `{name}` {{ #{anchor(path)} }}", about]
-    if inner.get("properties"):
-        parts.append(keys(root, inner, path))
-    for key, value in inner.get("properties", {}).items():
-        # A scheme may be set in three places; the first place describes it.
-        if has_keys(root, value) and not (key == "scheme" and "." in path):
-            parts.append(chapter(root, f"{path}.{written(key)}", value, level + 1, of_list))
-        elif key == "scheme":
-            parts.append(f'<p id="{anchor(f"{path}.{key}")}">Schemes: <a href="#scheme"><code>[scheme]</code></a>.</p>')
-    for option in choices(inner):
-        tag = tagged(option)
-        if not tag:
-            continue
-        value = option["properties"][tag]
-        table = f"{path}.{tag}"
-        mark = f"[[{of_list}]] {table.removeprefix(of_list + '.')} = {{ ... }}" if of_list else f"[{table}]"
-        text = " ".join((option.get("description") or resolve(root, value).get("description", "")).split())
-        parts += [f"{'#' * min(level + 1, 5)} `{mark}` {{ #{anchor(table)} }}", text, keys(root, value, table)]
-        for key, deeper in resolve(root, value).get("properties", {}).items():
-            if has_keys(root, deeper):
-                parts.append(chapter(root, f"{table}.{key}", deeper, level + 2, of_list))
-    return "\n\n".join(p for p in parts if p)
+        return f"[[{of_list}]] {path.removeprefix(of_list + '.')} = {'[ ... ]' if listed else '{ ... }'}"
+    return f"[[{path}]]" if listed else f"[{path}]"
+
+
+def definition(of: dict) -> str | None:
+    """Name of a table in the schema, or None if it has none. Lists are not looked into."""
+    ref = of.get("$ref") or of.get("allOf", [{}])[0].get("$ref")
+    if ref:
+        return ref.rpartition("/")[2]
+    options = [o for o in of.get("anyOf", []) if o.get("type") != "null"]
+    return definition(options[0]) if len(options) == 1 else None
 
 
 def summary(root: dict) -> str:

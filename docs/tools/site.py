@@ -3,7 +3,9 @@
 A page marks the place by a comment on a line of its own, `<!-- kind: argument -->`:
 
     <!-- settings: scheme.themis -->    the settings of a table of a scenario, from its JSON Schema
-    <!-- scenario -->                   all settings of a scenario
+    <!-- scenario -->                   the keys of a scenario at the top level, with the pages that describe them
+    <!-- scenario: nic -->              the settings of these keys of a scenario; each key is on one page of docs/scenario
+    <!-- sweep -->                      all settings of a sweep
     <!-- commands -->                   all commands, from the parser
     <!-- summary -->                    the keys of summary.json
     <!-- metrics -->                    the metrics of a run, with units and meanings
@@ -71,6 +73,32 @@ def reference() -> dict:
 
 
 # --- the text of each directive --------------------------------------------------------------------------------------
+
+
+@cache
+def scenario_reference() -> settings.Reference:
+    """The settings of a scenario on the pages of docs/scenario."""
+    pages = {}
+    for page in sorted((DOCS / "scenario").glob("*.md")):
+        if found := re.findall(r"^<!-- scenario: (.+) -->$", page.read_text(), re.MULTILINE):
+            pages[page.name] = " ".join(found).split()
+    return settings.Reference(reference()["scenario"], pages)
+
+
+def scenario(keys: str) -> str:
+    """The settings of some keys of a scenario, or a table of all keys with their pages."""
+    of = scenario_reference()
+    if keys:
+        return "\n\n".join(of.texts[key] for key in keys.split())
+    rows = [f"| [`{key}`](scenario/{page}#{settings.anchor(key)}) | {about} |" for key, page, about in of.table()]
+    return "\n".join(["| key | what it sets |", "|---|---|", *rows])
+
+
+def sweep(_: str) -> str:
+    """The settings of a sweep."""
+    root = json.loads(ask("schema", "sweep"))
+    of = settings.Reference(root, {"sweep.md": list(root["properties"])})
+    return "\n\n".join(of.texts.values())
 
 
 def commands(_: str) -> str:
@@ -173,7 +201,7 @@ def schemes(_: str) -> str:
     """List of the schemes, each with a link to its page, or to its settings if it has no page."""
     rows = []
     for name, about in settings.options(reference()["scenario"], "scheme"):
-        page = f"{name}.md" if (DOCS / "schemes" / f"{name}.md").is_file() else f"../scenario.md#scheme-{name}"
+        page = f"{name}.md" if (DOCS / "schemes" / f"{name}.md").is_file() else f"../scenario/schemes.md#scheme-{name}"
         rows.append(f"| [`{name}`]({page}) | {about.partition(': ')[2] or about} |".replace("\n", " "))
     return "\n".join(["| scheme | what it does |", "|---|---|", *rows])
 
@@ -257,7 +285,8 @@ MAKERS = {
     "measured": measured,
     "counters": counters,
     "settings": lambda path: settings.section(reference()["scenario"], path),
-    "scenario": lambda _: settings.everything(reference()["scenario"]),
+    "scenario": scenario,
+    "sweep": sweep,
     "summary": lambda _: settings.summary(reference()["summary"]),
     "metrics": metrics,
     "commands": commands,
