@@ -363,3 +363,9 @@ def on_page_markdown(markdown: str, page, config, files) -> str:
     # The reason why the tests do not run a command also informs the reader: it becomes the block's title.
     markdown = NO_RUN.sub(r'```\1 title="\2"', markdown)
     return DIRECTIVE.sub(make, LINK.sub(link(Path("docs") / here), markdown))
+
+
+def on_post_page(output: str, page, config) -> str:
+    """Makes a page work from the disk: the logo leads to a file, and nothing asks GitHub for the repository's stars."""
+    output = re.sub(r'href="((?:\.\./)*\.{1,2})"', r'href="\1/index.html"', output)
+    return output.replace(' data-md-component="source"', "")
