@@ -181,10 +181,11 @@ class Guests:
         text = out.read_text(errors="replace") if out.exists() else ""
         return (int(code.read_text()) if code.exists() else 255), text
 
-    def pair(self, server, client, limit=60, gap=1.5):
+    def pair(self, server, client, limit=60):
         """Runs a server in guest 1 and its client in guest 2; returns (exit code, text) of the client and of the server."""
         serving = self.start(1, server, limit)
-        time.sleep(gap)
+        # Guests that took long to boot on a busy machine also take long to start a server.
+        time.sleep(max(1.5, self.boot_time / 15))
         answer = self.wait(self.start(2, client, limit))
         return answer, self.wait(serving)
 
