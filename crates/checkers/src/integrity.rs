@@ -60,7 +60,7 @@ fn balance(connections: &Connections, from_start: bool, log: Option<&Log>, repor
     let verdict = &mut report.whole;
     let mut inside: BTreeMap<Same, Vec<usize>> = BTreeMap::new();
     // NACKs apart, by hosts, queue pair and PSN: they may come out as ACKs, and again.
-    let mut nacks: BTreeMap<Named, (Vec<usize>, bool)> = BTreeMap::new();
+    let mut nacks: BTreeMap<Named, Nacks> = BTreeMap::new();
     let (mut became, mut again, mut duplicates) = (0, 0, 0);
     for packet in &connections.packets {
         let roce = &packet.roce;
@@ -69,9 +69,9 @@ fn balance(connections: &Connections, from_start: bool, log: Option<&Log>, repor
         let nack = roce.kind == Kind::Nack;
         if packet.way == Way::In {
             if nack {
-                let (frames, known) = nacks.entry(to(psn)).or_default();
-                frames.push(packet.frame);
-                *known = true;
+                let nacks = nacks.entry(to(psn)).or_default();
+                nacks.inside.push(packet.frame);
+                nacks.known = true;
             } else {
                 inside.entry(same(packet)).or_default().push(packet.frame);
             }
@@ -81,8 +81,11 @@ fn balance(connections: &Connections, from_start: bool, log: Option<&Log>, repor
         let of_nack = nacks.get_mut(&named);
         if nack {
             match of_nack {
-                Some((frames, _)) if !frames.is_empty() => drop(frames.remove(0)),
-                Some((_, true)) => again += 1,
+                Some(nacks) if !nacks.inside.is_empty() => {
+                    nacks.inside.remove(0);
+                    nacks.passed += 1;
+                }
+                Some(nacks) if nacks.known => again += 1,
                 _ if from_start => made(packet, verdict),
                 _ => {}
             }
@@ -94,8 +97,14 @@ fn balance(connections: &Connections, from_start: bool, log: Option<&Log>, repor
             continue;
         }
         match (roce.kind, of_nack) {
-            (Kind::Ack { .. }, Some((frames, _))) if !frames.is_empty() => {
-                frames.remove(0);
+            (Kind::Ack { .. }, Some(nacks)) if !nacks.inside.is_empty() => {
+                nacks.inside.remove(0);
+                became += 1;
+            }
+            // The switch sent a NACK of its own before the ACK that it made of the NACK that had gone in.
+            (Kind::Ack { .. }, Some(nacks)) if nacks.passed > 0 => {
+                nacks.passed -= 1;
+                again += 1;
                 became += 1;
             }
             _ if log.is_some_and(|log| log.duplicated.contains_key(&(roce.qp.value(), roce.opcode, psn))) => {
@@ -112,8 +121,8 @@ fn balance(connections: &Connections, from_start: bool, log: Option<&Log>, repor
     for ((.., opcode, qp, psn, _, _), frames) in &inside {
         left.extend(frames.iter().map(|frame| (*frame, *opcode, *qp, *psn)));
     }
-    for ((.., qp, psn), (frames, _)) in &nacks {
-        left.extend(frames.iter().map(|frame| (*frame, 0x11, *qp, *psn)));
+    for ((.., qp, psn), nacks) in &nacks {
+        left.extend(nacks.inside.iter().map(|frame| (*frame, 0x11, *qp, *psn)));
     }
     left.sort_unstable();
     verdict.count("frames that did not come out", left.len() as u64);
@@ -138,6 +147,17 @@ fn balance(connections: &Connections, from_start: bool, log: Option<&Log>, repor
             dropped = dropped.saturating_sub(1);
         }
     }
+}
+
+/// NACKs of a queue pair with the same PSN.
+#[derive(Default)]
+struct Nacks {
+    /// Frames that went in and have not come out.
+    inside: Vec<usize>,
+    /// Number of those that came out as NACKs.
+    passed: usize,
+    /// True once one has gone in.
+    known: bool,
 }
 
 fn made(packet: &Packet, verdict: &mut crate::Verdict) {

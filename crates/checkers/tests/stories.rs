@@ -216,6 +216,26 @@ fn a_frame_that_stays_inside_needs_an_entry_in_the_log() {
     assert_eq!(scene.rules(&with("0.1 dropped port=1 why=full")), NONE);
 }
 
+/// Themis to the letter blocks a NACK and sends one of its own at once. The latter may leave first.
+#[test]
+fn a_nack_of_the_switch_may_leave_before_the_ack_that_was_a_nack() {
+    let acks = |count| {
+        scene(|s| {
+            s.run(100, 101);
+            let nack = s.enter(Nack(102));
+            s.leave(Nack(102), nack);
+            for _ in 0..count {
+                let ack = s.bytes(Ack(101));
+                s.leave(Ack(101), ack);
+            }
+        })
+    };
+    let report = acks(1).report(&Settings::default());
+    assert_eq!(report.rules(), NONE, "{report}");
+    assert!(report.to_string().contains("came out as ACKs 1, NACKs sent by the switch 1"), "{report}");
+    assert_eq!(acks(2).rules(&Settings::default()), ["frame-made"]);
+}
+
 #[test]
 fn a_frame_that_nobody_sent_is_made() {
     let scene = scene(|s| {
