@@ -15,7 +15,8 @@ import time
 from pathlib import Path
 
 COUNT = 500
-# Each side sends its datagrams at a pace that no buffer minds, and prints how many of the other side's it has got.
+# Each side says when it listens, and waits for a line until both do. It sends its datagrams at a pace that no buffer minds, and
+# prints how many of the other side's it has got.
 TALK = """
 import socket, sys, time
 own, peer, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -23,6 +24,8 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, 11, 1)  # SO_NO_CHECK: no UDP checksum, as in RoCEv2; veth would leave it to the receiver
 s.bind((own, 7000))
 s.settimeout(0.001)
+print("listens", flush=True)
+input()
 got, sent, end = set(), 0, time.monotonic() + 10
 while time.monotonic() < end and (len(got) < count or sent < count):
     if sent < count:
@@ -70,7 +73,12 @@ def main(ropewalk):
         for n, name in enumerate(names, 1):
             words = ["ip", "netns", "exec", name, sys.executable, "-c", TALK]
             words += [f"10.9.0.{n}", f"10.9.0.{3 - n}", str(COUNT)]
-            talks.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+            talks.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        for talk in talks:
+            talk.stdout.readline()
+        for talk in talks:
+            talk.stdin.write("\n")
+            talk.stdin.flush()
         got = [int(talk.communicate()[0] or 0) for talk in talks]
         tor.send_signal(signal.SIGTERM)
         code = tor.wait(5)
