@@ -132,6 +132,7 @@ impl Recipe for Config {
             receivers: plan.qps.iter().map(|qp| qp.to).collect(),
             flows: BTreeMap::new(),
             accounts: BTreeMap::new(),
+            outstanding: 0,
             deadlines: BTreeSet::new(),
             turn: None,
             bytes: 0,
@@ -206,6 +207,8 @@ pub struct Bicc {
     flows: BTreeMap<QpId, VecDeque<(Psn, u32)>>,
     /// Accounts by receiver.
     accounts: BTreeMap<HostId, Account>,
+    /// Outstanding bytes of all accounts.
+    outstanding: u64,
     /// Deadlines of accounts with waiting data.
     deadlines: BTreeSet<(Time, HostId)>,
     /// The receiver whose data left last, where all receivers share a credit.
@@ -223,7 +226,7 @@ impl Bicc {
     fn outstanding(&self, host: HostId) -> u64 {
         match self.per {
             Per::Receiver => self.accounts.get(&host).map_or(0, |account| account.outstanding),
-            Per::Switch => self.accounts.values().map(|account| account.outstanding).sum(),
+            Per::Switch => self.outstanding,
         }
     }
 
@@ -234,6 +237,7 @@ impl Bicc {
             account.heard = now;
         }
         account.outstanding += u64::from(frame);
+        self.outstanding += u64::from(frame);
         self.flows.entry(qp).or_default().push_back((psn, frame));
     }
 
@@ -287,7 +291,9 @@ impl Bicc {
             self.flows.remove(&qp);
         }
         if let Some(account) = self.accounts.get_mut(&host) {
-            account.outstanding = account.outstanding.saturating_sub(bytes);
+            let bytes = bytes.min(account.outstanding);
+            account.outstanding -= bytes;
+            self.outstanding -= bytes;
             account.heard = cx.now;
         }
         self.let_out(cx, host);
@@ -347,6 +353,7 @@ impl Bicc {
             let all = self.per == Per::Switch;
             for (other, account) in &mut self.accounts {
                 if all || *other == host {
+                    self.outstanding -= account.outstanding;
                     account.outstanding = 0;
                     account.heard = cx.now;
                 }
