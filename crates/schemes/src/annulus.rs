@@ -17,7 +17,7 @@
 //! | `cnps_made` | notifications sent, to senders that `beyond` admits |
 //! | `feedback_sum` | sum of their quantised feedback; over `cnps_made` it is the mean |
 
-use crate::direct_cnp::path_delay;
+use crate::direct_cnp;
 use crate::{ConfigError, Facts, Feedback, Recipe};
 use model::fabric::Detours;
 use model::{
@@ -108,7 +108,6 @@ impl Recipe for Config {
 
     fn build(&self, site: Site<'_>) -> Annulus {
         let plan = site.plan;
-        let far = |from, to| self.beyond == Time::ZERO || path_delay(&plan.fabric, from, to) > self.beyond;
         let port = |rate: Rate| Port {
             aim: self.queue.get() as f64 * rate.bps() as f64 / NOMINAL.bps() as f64,
             last: 0.0,
@@ -117,7 +116,7 @@ impl Recipe for Config {
         Annulus {
             config: self.clone(),
             ports: plan.fabric.ports(site.node).iter().map(|link| port(link.rate)).collect(),
-            senders: plan.qps.iter().map(|qp| (qp.from, far(qp.from, qp.to))).collect(),
+            senders: direct_cnp::senders(plan, self.beyond),
             frame: plan.wire.cnp,
             due: 0,
             made: 0,

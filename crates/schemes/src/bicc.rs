@@ -31,7 +31,7 @@
 //! | `blocked_us` | time for which data waited for a receiver, summed over receivers, microseconds |
 //! | `credits_forgotten` | credits that counted as unused after `forget` |
 
-use crate::long_haul::{self, Notification, Notifier, long_ports};
+use crate::long_haul::{self, Notification, Notifier, long_by_port};
 use crate::{ConfigError, Facts, Feedback, Recipe};
 use model::scheme::Handle;
 use model::{
@@ -113,10 +113,6 @@ impl Recipe for Config {
 
     fn build(&self, site: Site<'_>) -> Bicc {
         let plan = site.plan;
-        let mut long = vec![false; plan.fabric.ports(site.node).len()];
-        for port in long_ports(plan, site.node) {
-            long[usize::from(port.0)] = true;
-        }
         let notification = long_haul::Config {
             notification: Notification::Proactive,
             interval: Some(self.interval),
@@ -124,7 +120,7 @@ impl Recipe for Config {
             ..long_haul::Config::default()
         };
         Bicc {
-            long,
+            long: long_by_port(plan, site.node),
             notifier: Notifier::new(&notification, plan),
             credit: self.credit(),
             per: self.per,

@@ -66,8 +66,14 @@ pub struct DirectCnp {
     made: u64,
 }
 
+/// The sending host of every queue pair, and whether its path is longer than `beyond`; every path is, if that is zero.
+pub(crate) fn senders(plan: &Plan, beyond: Time) -> Vec<(HostId, bool)> {
+    let far = |from, to| beyond == Time::ZERO || path_delay(&plan.fabric, from, to) > beyond;
+    plan.qps.iter().map(|qp| (qp.from, far(qp.from, qp.to))).collect()
+}
+
 /// Propagation delay, one way, of a path between two hosts.
-pub(crate) fn path_delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
+fn path_delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
     let up = fabric.uplink(from);
     let (mut node, mut sum) = (up.to, up.delay.ps());
     // A path visits no node twice, so the loop ends.
@@ -100,14 +106,13 @@ impl Recipe for Config {
 
     fn build(&self, site: Site<'_>) -> DirectCnp {
         let plan = site.plan;
-        let far = |from, to| self.beyond == Time::ZERO || path_delay(&plan.fabric, from, to) > self.beyond;
         let base = plan.fabric.base(site.node) as usize;
         let ports = plan.fabric.ports(site.node).len();
         DirectCnp {
             interval: self.interval,
             from_hosts: self.from_hosts,
             marking: plan.ports[base..base + ports].iter().map(|port| port.marking).collect(),
-            senders: plan.qps.iter().map(|qp| (qp.from, far(qp.from, qp.to))).collect(),
+            senders: senders(plan, self.beyond),
             frame: plan.wire.cnp,
             last_cnp: Flows::new(),
             due: 0,

@@ -24,7 +24,7 @@
 //! | `cnps_absorbed` | CNPs and flags of local receivers that ended here |
 
 use crate::flows::Flows;
-use crate::long_haul::{self, long_ports, reports};
+use crate::long_haul::{self, long_by_port, reports};
 use crate::{ConfigError, Facts, Feedback, Recipe};
 use model::{
     Advice, Cx, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Rate, Scheme, Site, Time,
@@ -70,12 +70,8 @@ impl Recipe for Config {
 
     fn build(&self, site: Site<'_>) -> FairRate {
         let plan = site.plan;
-        let mut long = vec![false; plan.fabric.ports(site.node).len()];
-        for port in long_ports(plan, site.node) {
-            long[usize::from(port.0)] = true;
-        }
         FairRate {
-            long,
+            long: long_by_port(plan, site.node),
             period: self.period.max(Time(1)),
             interval: self.interval,
             full: plan.wire.max_frame(),

@@ -80,6 +80,15 @@ pub(crate) fn long_ports(plan: &Plan, node: NodeId) -> Vec<PortIndex> {
     fabric.ports(node).iter().filter(|link| alike(link.to)).map(|link| link.port).collect()
 }
 
+/// For every port of a switch, whether it is one of its [`long_ports`].
+pub(crate) fn long_by_port(plan: &Plan, node: NodeId) -> Vec<bool> {
+    let mut long = vec![false; plan.fabric.ports(node).len()];
+    for port in long_ports(plan, node) {
+        long[usize::from(port.0)] = true;
+    }
+    long
+}
+
 /// Round trip over the longest of a switch's long links.
 fn long_round_trip(plan: &Plan, node: NodeId) -> Time {
     let ports = plan.fabric.ports(node);
@@ -104,10 +113,6 @@ impl Recipe for Config {
 
     fn build(&self, site: Site<'_>) -> LongHaul {
         let plan = site.plan;
-        let mut long = vec![false; plan.fabric.ports(site.node).len()];
-        for port in long_ports(plan, site.node) {
-            long[usize::from(port.0)] = true;
-        }
         let reactor = match self.reaction {
             ReactionMode::Off => Reactor::Off,
             ReactionMode::Rate | ReactionMode::Delay => Reactor::Stash(Box::new(Stash::new(self, site))),
@@ -115,7 +120,8 @@ impl Recipe for Config {
             ReactionMode::Loop => Reactor::Loop(Box::new(Ring::new(&self.circuit, site))),
             ReactionMode::Pause => Reactor::Pause(Pauses::new(self.pause())),
         };
-        LongHaul { long, notifier: Box::new(Notifier::new(self, plan)), reactor }
+        let notifier = Box::new(Notifier::new(self, plan));
+        LongHaul { long: long_by_port(plan, site.node), notifier, reactor }
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
