@@ -315,12 +315,17 @@ def centres(p: Page) -> None:
     p.node(508, 114, "NIC")
 
 
-def long_haul(p: Page) -> str:
+def acting_edges(p: Page) -> None:
+    """Two datacentres whose edge switches both act; the near one sends a CNP to a local sender."""
     centres(p)
     p.node(176, 114, "edge", "node acts")
     p.node(384, 114, "edge", "node acts")
     p.packet((250, 114), 2).packet((310, 114), 1)
     p.reply((114, 146), "CNP").arrow(168, 136, 70, 136, 32)
+
+
+def long_haul(p: Page) -> str:
+    acting_edges(p)
     p.marks.append('<rect class="shelf" x="366" y="140" width="56" height="26" rx="4"/>')
     p.packet((381, 153), 7, 1).packet((406, 153), 6, 1)
     p.note(280, 90, "100 km, 1 ms back").note(150, 184, "notifies near").note(410, 184, "holds far data")
@@ -343,11 +348,7 @@ def annulus(p: Page) -> str:
 
 
 def bicc(p: Page) -> str:
-    centres(p)
-    p.node(176, 114, "edge", "node acts")
-    p.node(384, 114, "edge", "node acts")
-    p.packet((250, 114), 2).packet((310, 114), 1)
-    p.reply((114, 146), "CNP").arrow(168, 136, 70, 136, 32)
+    acting_edges(p)
     p.marks.append('<rect class="shelf" x="366" y="140" width="56" height="26" rx="4"/>')
     p.packet((381, 153), 7, 1).packet((406, 153), 6, 1)
     p.reply((452, 90), "ACK")
@@ -356,11 +357,7 @@ def bicc(p: Page) -> str:
 
 
 def fair_rate(p: Page) -> str:
-    centres(p)
-    p.node(176, 114, "edge", "node acts")
-    p.node(384, 114, "edge", "node acts")
-    p.packet((250, 114), 2).packet((310, 114), 1)
-    p.reply((114, 146), "CNP").arrow(168, 136, 70, 136, 32)
+    acting_edges(p)
     p.note(280, 90, "100 km, 1 ms back").note(150, 184, "25 Gb/s for you").note(410, 184, "counts bytes and flows")
     return "The edge switch counts what a receiver drains and how many flows share it. Its CNPs tell senders their share, and they send no faster."
 
