@@ -359,7 +359,7 @@ schemes! {
         conga: Conga,
         /// ConWeave: flows leave slow paths, and the receiver's switch puts their packets back in order.
         conweave: Conweave,
-        /// Direct CNPs: switches send CNPs to senders (Annulus; the naive solution of the long-haul paper).
+        /// Direct CNPs: switches send CNPs to senders (the naive solution of the long-haul paper).
         direct_cnp: DirectCnp,
         /// Annulus (SIGCOMM'20): switches near the source send feedback in the manner of QCN.
         annulus: Annulus,
