@@ -687,3 +687,72 @@ list = [
 "#;
     check_engines(&Story { text: text.into(), shared: 5_000, chained: false }).unwrap();
 }
+
+/// Two timers once fired for ever here. EQDS had no credit left for packets that had timed out, and their ACKs came after all.
+#[test]
+fn a_run_ends_when_late_acks_cover_what_a_closed_window_held_back() {
+    let text = r#"
+seed = 448
+[topology.links]
+hosts = 2
+switches = ["s0", "s1", "s2"]
+links = [
+  ["host0", "s0", "40Gbps", "100ns"],
+  ["host1", "s1", "1Gbps", "1us"],
+  ["host1", "s0", "40Gbps", "1ns"],
+  ["host1", "s1", "1Gbps", "1us"],
+  ["s1", "s0", "73Gbps", "5us"],
+  ["s2", "s0", "100Gbps", "100ns"],
+]
+
+[links]
+loss = 0.2
+lose-replies = true
+[switch]
+buffer = "10GB"
+pfc = "off"
+drop-alpha = "1/8"
+cut = { frame = "300B", victim = "even" }
+classes = "one"
+
+[record]
+width = "100ns"
+bins = 8
+[scheme.long-haul]
+interval = "1us"
+notification = "proactive"
+reaction = "loop"
+loop = { recovery = { after = "20us" }, background = 3 }
+[nic]
+timeout = { fixed = "60us" }
+[nic.transport.uec]
+[nic.congestion.eqds]
+window = 0.5
+[stop]
+no-progress = "8ms"
+[routing]
+detection = "0us"
+[[failure]]
+links = [["s2", "*"]]
+random = 1
+rate = "400Gbps"
+at = "43115322ps"
+one-way = true
+[[workload]]
+name = "false"
+background = false
+qp = "persistent"
+[workload.flows]
+list = [
+  { from = "host1p2", to = "host0", bytes = "19608B", start = "3500ns" },
+  { from = "host1p2", to = "host1p1", bytes = "41799B", start = "13875ns" },
+  { from = "host0", to = "host1p1", bytes = "6431B", start = "14214ns" },
+  { from = "host0", to = "host1p2", bytes = "32556B", start = "5641ns" },
+  { from = "host0", to = "host1p1", bytes = "17272B", start = "184ns" },
+  { from = "host0", to = "host1p1", bytes = "5953B", start = "10792ns" },
+  { from = "host1p0", to = "host0", bytes = "9178B", start = "2557ns" },
+  { from = "host1p0", to = "host1p2", bytes = "17193B", start = "5733ns" },
+]
+"#;
+    check_engines(&Story { text: text.into(), shared: 34_480, chained: false }).unwrap();
+}

@@ -1,8 +1,8 @@
 //! Tools of the stories: check a scenario, run it on every engine, and check its books.
 
 pub(crate) use audit::mistakes;
-use engine::Kind;
-use engine::outcome::Outcome;
+use engine::outcome::{Ending, Outcome};
+use engine::{Kind, Observer, Progress};
 use model::{Parts, Plan};
 use scenario::{Checked, Source, check};
 
@@ -31,9 +31,26 @@ pub(crate) fn run_on(checked: &Checked) -> Outcome {
     outcome
 }
 
-/// Runs a plan with the schemes and NICs of a scenario.
+/// Runs a plan with the schemes and NICs of a scenario. The test fails if the run has no end.
 fn simulate(plan: &Plan, checked: &Checked, kind: Kind) -> Outcome {
-    sim::run(plan, &checked.schemes, &checked.nics, kind, &mut ())
+    let outcome = sim::run(plan, &checked.schemes, &checked.nics, kind, &mut Patience::default());
+    assert_ne!(outcome.ending, Ending::Interrupted, "timers fire for ever, and no packet moves");
+    outcome
+}
+
+/// Interrupts a run in which only timers fire: no packet has moved for 100,000 reports, and no stall was found.
+#[derive(Default)]
+struct Patience {
+    hops: u64,
+    quiet: u32,
+}
+
+impl Observer for Patience {
+    fn on_progress(&mut self, progress: Progress) -> bool {
+        self.quiet = if progress.hops == self.hops { self.quiet + 1 } else { 0 };
+        self.hops = progress.hops;
+        self.quiet < 100_000
+    }
 }
 
 /// The outcome on which the reference engine and the window engine agree: with whole and half windows and, if the

@@ -293,6 +293,9 @@ impl Sender {
             self.missing.remove(&seq);
             self.again -= u64::from(packet.frame);
             self.flight += i64::from(packet.frame);
+            if self.unsent + self.again == 0 {
+                self.held = Time::NEVER;
+            }
         }
     }
 
@@ -654,6 +657,18 @@ mod tests {
         assert_eq!(sender.deadline(), US(55));
         sender.on_timeout(US(55));
         assert_eq!((sender.deadline(), sender.take_lost()), (US(105), None));
+    }
+
+    #[test]
+    fn the_timer_stops_when_the_last_packet_that_a_closed_window_held_back_has_arrived() {
+        let mut sender = sender(2, 2, None);
+        sender.on_timeout(US(50));
+        sender.on_held(US(50));
+        assert_eq!((sender.backlog(), sender.deadline()), (1_300, US(100)));
+        reply(&mut sender, 1, &[]);
+        assert_eq!((sender.backlog(), sender.deadline()), (300, US(100)), "packet 1 still waits");
+        sender.on_sack(US(60), Reply::Ack(Psn::new(1)), Selective::Nothing, &Sack::default(), 0);
+        assert_eq!((sender.backlog(), sender.deadline()), (0, Time::NEVER));
     }
 
     #[test]
