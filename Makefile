@@ -4,7 +4,7 @@ CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release docs \
+.PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs \
 	python-package python-tests wheel miri lab lab-full lab-smoke clean
 
 all: build
@@ -90,8 +90,14 @@ bench-release:
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --full
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --markdown
 
+# Makes the page that runs the engine in a browser, target/browser/ropewalk.html. It needs the compiler's target for WebAssembly
+# (rustup target add wasm32-unknown-unknown); without the target the page is left out, and says so.
+browser: export CARGO_INCREMENTAL = 0
+browser:
+	@CARGO="$(CARGO)" scripts/browser
+
 # Builds the documentation site in target/site. The program generates its tables.
-docs: build target/docs-env/made
+docs: build browser target/docs-env/made
 	NO_MKDOCS_2_WARNING=1 ROPEWALK=$(ROPEWALK) target/docs-env/bin/mkdocs build --strict --quiet
 	@echo "the site: target/site/index.html"
 
@@ -106,7 +112,7 @@ python-package:
 
 # Runs all of python/tests: the package and its executors, reports in a browser, captures, the documentation and its commands.
 # Tests of missing packages are skipped, and listed at the end.
-python-tests: python-package
+python-tests: python-package browser
 	@if $(MAKE) --silent target/python-env/made >target/python-env.log 2>&1; then \
 		export NO_MKDOCS_2_WARNING=1 ROPEWALK=$(CARGO_TARGET)/debug/ropewalk PYTHONPATH=$(CURDIR)/target/python && \
 		target/python-env/bin/mkdocs build --strict --quiet && \
