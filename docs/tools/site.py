@@ -18,6 +18,7 @@ A page marks the place by a comment on a line of its own, `<!-- kind: argument -
     <!-- heat: which-scheme -->         a page's table as a map of colours, see charts.py
     <!-- beside: papers -->             our numbers beside the papers', from the page's table, see charts.py
     <!-- measured: Themis -->           rows of the table of docs/which-scheme.md, beside ECMP
+    <!-- fabric: scheme=rps -->          the fabric in the browser with these settings, see fabric.py
     <!-- source: a/file.rs -->          a source file without its tests; `from "X" to "Y"` selects a part
     <!-- hardware -->                   the models of NICs and switches, figure by figure with their sources
     <!-- counters: themis -->           a scheme's counters, from the head of its file
@@ -37,6 +38,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import charts  # noqa: E402
+import fabric  # noqa: E402
 import pictures  # noqa: E402
 import settings  # noqa: E402
 from settings import inline  # noqa: E402
@@ -299,6 +301,7 @@ MAKERS = {
     "hardware": hardware,
     "heat": charts.heat,
     "beside": charts.beside,
+    "fabric": fabric.frame,
 }
 
 
@@ -319,6 +322,7 @@ def on_files(files, config):
     from mkdocs.structure.files import File
     from nbconvert import MarkdownExporter
 
+    fabric.add(files, config)
     for notebook in sorted(DOCS.glob("notebooks/*.ipynb")):
         text, resources = MarkdownExporter().from_filename(str(notebook))
         for name, image in resources["outputs"].items():

@@ -60,6 +60,8 @@ def test_every_link_inside_the_site_leads_somewhere(pages):
             anchor = unquote(to.fragment)
             if not target.is_file():
                 dead.append(f"{file.relative_to(SITE)}: {link}: no such file")
+            elif target.name == "fabric.html":
+                continue  # what follows its `#` is a scenario
             elif anchor and target in pages and anchor not in pages[target].anchors:
                 dead.append(f"{file.relative_to(SITE)}: {link}: no such anchor")
     assert dead == []
