@@ -240,13 +240,15 @@ class Fabric {
       }
       for (const [node, count] of counts) {
         const { x, y } = this.at[node];
-        const [left, up] = [x + this.size * 1.05, y - this.size * 0.75];
+        // Beside the switch's name also on a phone: there the number is smaller.
+        const radius = Math.min(11, 6 + count, Math.max(8, this.size * 0.45));
+        const [left, up] = [x + this.size + radius * 0.4, y - this.size * 0.6 - radius * 0.2];
         c.fillStyle = look.bad;
         c.beginPath();
-        c.arc(left, up, Math.min(11, 6 + count), 0, 7);
+        c.arc(left, up, radius, 0, 7);
         c.fill();
         c.fillStyle = look.face;
-        c.font = "bold 10px system-ui, sans-serif";
+        c.font = `bold ${radius > 8 ? 10 : 9}px system-ui, sans-serif`;
         c.fillText(count > 99 ? "99" : `${count}`, left, up + 0.5);
       }
     }

@@ -339,6 +339,9 @@ function draw() {
   });
   arrivals($("arrivals"), { now: time, span, fabric, ways: state.ways, marks });
   const shown = (canvas) => canvas.clientHeight > 0;
+  // Values as high as what the time axis shows, so that the small queues of a young run are seen.
+  const bins = Math.ceil(horizon(time, end) / step);
+  const highest = (least, rows) => rows.reduce((most, { values }) => values.slice(0, bins).reduce((a, b) => Math.max(a, b), most), least);
   if (shown($("nacks"))) {
     const { sent, blocked, reached } = state.nacks;
     const rows = [
@@ -346,18 +349,17 @@ function draw() {
       { values: blocked, colour: look.accent, thick: 2 },
       { values: reached, colour: look.bad, thick: 2 },
     ];
-    lines($("nacks"), { end, now: time, step, rows, most: Math.max(10, sent.at(-1) ?? 0, reached.at(-1) ?? 0) });
+    lines($("nacks"), { end, now: time, step, rows, most: highest(10, rows) });
   }
   if (shown($("rates"))) {
-    const most = Math.max(1, ...state.rates.map(({ values }) => values.reduce((a, b) => Math.max(a, b), 0)));
+    const most = highest(1, state.rates);
     const rows = state.rates.map(({ qp, values }) => ({ qp, values, colour: look.line, alpha: 0.8, thick: 1 }));
     rows.sort((a, b) => (a.qp === flow) - (b.qp === flow));
     if (rows.length && rows.at(-1).qp === flow) Object.assign(rows.at(-1), { colour: look.accent, thick: 2, alpha: 1 });
     lines($("rates"), { end, now: time, step, rows, most });
   }
   if (shown($("queues"))) {
-    const most = Math.max(1, ...state.queues.map(({ values }) => values.reduce((a, b) => Math.max(a, b), 0)));
-    lines($("queues"), { end, now: time, step, most, rows: state.queues.map(({ values }, at) => ({ values, colour: look.paths[at] })) });
+    lines($("queues"), { end, now: time, step, most: highest(1, state.queues), rows: state.queues.map(({ values }, at) => ({ values, colour: look.paths[at] })) });
   }
 }
 
