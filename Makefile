@@ -4,7 +4,11 @@ CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
+<<<<<<< HEAD
 .PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs \
+=======
+.PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release docs gallery \
+>>>>>>> 4edf3fe (docs: show pages and plots in a gallery)
 	python-package python-tests wheel miri lab lab-full lab-smoke clean
 
 all: build
@@ -100,6 +104,11 @@ browser:
 docs: build browser target/docs-env/made
 	NO_MKDOCS_2_WARNING=1 ROPEWALK=$(ROPEWALK) target/docs-env/bin/mkdocs build --strict --quiet
 	@echo "the site: target/site/index.html"
+
+# Makes the pictures of docs/gallery.md anew, from the commands of that page.
+gallery: python-package target/python-env/made
+	ROPEWALK=$(CARGO_TARGET)/debug/ropewalk PYTHONPATH=$(CURDIR)/target/python PYTHONDONTWRITEBYTECODE=1 \
+		target/python-env/bin/python docs/tools/gallery.py
 
 # Builds the Python package for the tests in target/python, together with the Rust tests, so that hardly anything is compiled
 # twice. (A wheel needs other features of some dependencies, so all crates above them would be compiled again.)

@@ -1,4 +1,4 @@
-"""The Python blocks of docs/python.md and docs/programs.md and the notebooks work, and print the output that they show.
+"""The Python blocks of docs/python.md, docs/programs.md and docs/gallery.md and the notebooks work, and print the output that they show.
 
 A block that begins with ```python no-run reason="..." is read but not run; one with needs="..." is run where these packages are.
 Notebooks need nbclient and ipykernel, and are skipped without.
@@ -7,6 +7,7 @@ Notebooks need nbclient and ipykernel, and are skipped without.
 import ast
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,24 @@ def test_the_page_on_python_works(tmp_path, monkeypatch):
     assert "slowest" in names and (tmp_path / "compare.html").is_file() and (tmp_path / "results" / "grid").is_dir()
     if left_out:
         pytest.skip(f"parts of docs/python.md were not run: {'; '.join(left_out)}")
+
+
+def test_the_gallery_works_and_every_picture_on_it_can_be_made_anew(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    docs = ROOT / "docs"
+    spec = importlib.util.spec_from_file_location("gallery", docs / "tools" / "gallery.py")
+    gallery = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "gallery", gallery)
+    spec.loader.exec_module(gallery)
+    _, left_out = run_blocks(docs / "gallery.md")
+    text = (docs / "gallery.md").read_text()
+    shown = sorted(gallery.shown(text))
+    drawn = re.findall(r'savefig\("([^"]+)\.png"\)', text)
+    assert shown == sorted([*gallery.SHOTS, *drawn]) == sorted(file.stem for file in gallery.PICTURES.iterdir())
+    if left_out:
+        pytest.skip(f"parts of docs/gallery.md were not run: {'; '.join(left_out)}")
+    assert all((tmp_path / f"{name}.png").is_file() for name in drawn)
 
 
 def test_the_page_on_programs_works(tmp_path, monkeypatch):
