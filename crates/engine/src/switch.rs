@@ -229,12 +229,9 @@ impl<P: Parts> Switch<P> {
         let tagged = pkt.is_data() || pkt.kind() == Kind::Signal;
         let tag = if P::Annex::CARRIES && tagged { pkt.annex.tag() } else { 0 };
         cx.tag = tag;
-        let entropy = pkt.annex.entropy();
-        (cx.entropy, cx.echoed) = match pkt.kind() {
-            Kind::Ack | Kind::Nack => (0, entropy),
-            kind => (if kind.is_forward() { entropy } else { 0 }, 0),
-        };
         let kind = pkt.kind();
+        cx.entropy = pkt.annex.path_entropy(kind);
+        cx.echoed = if matches!(kind, Kind::Ack | Kind::Nack) { pkt.annex.entropy() } else { 0 };
         let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);
         if P::Annex::CARRIES && cx.tag != tag {
             pkt.annex.set_tag(cx.tag);

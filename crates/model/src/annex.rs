@@ -41,6 +41,27 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// the entropy of the packet that it answers.
     fn entropy(&self) -> u16;
 
+    /// Entropy by which switches choose the path of a reply or a control message: 0, the base path of its flow, except in runs
+    /// with SACKs.
+    #[inline(always)]
+    fn own_entropy(&self) -> u16 {
+        0
+    }
+
+    /// Sets [`Annex::own_entropy`].
+    #[inline(always)]
+    fn set_own_entropy(&mut self, _entropy: u16) {}
+
+    /// Entropy by which switches choose the path of a packet of this kind with this annex.
+    #[inline(always)]
+    fn path_entropy(&self, kind: Kind) -> u16 {
+        match Self::CARRIES {
+            true if kind.is_forward() => self.entropy(),
+            true => self.own_entropy(),
+            false => 0,
+        }
+    }
+
     /// Annex of the reply to a data packet that carries this annex and arrived at `at` by its receiver's clock.
     fn answer(&self, at: Time, answer: Answer) -> Self;
 

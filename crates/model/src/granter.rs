@@ -28,9 +28,20 @@ pub trait Granter {
     /// only in a handler.
     fn deadline(&self) -> Time;
 
-    /// The next grant at the time of [`Granter::deadline`]: a queue pair, and the total that its sender may send. The host
-    /// asks until there is none. Each grant leaves at once as a control message to the sender.
-    fn grant(&mut self, now: Time) -> Option<(QpId, u64)>;
+    /// The next grant at the time of [`Granter::deadline`]. The host asks until there is none. Each grant leaves at once as a
+    /// control message to the sender.
+    fn grant(&mut self, now: Time) -> Option<Grant>;
+}
+
+/// Credit for the sender of a queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The queue pair.
+    pub qp: QpId,
+    /// What its sender may send in all.
+    pub total: u64,
+    /// Entropy of the control message ([`crate::Annex::own_entropy`]).
+    pub entropy: u16,
 }
 
 /// The arrival of a data packet at a host.
@@ -64,7 +75,7 @@ impl Granter for () {
     }
 
     #[inline(always)]
-    fn grant(&mut self, _: Time) -> Option<(QpId, u64)> {
+    fn grant(&mut self, _: Time) -> Option<Grant> {
         None
     }
 }

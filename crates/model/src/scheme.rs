@@ -128,7 +128,7 @@ pub struct Cx<'a> {
     /// Queue length of every port of every switch in bytes, by [`crate::LinkId`], in the latest [`QueueView`] that has
     /// arrived; all 0 before the first. Empty outside `on_packet` and without [`Interest::view`].
     pub view: &'a [u32],
-    /// The entropy that the sender gave a data packet ([`crate::Annex::entropy`]).
+    /// The entropy by which the packet's path is chosen ([`crate::Annex::path_entropy`]).
     pub entropy: u16,
     /// The entropy of the packet that an ACK or a NACK answers. It is 0 for all other packets, and for replies that switches
     /// make.

@@ -4,7 +4,7 @@
 //! never wraps. On the wire it becomes a 24-bit [`Psn`], which each end unwraps.
 
 use crate::annex::{Envelope, Notice, Sack, Selective};
-use crate::{Psn, Time};
+use crate::{PortIndex, Psn, Time};
 
 /// A receiver's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -239,6 +239,13 @@ pub trait Receiver {
     /// none.
     fn on_probe(&mut self) -> Option<Reply> {
         None
+    }
+
+    /// Entropy of a reply by this port to a packet with this entropy ([`crate::Annex::own_entropy`]), in runs with
+    /// [`crate::Annex::SACKS`]. The default is 0, the base path.
+    #[inline]
+    fn reply_entropy(&self, _of_packet: u16, _port: PortIndex) -> u16 {
+        0
     }
 
     /// The report of the last reply, in runs with [`crate::Annex::SACKS`].

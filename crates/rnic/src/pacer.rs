@@ -1,7 +1,7 @@
 //! The credit of a receiving host: it grants the rate of its link to its senders, one after the other.
 
 use model::draw::Key;
-use model::granter::Arrival;
+use model::granter::{Arrival, Grant};
 use model::{Granter, QpId, Rate, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -149,9 +149,14 @@ struct Sums {
     /// Grants to which it is entitled.
     due: u64,
     granted: u64,
+    /// Number of its grants, modulo the entropies that they take in turn.
+    grants: u16,
     /// True while it is in the ring of those that are served first.
     active: bool,
 }
+
+/// Entropies that the grants of a queue pair take in turn (uet-htsim).
+const ENTROPIES: u16 = 128;
 
 /// Bytes whose time an empty grant takes (uet-htsim).
 const EMPTY: u64 = 1 << 10;
@@ -231,7 +236,7 @@ impl Granter for Pacer {
         }
     }
 
-    fn grant(&mut self, now: Time) -> Option<(QpId, u64)> {
+    fn grant(&mut self, now: Time) -> Option<Grant> {
         if now < self.next {
             return None;
         }
@@ -257,7 +262,8 @@ impl Granter for Pacer {
             throttle.share
         });
         self.next = Time(from + (cost as f64 * self.per_byte / share).round() as u64);
-        Some((qp, sums.granted))
+        sums.grants = (sums.grants + 1) % ENTROPIES;
+        Some(Grant { qp, total: sums.granted, entropy: sums.grants })
     }
 }
 
@@ -292,7 +298,7 @@ impl Granter for AnyGranter {
         self.0.as_ref().map_or(Time::NEVER, |pacer| pacer.deadline())
     }
 
-    fn grant(&mut self, now: Time) -> Option<(QpId, u64)> {
+    fn grant(&mut self, now: Time) -> Option<Grant> {
         self.0.as_mut()?.grant(now)
     }
 }
@@ -321,8 +327,8 @@ mod tests {
     fn all_grants(pacer: &mut Pacer) -> Vec<(u32, u64)> {
         let mut grants = Vec::new();
         while pacer.deadline() != Time::NEVER {
-            let (qp, sum) = pacer.grant(pacer.deadline()).unwrap();
-            grants.push((qp.0, sum));
+            let grant = pacer.grant(pacer.deadline()).unwrap();
+            grants.push((grant.qp.0, grant.total));
         }
         grants
     }
@@ -331,7 +337,7 @@ mod tests {
     fn a_pull_takes_the_time_of_a_packet_on_the_wire() {
         let mut pacer = puller();
         (0..2).for_each(|_| arrive(&mut pacer, 1, 99_000, false));
-        assert_eq!(pacer.grant(Time::ZERO), Some((QpId(1), 4_000)));
+        assert_eq!(pacer.grant(Time::ZERO), Some(Grant { qp: QpId(1), total: 4_000, entropy: 1 }));
         assert_eq!((pacer.grant(Time::ZERO), pacer.deadline()), (None, Time(80_400)));
     }
 
@@ -363,7 +369,7 @@ mod tests {
     fn a_grant_of_16_kib_takes_331_ns_at_400_gbps() {
         let mut pacer = pacer();
         pacer.demand(Time::ZERO, QpId(1), 100_000);
-        assert_eq!(pacer.grant(Time::ZERO), Some((QpId(1), 16_384)));
+        assert_eq!(pacer.grant(Time::ZERO), Some(Grant { qp: QpId(1), total: 16_384, entropy: 1 }));
         assert_eq!((pacer.grant(Time::ZERO), pacer.deadline()), (None, Time(330_990)));
     }
 
@@ -376,7 +382,8 @@ mod tests {
         let mut grants = Vec::new();
         for _ in 0..5 {
             now = pacer.deadline().max(now);
-            grants.push(pacer.grant(now).unwrap());
+            let grant = pacer.grant(now).unwrap();
+            grants.push((grant.qp, grant.total));
         }
         let expected = [(1, 16_384), (2, 16_384), (1, 32_768), (2, 20_000), (1, 40_000)]
             .map(|(qp, sum)| (QpId(qp), sum));
@@ -389,7 +396,7 @@ mod tests {
         pacer.demand(Time::ZERO, QpId(1), 1_000);
         let mut sum = 0;
         while pacer.deadline() != Time::NEVER {
-            (_, sum) = pacer.grant(pacer.deadline()).unwrap();
+            sum = pacer.grant(pacer.deadline()).unwrap().total;
         }
         assert_eq!(sum, 1_000 + 32_768);
     }

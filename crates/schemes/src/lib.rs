@@ -32,9 +32,10 @@
 //! | [`ethereal`] | flows are split into subflows that fill all uplinks evenly, and each keeps its path |
 //! | [`flowcut`] | a flow moves only when none of its packets is in flight, and is held back to make that so |
 //!
-//! A scheme balances data. Control packets (ACK, NACK, CNP) always take the base path, the one that their flow hashes
-//! to: they are few, and their order carries meaning. Only where queue pairs are [`pinned`] to paths, an ACK or a NACK takes the
-//! path of the packet that it answers.
+//! A scheme balances data. Control packets (ACK, NACK, CNP) take the base path, the one that their flow hashes to: they are
+//! few, and their order carries meaning. There are two exceptions. NICs that accept any order may give replies an entropy of
+//! their own ([`model::Annex::own_entropy`]). Where queue pairs are [`pinned`] to paths, an ACK or a NACK takes the path of the
+//! packet that it answers.
 //!
 //! # Adding a scheme
 //!

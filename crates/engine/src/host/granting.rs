@@ -5,7 +5,7 @@ use super::timers::Timer;
 use crate::setup::Setup;
 use model::annex::Answer;
 use model::congestion::Congestion;
-use model::granter::Arrival;
+use model::granter::{Arrival, Grant};
 use model::transport::Receiver;
 use model::{Annex, Granter, Kind, Packet, Parcel, Parts, PortIndex, QpId, Steering, Time};
 
@@ -67,8 +67,10 @@ impl<P: Parts> Host<P> {
         {
             let (selective, crowded) = (incoming.receiver.selective(), incoming.receiver.crowded());
             let answer = Answer { marked: echo, selective, crowded };
+            let entropy = incoming.receiver.reply_entropy(annex.entropy(), port);
             let mut annex = annex.answer(Time(now + self.clock), answer);
             annex.set_sack(&incoming.receiver.sack());
+            annex.set_own_entropy(entropy);
             let label = self.label(setup, QpId(self.first_incoming + index), to, reply).with_echo(echo);
             self.made.push(Parcel { label: label.arriving(0, port), annex });
         }
@@ -101,10 +103,11 @@ impl<P: Parts> Host<P> {
         }
         self.grant_at = u64::MAX;
         if self.granter.deadline().ps() <= now {
-            while let Some((qp, total)) = self.granter.grant(Time(now)) {
+            while let Some(Grant { qp, total, entropy }) = self.granter.grant(Time(now)) {
                 let (port, to) = self.way_back(setup, now, qp);
                 let mut annex = P::Annex::default();
                 annex.set_amount(total);
+                annex.set_own_entropy(entropy);
                 // Our choice: a grant has the size of an ACK.
                 let label = Packet::new(Kind::Control, qp, to, Packet::AMOUNT, setup.plan.wire.ack);
                 let label = label.arriving(0, port);
@@ -163,8 +166,9 @@ impl<P: Parts> Host<P> {
         let (to, port) = self.back(self.incoming[index].from, pkt.ingress());
         let answer = Answer { marked: pkt.marked(), ..Answer::default() };
         let mut annex = pkt.annex.answer(Time(now + self.clock), answer);
+        let receiver = &mut self.incoming[index].receiver;
+        annex.set_own_entropy(receiver.reply_entropy(pkt.annex.entropy(), port));
         let label = if pkt.annex.asks() {
-            let receiver = &mut self.incoming[index].receiver;
             let reply = receiver.on_probe()?;
             annex.set_sack(&receiver.sack());
             self.label(setup, pkt.qp(), to, reply)

@@ -165,6 +165,7 @@ impl<P: Parts> Host<P> {
                 annex = incoming.answer(Time(now + self.clock), pkt);
                 if P::Annex::SACKS {
                     annex.set_sack(&incoming.receiver.sack());
+                    annex.set_own_entropy(incoming.receiver.reply_entropy(pkt.annex.entropy(), port));
                 }
             }
             let label = self.label(setup, qp, from, reply).with_echo(got.echo).arriving(0, port);

@@ -212,12 +212,13 @@ impl<P: Parts> Host<P> {
     #[inline(never)]
     fn send_aside(&mut self, setup: &Setup<'_>, now: u64, ready: u64, slot: u32) -> Option<Parcel<P::Annex>> {
         let out = &mut self.outgoing[slot as usize];
-        let aside = out.steering.aside(Time(now + self.clock))?;
+        let mut aside = out.steering.aside(Time(now + self.clock))?;
         let mut kind = Kind::Data;
         let (psn, last, frame) = match aside.kind {
             // Our choice: a probe and its answer have the size of an ACK.
             AsideKind::Probe => {
                 kind = Kind::Control;
+                aside.annex.set_own_entropy(aside.annex.entropy());
                 self.control.probes += 1;
                 self.control.created += 1;
                 (Packet::PROBE, false, setup.plan.wire.ack)

@@ -181,7 +181,9 @@ impl<'v> Ways<'v> {
     fn port<S: Scheme, A: Annex>(&self, scheme: &S, pkt: &Parcel<A>) -> usize {
         match self.router.ports(pkt.to()).0 {
             [port] => port.index(),
-            ports => self.choose(scheme, false, pkt, ports, self.flow(pkt, entropy(pkt))),
+            ports => {
+                self.choose(scheme, false, pkt, ports, self.flow(pkt, pkt.annex.path_entropy(pkt.kind())))
+            }
         }
     }
 
@@ -222,12 +224,6 @@ impl<'v> Ways<'v> {
         let arrived = Arrived { now, ingress: pkt.ingress(), from_host, key: self.key, flow };
         scheme.choose(arrived, pkt, ports).index()
     }
-}
-
-/// The entropy by which ports are chosen for a packet.
-#[inline(always)]
-fn entropy<A: Annex>(pkt: &Parcel<A>) -> u16 {
-    if A::CARRIES && pkt.kind().is_forward() { pkt.annex.entropy() } else { 0 }
 }
 
 /// Computes the window with the arrivals of these lanes. Returns the time of the switch's next event of its own, ps.
@@ -288,7 +284,7 @@ pub(super) fn visit<P: Parts>(
             }
         } else if from_host {
             for (slot, pkt) in lane.iter().enumerate() {
-                let p = ways.port_from_host(&switch.scheme, pkt, entropy(pkt)).0;
+                let p = ways.port_from_host(&switch.scheme, pkt, pkt.annex.path_entropy(pkt.kind())).0;
                 play.layer.lay(p, pkt.label, shelf::in_lane(&pkt.annex, number, slot));
             }
         } else {
@@ -401,7 +397,7 @@ impl<A: Annex> Play<'_, A> {
         acks: &mut Vec<Packet>,
     ) {
         for (slot, pkt) in lane.iter().enumerate() {
-            let (p, to_host) = ways.port_from_host(scheme, pkt, entropy(pkt));
+            let (p, to_host) = ways.port_from_host(scheme, pkt, pkt.annex.path_entropy(pkt.kind()));
             let (label, annex) = (pkt.label, shelf::in_lane(&pkt.annex, number, slot));
             match pkt.kind() {
                 Kind::Nack if !to_host => {
@@ -490,7 +486,8 @@ impl<A: Annex> Play<'_, A> {
                 let overruled = lines.shelf.annex(&annex).overruled();
                 annex = lines.shelf.put(&overruled);
             }
-            let to = ways.port_from_host(scheme, &reply, 0).0;
+            let entropy = lines.shelf.annex(&annex).path_entropy(reply.kind());
+            let to = ways.port_from_host(scheme, &reply, entropy).0;
             self.layer.lay(to, reply, annex);
         }
         scheme.on_acks(own, acks.until(NEVER));

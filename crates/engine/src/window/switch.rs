@@ -24,10 +24,11 @@ use crate::outcome::EventKind;
 use crate::setup::{LinkState, Tie};
 use crate::switch::{Arrival, Egress, Switch, may_be_victim};
 use crate::view::shown;
+use model::draw::below;
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
 use model::plan::Victim;
-use model::scheme::{Effects, flow_hash};
+use model::scheme::{Effects, flow_of, flow_tuple};
 use model::{Annex, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Time, Verdict};
 
 /// Working memory that all switches of a thread use in turn.
@@ -306,7 +307,10 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn pass_reply(&mut self, ports: &[PortIndex], now: u64, pkt: Parcel<P::Annex>) {
         let port = match ports {
             [port] => *port,
-            _ => ports[flow_hash(self.switch.salt, &pkt, ports.len())],
+            _ => {
+                let tuple = flow_tuple(&pkt, pkt.annex.path_entropy(pkt.kind()));
+                ports[below(flow_of(self.switch.salt, tuple), ports.len())]
+            }
         };
         if self.interest.every_packet {
             self.switch.scheme.note_reply(Time(now), &pkt, port);

@@ -5,7 +5,7 @@
 
 use crate::lab::{agreed, lay};
 use engine::outcome::Outcome;
-use model::granter::Arrival;
+use model::granter::{Arrival, Grant};
 use model::steering::Sent;
 use model::{
     Allowance, Annex, Congestion, Granter, HostId, Pace, Parts, Plan, QpId, QpSite, Site, Stamp, Steering,
@@ -48,7 +48,7 @@ impl Granter for Pacer {
         if self.ring.is_empty() { Time::NEVER } else { self.next }
     }
 
-    fn grant(&mut self, now: Time) -> Option<(QpId, u64)> {
+    fn grant(&mut self, now: Time) -> Option<Grant> {
         if now < self.next {
             return None;
         }
@@ -60,7 +60,7 @@ impl Granter for Pacer {
         if *demanded > *granted {
             self.ring.push_back(qp);
         }
-        Some((qp, *granted))
+        Some(Grant { qp, total: *granted, entropy: 0 })
     }
 }
 

@@ -54,6 +54,8 @@ pub struct SackStamp {
     arrived: u32,
     /// [`Sack::ahead`], or [`Envelope::attempt`].
     ahead: u16,
+    /// [`Annex::own_entropy`].
+    own_entropy: u16,
 }
 
 const ASKS: u32 = 1 << 24;
@@ -89,6 +91,16 @@ impl Annex for SackStamp {
     #[inline]
     fn entropy(&self) -> u16 {
         self.stamp.entropy()
+    }
+
+    #[inline(always)]
+    fn own_entropy(&self) -> u16 {
+        self.own_entropy
+    }
+
+    #[inline(always)]
+    fn set_own_entropy(&mut self, entropy: u16) {
+        self.own_entropy = entropy;
     }
 
     #[inline]
@@ -219,6 +231,7 @@ impl Annex for SackStamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
 
     #[test]
     fn a_reply_carries_the_report_and_the_time_of_sending() {
@@ -241,6 +254,17 @@ mod tests {
         reply.set_sack(&sack);
         assert_eq!((reply.sack(), reply.sent(), reply.entropy()), (sack, Some(Time::from_us(100)), 7));
         assert_eq!((reply.stamp.marked(), reply.stamp.cut(), reply.stamp.delay()), (true, None, 3_000_000));
+    }
+
+    #[test]
+    fn a_reply_has_an_entropy_of_its_own_beside_that_of_its_packet() {
+        let data = SackStamp::new(Stamp::new(7, Time::ZERO), Time::ZERO);
+        let mut reply = data.answer(Time::ZERO, Answer::default());
+        assert_eq!((data.path_entropy(Kind::Data), data.path_entropy(Kind::Trimmed)), (7, 7));
+        assert_eq!(reply.path_entropy(Kind::Ack), 0);
+        reply.set_own_entropy(9);
+        assert_eq!((reply.entropy(), reply.path_entropy(Kind::Nack)), (7, 9));
+        assert_eq!(data.stamp.answer(Time::ZERO, Answer::default()).path_entropy(Kind::Ack), 0);
     }
 
     #[test]

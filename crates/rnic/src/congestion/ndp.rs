@@ -182,7 +182,7 @@ impl Congestion for Ndp {
 mod tests {
     use super::*;
     use crate::pacer::Pacer;
-    use model::granter::Arrival;
+    use model::granter::{Arrival, Grant};
     use model::transport::Delivery;
     use model::{Granter as _, QpId};
     use std::collections::BTreeMap;
@@ -309,7 +309,7 @@ mod tests {
                 events.entry(slot + 4).or_default().push(Event::Arrives(sender, amount, false));
             }
             if pacer.deadline() <= now
-                && let Some((qp, total)) = pacer.grant(now)
+                && let Some(Grant { qp, total, .. }) = pacer.grant(now)
             {
                 events.entry(slot + 8).or_default().push(Event::Pull(qp.index(), total));
             }
