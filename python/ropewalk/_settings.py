@@ -183,6 +183,7 @@ class Settings(TypedDict, total=False):
     nic__transport__mrc__ack_bytes: Any
     nic__transport__mrc__lost_after: Any
     nic__transport__mrc__reorder_window: Any
+    nic__transport__mrc__reply_paths: Any
     nic__transport__nic_sr: Any
     nic__transport__nic_sr__max_outstanding: Any
     nic__transport__nic_sr__reorder_window: Any
@@ -197,6 +198,7 @@ class Settings(TypedDict, total=False):
     nic__transport__uec__ask_below: Any
     nic__transport__uec__infer_loss: Any
     nic__transport__uec__reorder_window: Any
+    nic__transport__uec__reply_paths: Any
     nic__window: Any
     nic__window__bytes: Any
     nic__window_scales_with_rate: Any

@@ -127,6 +127,13 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
         Self::default()
     }
 
+    /// Annex of a receiver's probe that starts at `at` by its clock, to test the path of this entropy to the sender; only in
+    /// runs with SACKs.
+    #[must_use]
+    fn reverse_probe(_entropy: u16, _at: Time) -> Self {
+        Self::default()
+    }
+
     /// True if a data packet or a probe asks for an ACK; only in runs with SACKs.
     #[inline(always)]
     fn asks(&self) -> bool {

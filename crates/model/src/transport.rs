@@ -248,6 +248,16 @@ pub trait Receiver {
         0
     }
 
+    /// The entropy to probe at the time of [`Receiver::deadline`], if a probe is due, in runs with [`crate::Annex::SACKS`]: a
+    /// control message over its path to the sender, which answers it. The caller must send it by the port of the last data
+    /// packet. By default, receivers do not probe.
+    fn take_probe(&mut self, _now: Time) -> Option<u16> {
+        None
+    }
+
+    /// Handles the answer to a receiver's probe of this entropy, which has arrived by this port.
+    fn on_probed(&mut self, _now: Time, _entropy: u16, _port: PortIndex) {}
+
     /// The report of the last reply, in runs with [`crate::Annex::SACKS`].
     fn sack(&self) -> Sack {
         Sack::default()

@@ -5,7 +5,7 @@ use crate::sender::{self, Sender};
 use crate::{counted, in_flight, in_order, receiver, sack, scoreboard, selective};
 use model::annex::{Envelope, Notice, NoticeRules, Sack, Selective};
 use model::transport::{Arrived, Delivery, Plain, Progress, Reception, Reply};
-use model::{Psn, Time};
+use model::{PortIndex, Psn, Time};
 use std::sync::Arc;
 
 /// Kind of sender, with the settings that all senders of a NIC share.
@@ -326,6 +326,19 @@ impl model::Receiver for AnyReceiver {
 
     fn on_probe(&mut self) -> Option<Reply> {
         of_receiver!(self, receiver => receiver.on_probe())
+    }
+
+    #[inline]
+    fn reply_entropy(&self, of_packet: u16, port: PortIndex) -> u16 {
+        of_receiver!(self, receiver => receiver.reply_entropy(of_packet, port))
+    }
+
+    fn take_probe(&mut self, now: Time) -> Option<u16> {
+        of_receiver!(self, receiver => receiver.take_probe(now))
+    }
+
+    fn on_probed(&mut self, now: Time, entropy: u16, port: PortIndex) {
+        of_receiver!(self, receiver => receiver.on_probed(now, entropy, port));
     }
 
     #[inline]

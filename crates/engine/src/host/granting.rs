@@ -7,7 +7,7 @@ use model::annex::Answer;
 use model::congestion::Congestion;
 use model::granter::{Arrival, Grant};
 use model::transport::Receiver;
-use model::{Annex, Granter, Kind, Packet, Parcel, Parts, PortIndex, QpId, Steering, Time};
+use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, PortIndex, QpId, Steering, Time};
 
 /// The timer of a receiver.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +61,9 @@ impl<P: Parts> Host<P> {
         timer.armed = u64::MAX;
         let (annex, port) = (timer.annex, timer.port);
         let (to, port) = self.back(self.incoming[index as usize].from, port);
+        if P::Annex::SACKS {
+            self.send_reverse_probe(setup, now, index, (to, port));
+        }
         let incoming = &mut self.incoming[index as usize];
         if incoming.receiver.deadline().ps() <= now
             && let Some((reply, echo)) = incoming.receiver.on_deadline(Time(now))
@@ -120,7 +123,7 @@ impl<P: Parts> Host<P> {
     }
 
     /// Takes a control message: headers that come back, a grant, or the answer to a probe, at the sender of its queue pair; a
-    /// demand or a probe at the receiver. Returns the answer to a probe.
+    /// demand or a probe at the receiver. A receiver's probe and its answer go the other way. Returns the answer to a probe.
     pub(super) fn on_message(
         &mut self,
         setup: &Setup<'_>,
@@ -131,8 +134,15 @@ impl<P: Parts> Host<P> {
             self.on_control(setup, now, pkt);
             return None;
         }
+        let of_sender = setup.home(setup.plan.qps[pkt.qp().index()].from) == self.id;
         match pkt.psn() {
+            Packet::PROBE if of_sender => return Some(self.answer_reverse_probe(setup, now, pkt)),
             Packet::PROBE => return self.answer_probe(setup, now, pkt),
+            Packet::ANSWER if !of_sender => {
+                let receiver = &mut self.incoming[(pkt.qp().0 - self.first_incoming) as usize].receiver;
+                receiver.on_probed(Time(now), pkt.annex.entropy(), pkt.ingress());
+                return None;
+            }
             Packet::ANSWER => {
                 let slot = setup.sender_slot[pkt.qp().index()];
                 let out = &mut self.outgoing[slot as usize];
@@ -144,7 +154,7 @@ impl<P: Parts> Host<P> {
             _ => {}
         }
         let amount = pkt.annex.amount();
-        if setup.home(setup.plan.qps[pkt.qp().index()].from) == self.id {
+        if of_sender {
             let slot = setup.sender_slot[pkt.qp().index()];
             self.outgoing[slot as usize].congestion.on_grant(Time(now), amount);
             self.enqueue(slot, now);
@@ -178,6 +188,40 @@ impl<P: Parts> Host<P> {
             Packet::new(Kind::Control, pkt.qp(), to, Packet::ANSWER, setup.plan.wire.ack)
         };
         Some(Parcel { label: label.arriving(0, port), annex })
+    }
+
+    /// Sends a receiver's probe to the sender, if one is due.
+    fn send_reverse_probe(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        index: u32,
+        (to, port): (HostId, PortIndex),
+    ) {
+        let Some(entropy) = self.incoming[index as usize].receiver.take_probe(Time(now)) else { return };
+        let qp = QpId(self.first_incoming + index);
+        let label = Packet::new(Kind::Control, qp, to, Packet::PROBE, setup.plan.wire.ack);
+        self.control.probes += 1;
+        self.control.created += 1;
+        let annex = P::Annex::reverse_probe(entropy, Time(now + self.clock));
+        self.made.push(Parcel { label: label.arriving(0, port), annex });
+    }
+
+    /// The answer to a receiver's probe. Our choice: it has the entropy of the probe.
+    fn answer_reverse_probe(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+    ) -> Parcel<P::Annex> {
+        let slot = setup.sender_slot[pkt.qp().index()] as usize;
+        let (to, port) = self.back(self.outgoing[slot].peer, pkt.ingress());
+        let mut annex = pkt.annex.answer(Time(now + self.clock), Answer::default());
+        annex.set_own_entropy(pkt.annex.entropy());
+        self.control.probes += 1;
+        self.control.created += 1;
+        let label = Packet::new(Kind::Control, pkt.qp(), to, Packet::ANSWER, setup.plan.wire.ack);
+        Parcel { label: label.arriving(0, port), annex }
     }
 
     /// Sends a sender's probe, which leaves before data.

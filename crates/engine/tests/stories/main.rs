@@ -26,6 +26,7 @@
 //! | [`memory`] | a run ends before memory runs out, and names the queue that has grown |
 //! | [`ethereal`] | subflows fill all uplinks evenly, and leave a dead path after a timeout |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
+//! | [`frozen`] | replies with entropies of their own outlive a dead cable in frozen routes |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and the recovery mode retransmits it |
 //! | [`telemetry`] | data packets report the load of their links; HPCC empties queues with it, Swift keeps delays near a target |
 //! | [`receivers`] | a receiver may wait with its ACKs until a timer fires, or complete messages by counting packets |
@@ -55,6 +56,7 @@ mod drains;
 mod endpoint;
 mod ethereal;
 mod failures;
+mod frozen;
 mod fuzz;
 mod goal;
 mod gpu_collectives;

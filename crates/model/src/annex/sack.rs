@@ -166,6 +166,10 @@ impl Annex for SackStamp {
         SackStamp { base: ASKS, ..SackStamp::new(Stamp::new(0, at), at) }
     }
 
+    fn reverse_probe(entropy: u16, at: Time) -> SackStamp {
+        SackStamp { own_entropy: entropy, ..SackStamp::new(Stamp::new(entropy, at), at) }
+    }
+
     #[inline]
     fn asks(&self) -> bool {
         self.base & ASKS != 0

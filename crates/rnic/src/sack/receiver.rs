@@ -2,9 +2,10 @@
 
 use crate::bitmap::{Bitmap, Insert};
 use crate::notification::{MarkRules, Marks};
+use crate::sack::reply_paths::{Probed, ReplyPaths};
 use model::annex::{Envelope, Sack};
 use model::transport::{Arrived, Fate, Reception, Reply};
-use model::{Psn, Time};
+use model::{PortIndex, Psn, Time};
 use std::sync::Arc;
 
 /// Settings that all receivers of a NIC share.
@@ -18,6 +19,7 @@ pub struct Rules {
     pub(crate) ack_bytes: u32,
     /// Least number of bytes that a packet counts towards the next ACK.
     pub(crate) least: u32,
+    pub(crate) reply_paths: ReplyPaths,
 }
 
 /// The receiver of a queue pair.
@@ -37,6 +39,8 @@ pub struct Receiver {
     owed: bool,
     sack: Sack,
     marks: Marks,
+    /// Under [`ReplyPaths::Probed`].
+    probed: Option<Box<Probed>>,
     rules: Arc<Rules>,
 }
 
@@ -55,6 +59,7 @@ impl Receiver {
             owed: false,
             sack: Sack::default(),
             marks: Marks::default(),
+            probed: (rules.reply_paths == ReplyPaths::Probed).then(|| Box::new(Probed::new())),
             rules,
         }
     }
@@ -115,6 +120,9 @@ impl model::Receiver for Receiver {
     fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
         let Arrived { psn, frame, marked, asks, .. } = packet;
         let ahead = psn.distance_from(Psn::from_seq(self.expected));
+        if let Some(probed) = &mut self.probed {
+            probed.note_data();
+        }
         let fate = self.insert(ahead);
         if fate == Fate::Accepted {
             self.bytes = self.bytes.wrapping_add(frame);
@@ -139,6 +147,9 @@ impl model::Receiver for Receiver {
     /// The headers of a packet ask for it at once, unless it has arrived before.
     fn on_cut(&mut self, now: Time, psn: Psn, marked: bool, last_hop: bool) -> Reception {
         let ahead = psn.distance_from(Psn::from_seq(self.expected));
+        if let Some(probed) = &mut self.probed {
+            probed.note_data();
+        }
         let known = ahead < 0 || ahead > 0 && self.ahead.contains(self.expected, ahead as u32);
         self.report(psn, !known, !known && last_hop);
         let reply = match known {
@@ -153,6 +164,30 @@ impl model::Receiver for Receiver {
         self.report(Psn::from_seq(self.expected), false, false);
         self.sack.probe = true;
         Some(self.ack())
+    }
+
+    #[inline]
+    fn reply_entropy(&self, of_packet: u16, port: PortIndex) -> u16 {
+        match &self.probed {
+            Some(probed) => probed.entropy(port),
+            None if self.rules.reply_paths == ReplyPaths::OfPacket => of_packet,
+            None => 0,
+        }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Time {
+        self.probed.as_ref().map_or(Time::NEVER, |probed| probed.deadline())
+    }
+
+    fn take_probe(&mut self, now: Time) -> Option<u16> {
+        self.probed.as_mut()?.take(now)
+    }
+
+    fn on_probed(&mut self, now: Time, entropy: u16, port: PortIndex) {
+        if let Some(probed) = &mut self.probed {
+            probed.on_answer(now, entropy, port);
+        }
     }
 
     fn expected(&self) -> u64 {

@@ -17,6 +17,7 @@ use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
+use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
 use crate::timeout::Timing;
 use model::Bytes;
@@ -34,6 +35,9 @@ pub struct Config {
     pub reorder_window: u32,
     /// Bytes after which the receiver sends an ACK. Default 16 KiB (our choice, as in `uec`).
     pub ack_bytes: Bytes,
+    /// Paths of ACKs and NACKs. Default `"probed"` (a reverse entropy per plane that is known to work, and a probe in every
+    /// round trip).
+    pub reply_paths: ReplyPaths,
     /// Age from which a packet is taken for lost if a later one has been acknowledged, in least round trips of the queue pair; 0
     /// turns this off. Default 3 (our choice).
     pub lost_after: u32,
@@ -41,7 +45,12 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Config { reorder_window: 4096, ack_bytes: Bytes(16 << 10), lost_after: 3 }
+        Config {
+            reorder_window: 4096,
+            ack_bytes: Bytes(16 << 10),
+            reply_paths: ReplyPaths::Probed,
+            lost_after: 3,
+        }
     }
 }
 
@@ -85,6 +94,7 @@ impl Recovery for Config {
             ack_bytes: self.ack_bytes.get() as u32,
             // Our choice, as in `uec`.
             least: 1 << 10,
+            reply_paths: self.reply_paths,
         }))
     }
 }

@@ -21,6 +21,7 @@ use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
+use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
 use crate::timeout::Timing;
 use model::Bytes;
@@ -42,6 +43,8 @@ pub struct Config {
     pub ack_least: Bytes,
     /// A packet asks for an ACK if the window is smaller than this. Default 16 KiB (the consortium's simulator).
     pub ask_below: Bytes,
+    /// Paths of ACKs and NACKs. Default `"of-packet"` (the consortium's simulator).
+    pub reply_paths: ReplyPaths,
     /// Whether a sender infers losses, for switches that drop instead of cutting: when 1.5 windows of later packets have
     /// arrived (at most the largest window so far, and at least five packets), or when a probe comes back without delay. A
     /// sender that has got no ACK for three round trips probes. Default false (the consortium's simulator, `-sleek`; the
@@ -57,6 +60,7 @@ impl Default for Config {
             ack_bytes: kib(16),
             ack_least: kib(1),
             ask_below: kib(16),
+            reply_paths: ReplyPaths::OfPacket,
             infer_loss: false,
         }
     }
@@ -96,6 +100,7 @@ impl Recovery for Config {
             window: self.reorder_window,
             ack_bytes: self.ack_bytes.get() as u32,
             least: self.ack_least.get() as u32,
+            reply_paths: self.reply_paths,
         }))
     }
 }

@@ -1,0 +1,126 @@
+//! The paths of ACKs and NACKs.
+
+use model::draw::Key;
+use model::{PortIndex, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Rule by which the receiver chooses the entropy of an ACK or a NACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplyPaths {
+    /// The entropy of the packet that the reply answers.
+    OfPacket,
+    /// An entropy for each port that has worked last. While data arrives, the receiver probes a random entropy in every round
+    /// trip, and an answered one is the next to use.
+    Probed,
+    /// The path to which the queue pair hashes.
+    Flow,
+}
+
+/// Round trip between the receiver's probes until the first answer. Our choice: above the idle round trip of most fabrics.
+const FIRST: Time = Time::from_us(20);
+
+/// The entropies that have worked last, and the probes that find them.
+#[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Hash))]
+pub(crate) struct Probed {
+    /// Entropies by port; a port behind the last one has none yet.
+    working: Vec<u16>,
+    /// Number of probes so far, which is also the key of the next random entropy.
+    probes: u64,
+    /// Start of the last probe, and its entropy.
+    sent: Time,
+    entropy: u16,
+    round_trip: Time,
+    /// True if data has arrived since the last probe.
+    heard: bool,
+}
+
+impl Probed {
+    pub(crate) fn new() -> Self {
+        Probed {
+            working: Vec::new(),
+            probes: 0,
+            sent: Time::ZERO,
+            entropy: 0,
+            round_trip: FIRST,
+            heard: false,
+        }
+    }
+
+    /// The entropy of a reply by this port.
+    pub(crate) fn entropy(&self, port: PortIndex) -> u16 {
+        self.working.get(port.index()).copied().unwrap_or(0)
+    }
+
+    /// Notes that data has arrived.
+    pub(crate) fn note_data(&mut self) {
+        self.heard = true;
+    }
+
+    /// Time of the next probe.
+    pub(crate) fn deadline(&self) -> Time {
+        match (self.heard, self.probes) {
+            (false, _) => Time::NEVER,
+            (true, 0) => Time::ZERO,
+            (true, _) => self.sent + self.round_trip,
+        }
+    }
+
+    /// The entropy to probe now, if a probe is due.
+    pub(crate) fn take(&mut self, now: Time) -> Option<u16> {
+        if self.deadline() > now {
+            return None;
+        }
+        self.probes += 1;
+        // Switches hash the entropy with the queue pair, so all receivers may draw the same ones.
+        self.entropy = Key::from_salt(0).draw(self.probes) as u16;
+        (self.sent, self.heard) = (now, false);
+        Some(self.entropy)
+    }
+
+    /// Handles an answer that has come by this port.
+    pub(crate) fn on_answer(&mut self, now: Time, entropy: u16, port: PortIndex) {
+        if self.working.len() <= port.index() {
+            self.working.resize(port.index() + 1, 0);
+        }
+        self.working[port.index()] = entropy;
+        if entropy == self.entropy {
+            self.round_trip = Time(now.ps() - self.sent.ps());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: fn(u64) -> Time = Time::from_us;
+
+    #[test]
+    fn while_data_arrives_a_random_entropy_is_probed_in_every_round_trip() {
+        let mut probed = Probed::new();
+        assert_eq!((probed.deadline(), probed.take(US(9))), (Time::NEVER, None));
+        probed.note_data();
+        let first = probed.take(US(9)).unwrap();
+        assert_eq!(probed.deadline(), Time::NEVER, "no data since");
+        probed.note_data();
+        assert_eq!((probed.deadline(), probed.take(US(28))), (US(29), None));
+        probed.on_answer(US(14), first, PortIndex(0));
+        assert_eq!(probed.deadline(), US(14), "the round trip takes 5 us");
+        let second = probed.take(US(14)).unwrap();
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn each_port_uses_the_entropy_that_was_answered_last() {
+        let mut probed = Probed::new();
+        assert_eq!(probed.entropy(PortIndex(2)), 0);
+        probed.on_answer(US(1), 7, PortIndex(2));
+        probed.on_answer(US(2), 9, PortIndex(0));
+        assert_eq!([0, 1, 2, 3].map(|port| probed.entropy(PortIndex(port))), [9, 0, 7, 0]);
+        probed.on_answer(US(3), 8, PortIndex(2));
+        assert_eq!(probed.entropy(PortIndex(2)), 8);
+    }
+}
