@@ -127,7 +127,7 @@ impl Contender {
             Switch::Cut => self.cut(bdp, speed.gbps, &mut sets),
             Switch::Caps => {
                 sets.push(format!("switch.queue-cap={}B", 5 * bdp));
-                sets.push(marks(speed.gbps, bdp, 4 * bdp, 1.0, true));
+                sets.push(marks(speed.gbps, bdp / 5, bdp / 5 * 4, 1.0, true));
                 // uet-htsim: 15 us and six full queues.
                 sets.push("nic.timeout={fixed=\"147us\"}".into());
                 sets.push("nic.transport.uec.infer-loss=true".into());
