@@ -26,6 +26,8 @@ pub struct Wire {
     pub gap: u32,
     /// Frame of an ACK or NACK.
     pub ack: u32,
+    /// Bytes of padding in an ACK or NACK, in whose place further headers may stand.
+    pub ack_padding: u32,
     /// Frame of a CNP.
     pub cnp: u32,
     /// Smallest signal of any scheme; 0 if no scheme sends signals.
@@ -51,6 +53,7 @@ impl Wire {
             min_frame: 64,
             gap: 20,
             ack: 66,
+            ack_padding: 0,
             cnp: 78,
             signal: 0,
             pfc: 0,
@@ -60,7 +63,8 @@ impl Wire {
     }
 
     /// The sizes of the HPCC family of ns-3 simulators: data = payload + 48 (14 + 20 + 8 + 6), ACK = 60, PFC = 43; no
-    /// preamble, gap or FCS; transmission times truncated to nanoseconds.
+    /// preamble, gap or FCS; transmission times truncated to nanoseconds. An ACK has 14 bytes of padding in HPCC's program
+    /// and 8 in ConWeave's.
     pub const fn ns3(payload: u32) -> Self {
         Wire {
             header: 48,
@@ -68,6 +72,7 @@ impl Wire {
             min_frame: 0,
             gap: 0,
             ack: 60,
+            ack_padding: 8,
             cnp: 60,
             signal: 0,
             pfc: 43,
@@ -82,6 +87,19 @@ impl Wire {
     pub const fn with_telemetry(self, hops: u8) -> Self {
         let area = if hops > 0 { area(hops) } else { 0 };
         Wire { header: self.header + area, ack: self.ack + area, hops, ..self }
+    }
+
+    /// These sizes with `bytes` more in the headers of data, ACKs and NACKs. The payload stays, and frames grow; an ACK first
+    /// uses its padding.
+    #[must_use]
+    pub const fn with_stamp(self, bytes: u32) -> Self {
+        let padding = if bytes < self.ack_padding { bytes } else { self.ack_padding };
+        Wire {
+            header: self.header + bytes,
+            ack: self.ack + bytes - padding,
+            ack_padding: self.ack_padding - padding,
+            ..self
+        }
     }
 
     /// Size of the frame of a data packet with `payload` bytes.
@@ -161,6 +179,14 @@ mod tests {
     fn the_smallest_frame_has_no_payload() {
         assert_eq!(Wire::ns3(1000).smallest_frame(), 48);
         assert_eq!(Wire::roce(1500).smallest_frame(), 64);
+    }
+
+    #[test]
+    fn a_stamp_takes_the_padding_of_acks_first() {
+        let wire = Wire::ns3(1000).with_stamp(6).with_stamp(4);
+        assert_eq!((wire.max_frame(), wire.payload, wire.ack), (1_058, 1_000, 62));
+        let roce = Wire::roce(1500).with_stamp(8);
+        assert_eq!((roce.max_frame(), roce.ack), (1_508, 74));
     }
 
     #[test]
