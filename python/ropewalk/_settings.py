@@ -148,6 +148,16 @@ class Settings(TypedDict, total=False):
     nic__congestion__swift__max_window: Any
     nic__congestion__swift__min_window: Any
     nic__congestion__swift__timeouts_to_reset: Any
+    nic__congestion__timely: Any
+    nic__congestion__timely__additive_increase: Any
+    nic__congestion__timely__alpha: Any
+    nic__congestion__timely__beta: Any
+    nic__congestion__timely__hyper_after: Any
+    nic__congestion__timely__hyper_increase: Any
+    nic__congestion__timely__min_rate: Any
+    nic__congestion__timely__min_rtt: Any
+    nic__congestion__timely__t_high: Any
+    nic__congestion__timely__t_low: Any
     nic__model: Any
     nic__on_nack: Any
     nic__on_nack__stall: Any

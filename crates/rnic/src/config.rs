@@ -109,6 +109,11 @@ impl NicConfig {
         })
     }
 
+    /// Bytes of the congestion control's time stamp on packets and replies, see [`Evidence::stamp`].
+    pub fn stamp(&self) -> u8 {
+        self.congestion.facts().evidence.stamp()
+    }
+
     /// Checks whether the values are possible. The parts work with any values, but impossible ones make no sense.
     pub fn validate(&self) -> Result<(), Invalid> {
         if self.ack_every == 0 {

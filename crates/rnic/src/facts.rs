@@ -162,7 +162,10 @@ pub enum Evidence {
     /// The share of replies with a mark: every reply must tell whether its packet was marked.
     Marks,
     /// Round-trip times, by the sender's own clock.
-    RoundTrips,
+    RoundTrips {
+        /// Bytes of a time stamp that packets and their replies carry; 0 if senders keep the times of their packets.
+        stamp: u8,
+    },
     /// Telemetry that switches write on data packets. The control compares the records of two successive packets.
     Telemetry {
         /// Hops for which frames have room.
@@ -173,9 +176,17 @@ pub enum Evidence {
 }
 
 impl Evidence {
+    /// Bytes that the control adds to the headers of packets and replies, besides the area of telemetry.
+    pub const fn stamp(self) -> u8 {
+        match self {
+            Evidence::RoundTrips { stamp } => stamp,
+            _ => 0,
+        }
+    }
+
     /// True if the evidence is in replies alone: CNPs then explain no change of the rate.
     pub const fn is_in_replies(self) -> bool {
-        matches!(self, Evidence::Marks | Evidence::RoundTrips | Evidence::Telemetry { .. })
+        matches!(self, Evidence::Marks | Evidence::RoundTrips { .. } | Evidence::Telemetry { .. })
     }
 
     /// Report of marks that the evidence requires; `None` if the user may choose.
@@ -183,7 +194,7 @@ impl Evidence {
         match self {
             Evidence::None | Evidence::Cnps => None,
             Evidence::Marks => Some(Cnp::Flag),
-            Evidence::RoundTrips | Evidence::Telemetry { .. } => Some(Cnp::None),
+            Evidence::RoundTrips { .. } | Evidence::Telemetry { .. } => Some(Cnp::None),
         }
     }
 }

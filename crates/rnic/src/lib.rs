@@ -109,6 +109,8 @@ family::congestions! {
     dctcp: Dctcp = "dctcp",
     /// HPCC: switches report the load of their links, and the window follows the busiest link.
     hpcc: Hpcc = "hpcc",
+    /// TIMELY: a rate that follows the slope of round-trip times.
+    timely: Timely = "timely",
     /// Swift: a window that keeps round trips near a target.
     swift: Swift = "swift",
     /// MP-RDMA: every ACK opens the window a little or, if it carries a mark, closes it a little.

@@ -19,8 +19,8 @@ pub(crate) fn wanted(scenario: &Scenario) -> Option<u8> {
     most_traced(scenario)?.telemetry()
 }
 
-/// The wire with space for the telemetry that the congestion control of a job reads. All data frames and ACKs of a run
-/// have the space, as switches do not distinguish queue pairs.
+/// The wire with space for the telemetry and the time stamps that the congestion control of a job reads. All data frames
+/// and ACKs of a run have the space, as switches do not distinguish queue pairs.
 pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, KeyError> {
     let hops = wanted(scenario).unwrap_or(0);
     let most = Packet::MAX_FRAME - area(hops);
@@ -29,7 +29,16 @@ pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, KeyError>
             format!("telemetry takes {} B of every frame, so `frame` must be at most {most} B", area(hops));
         return Err(KeyError::new("wire.frame", text));
     }
-    Ok(wire.with_telemetry(hops))
+    let stamps = scenario.workload.iter().map(|entry| scenario.nic_of(entry.class()).stamp());
+    let stamp = u32::from(stamps.max().unwrap_or(0));
+    if stamp > 0 && wire.max_frame() > most - stamp {
+        let text = format!(
+            "a time stamp takes {stamp} B of every frame, so `frame` must be at most {} B",
+            most - stamp
+        );
+        return Err(KeyError::new("wire.frame", text));
+    }
+    Ok(wire.with_stamp(stamp).with_telemetry(hops))
 }
 
 /// Checks that the routes and rates of a plan fit into the telemetry of its packets.

@@ -59,7 +59,7 @@ const SCHEMES: &[&str] = &[
     "long-haul]\nnotification = \"proactive\"\ncnp-delay-most = \"5us\"\ncnp-table = { entries = 2 }\nreaction = \"loop\"\n\
      loop = { ramp = \"twenty\", slots = 2, recovery = { after = \"3us\", mode = \"direct\" } }",
 ];
-const NICS: [&str; 32] = [
+const NICS: [&str; 34] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -74,6 +74,9 @@ const NICS: [&str; 32] = [
     "[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.mp-rdma]\nbitmap = 7\n[nic.congestion.mp-rdma]\ninitial = 9",
     "[nic]\ntimeout = { fixed = \"20us\" }\n[nic.transport.nic-sr]\nresend = \"all\"\nreorder-window = 8",
     "[nic.congestion.hpcc]\nint-hops = 7",
+    "[nic.congestion.timely]\nt-low = \"5us\"\nmin-rtt = \"2us\"\nhyper-increase = \"3Gbps\"",
+    "[nic]\ntimeout = { fixed = \"70us\" }\non-nack = { to = 0.5 }\nwindow = { bytes = \"9kB\" }\n\
+     window-scales-with-rate = true\n[nic.transport.go-back-n]\n[nic.congestion.timely]\nt-high = \"60us\"",
     "[nic.congestion.swift]\nhop-scale = \"50ns\"\nflow-scale-range = \"1us\"",
     "[nic]\nack-per-message = true\nwindow = { bytes = \"9kB\" }\nwindow-scales-with-rate = true",
     "[nic]\nack-every = 3\ntimeout = { fixed = \"90us\" }\n[nic.transport.irn]\n\

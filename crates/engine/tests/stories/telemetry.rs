@@ -233,6 +233,30 @@ fn swift_keeps_the_delay_near_its_target() {
 }
 
 #[test]
+fn a_lone_timely_flow_stays_at_line_rate_and_the_queue_of_two_peaks_between_its_bounds() {
+    let series =
+        "[switch]\necn = \"off\"\n[record]\nwidth = \"10us\"\nbins = 4096\n[nic.congestion.timely]\n";
+    let (checked, run) = run(&star(series, &[20_000_000]));
+    assert_eq!(checked.plan.wire.max_frame(), 1_508, "packets carry a time stamp");
+    let share = share(&checked.plan, &run, 0);
+    assert!(share > 0.985, "preamble and gap take the rest of {share}");
+
+    let (checked, run) = self::run(&star(series, &[50_000_000, 50_000_000]));
+    let to_c = checked.plan.fabric.reverse(LinkId(2));
+    let (_, bins) = run.recording.links.iter().find(|(link, _)| *link == to_c).unwrap();
+    // Behind the first peak, until one of the flows ends.
+    let last = run.messages.iter().map(|m| m.received).min().unwrap();
+    let bins = &bins[200..(last.ps() / run.recording.width.ps()) as usize];
+    assert!(bins.len() > 500, "{}", bins.len());
+    for bins in bins.chunks_exact(200) {
+        let peak = bins.iter().map(|bin| bin.max_queue).max().unwrap();
+        // At 100 Gb/s, 50 us and 500 us are 625 kB and 6.25 MB; the idle round trip takes about 4 us of either.
+        assert!((560_000..6_250_000).contains(&peak), "{peak} B");
+        assert!(bins.iter().any(|bin| bin.max_queue < 100_000), "a steep gradient empties the queue");
+    }
+}
+
+#[test]
 fn a_rate_without_a_code_makes_a_long_link_look_full() {
     let fabric = leaf_spine(2, 1, 2, "rate = \"100Gbps\"\nuplink-rate = \"800Gbps\"");
     let flow =

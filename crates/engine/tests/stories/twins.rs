@@ -55,7 +55,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-pub(crate) const NICS: [&str; 25] = [
+pub(crate) const NICS: [&str; 26] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -72,6 +72,7 @@ pub(crate) const NICS: [&str; 25] = [
     "[nic.transport.mp-rdma]\nbitmap = 9\n[nic.congestion.mp-rdma]\ninitial = 12",
     "[nic.congestion.hpcc]\nadditive-increase = \"1Gbps\"",
     "[nic.congestion.swift]\nhop-scale = \"100ns\"",
+    "[nic.congestion.timely]\nt-low = \"10us\"\nmin-rtt = \"5us\"",
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\ninfer-loss = true\n[nic.congestion.nscc]",
     "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]\nack-bytes = \"4kB\"",
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\n[nic.congestion.rccc]\nnscc = {}",

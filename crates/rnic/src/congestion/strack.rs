@@ -64,7 +64,7 @@ impl Control for Config {
 
     fn facts(&self) -> ControlFacts {
         ControlFacts {
-            evidence: Evidence::RoundTrips,
+            evidence: Evidence::RoundTrips { stamp: 0 },
             needs_feedback: true,
             has_rate: false,
             needs_path: true,

@@ -95,6 +95,12 @@ fn settings_of_congestion_controls_have_their_bounds() {
     check(hpcc, "int-hops", &["1", "15"], &["0", "16"]);
     check(hpcc, "cnp-cut", &["1e-9", "0.999999"], &["0.0", "1.0", "nan"]);
     check(hpcc, "unknown-rate", rate.0, rate.1);
+    let timely = "congestion.timely";
+    check(timely, "alpha", share.0, share.1);
+    check(timely, "beta", share.0, share.1);
+    check(timely, "min-rtt", &["\"1ps\""], &["\"0us\""]);
+    check(timely, "t-high", &["\"50us\""], &["\"49us\""]);
+    check(timely, "min-rate", rate.0, rate.1);
     let swift = "congestion.swift";
     check(swift, "base-target", &["\"1ps\""], &["\"0us\""]);
     check(swift, "flow-scale-min-window", &["1e-9", "99.9"], &["0.0", "inf", "nan"]);

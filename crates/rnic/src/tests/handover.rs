@@ -169,17 +169,19 @@ fn every_control_declares_its_evidence_and_its_needs() {
         ("annulus", Evidence::Cnps, None, None, false),
         ("dctcp", Evidence::Marks, Some(Cnp::Flag), Some(0), false),
         ("hpcc", telemetry, Some(Cnp::None), Some(5), true),
-        ("swift", Evidence::RoundTrips, Some(Cnp::None), Some(0), true),
+        ("timely", Evidence::RoundTrips { stamp: 8 }, Some(Cnp::None), Some(0), false),
+        ("swift", Evidence::RoundTrips { stamp: 0 }, Some(Cnp::None), Some(0), true),
         ("mp-rdma", Evidence::Marks, Some(Cnp::Flag), None, true),
         ("nscc", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
         ("rccc", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
         ("eqds", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
         ("ndp", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
-        ("strack", Evidence::RoundTrips, Some(Cnp::None), Some(0), true),
+        ("strack", Evidence::RoundTrips { stamp: 0 }, Some(Cnp::None), Some(0), true),
         ("smartt", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
         ("none", Evidence::None, None, None, false),
     ];
-    let in_replies = ["dctcp", "hpcc", "swift", "mp-rdma", "nscc", "rccc", "eqds", "ndp", "strack", "smartt"];
+    let in_replies =
+        ["dctcp", "hpcc", "timely", "swift", "mp-rdma", "nscc", "rccc", "eqds", "ndp", "strack", "smartt"];
     let got: Vec<_> = CongestionConfig::all()
         .map(|config| {
             let (name, nic) = (config.name(), controlled(config));
@@ -199,6 +201,7 @@ fn a_control_puts_no_more_time_between_packets_than_its_least_rate_allows() {
         (format!("dcqcn]\n{rate}"), 12),
         (format!("dctcp]\n{rate}"), 12),
         (format!("hpcc]\n{rate}"), 12),
+        (format!("timely]\n{rate}"), 12),
         ("swift]\nmin-window = 0.01".to_string(), 1000), // a packet per hundred round trips
         ("mp-rdma]".to_string(), 0),
         ("nscc]".to_string(), 0),
