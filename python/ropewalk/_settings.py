@@ -436,7 +436,9 @@ class Settings(TypedDict, total=False):
     switch__model: Any
     switch__pfc: Any
     switch__pfc__alpha: Any
+    switch__pfc__alpha_at_rate: Any
     switch__pfc__headroom: Any
+    switch__pfc__headroom__delays: Any
     switch__pfc__resume_offset: Any
     switch__queue_cap: Any
     switch__queue_cap_at_rate: Any

@@ -12,7 +12,7 @@
 //! Classes may have caps of their own, also those that the buffer does not charge. A refused packet is dropped or cut.
 
 use crate::switch::Egress;
-use model::plan::{Class, Cut, FlowControl, Overflow, SwitchSettings};
+use model::plan::{Class, Cut, FlowControl, Overflow, Pfc, SwitchSettings};
 
 /// The unit of charging and pausing: a virtual channel of an ingress port, or the whole port if links have one
 /// channel.
@@ -97,6 +97,8 @@ pub(crate) struct Buffer {
     /// Bytes in headroom, by account.
     headroom: Vec<u64>,
     limit: Vec<u64>,
+    /// Shares of the free buffer by account, if they differ; else empty.
+    alphas: Vec<(u32, u32)>,
     /// Accounts that this buffer has paused.
     paused: Vec<bool>,
     /// Accounts that the scheme has paused.
@@ -125,12 +127,25 @@ impl Buffer {
             detail: Detail::Exact,
             headroom: vec![0; accounts],
             limit,
+            alphas: Vec::new(),
             paused: vec![false; accounts],
             paused_by_scheme: vec![false; accounts],
             pauses: 0,
             peak: 0,
             recent: 0,
         }
+    }
+
+    /// This buffer with a share of the free buffer for each account.
+    pub(crate) fn with_alphas(self, alphas: Vec<(u32, u32)>) -> Self {
+        let differ = alphas.windows(2).any(|pair| pair[0] != pair[1]);
+        Buffer { alphas: if differ { alphas } else { Vec::new() }, ..self }
+    }
+
+    /// The pause threshold of an account while `used` bytes are in use.
+    #[inline]
+    fn threshold(&self, used: u64, i: usize, pfc: &Pfc) -> u64 {
+        self.share(used, self.alphas.get(i).copied().unwrap_or(pfc.alpha))
     }
 
     pub(crate) fn lossless(&self) -> bool {
@@ -163,7 +178,7 @@ impl Buffer {
         let i = account.0 as usize;
         match self.flow_control {
             FlowControl::Lossless(pfc) => {
-                if self.ingress[i] + bytes <= self.share(self.used, pfc.alpha) {
+                if self.ingress[i] + bytes <= self.threshold(self.used, i, &pfc) {
                     self.charge(account, bytes);
                     return Admission::Admitted;
                 }
@@ -238,7 +253,7 @@ impl Buffer {
         if !self.paused[i] || self.headroom[i] > 0 {
             return false;
         }
-        let below = self.ingress[i] + pfc.resume_offset.get() <= self.share(self.used, pfc.alpha);
+        let below = self.ingress[i] + pfc.resume_offset.get() <= self.threshold(self.used, i, &pfc);
         if below || self.ingress[i] == 0 {
             self.paused[i] = false;
             self.pauses -= 1;
@@ -274,7 +289,7 @@ impl Buffer {
         let used = self.used + incoming;
         match self.flow_control {
             FlowControl::Lossless(pfc) => {
-                // A single account holds at most all bytes in use.
+                // A single account holds at most all bytes in use, and no account has a smaller share than this.
                 if used <= self.share(used, pfc.alpha) {
                     self.detail = Detail::Unknown;
                     return true;
@@ -284,9 +299,12 @@ impl Buffer {
                     Detail::Exact => WORTH_A_COUNT,
                     Detail::AtMost => 1,
                 };
-                let share = self.share(self.used + visits * incoming, pfc.alpha);
+                let most = self.used + visits * incoming;
+                let share = self.share(most, pfc.alpha);
                 let fits = |(account, bytes): (Account, u64)| {
-                    self.ingress[account.0 as usize].min(self.used) + visits * bytes <= share
+                    let i = account.0 as usize;
+                    let held = self.ingress[i].min(self.used) + visits * bytes;
+                    held <= share || !self.alphas.is_empty() && held <= self.threshold(most, i, &pfc)
                 };
                 if !by_account.clone().all(fits) {
                     return false;
@@ -380,6 +398,24 @@ mod tests {
         let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
         let settings = settings(buffer, FlowControl::Lossless(pfc));
         Buffer::new(&settings, vec![headroom; 2])
+    }
+
+    #[test]
+    fn ports_may_have_shares_of_their_own() {
+        let mut b = lossless(90_000, 10_000).with_alphas(vec![(1, 8), (1, 1)]);
+        // 70 kB are shared. The second account may hold half of them, then the first one a ninth of the rest.
+        let mut held = [0u64; 2];
+        for i in [1, 0] {
+            let account = Account(i as u16);
+            while b.admit(packet(account, 0)) == Admission::Admitted {
+                held[i] += 1_000;
+            }
+        }
+        assert_eq!(held, [4_000, 35_000]);
+        assert!(!b.stays_below_thresholds(0, std::iter::empty(), || 0), "accounts are paused");
+        // Both are released below their own thresholds less the offset.
+        assert!(!b.release(Account(1), 1_000));
+        assert!((0..9).any(|_| b.release(Account(1), 1_000)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::setup::Setup;
 use model::draw::Key;
 use model::fabric::Detours;
 use model::packet::Kinds;
+use model::plan::FlowControl;
 use model::scheme::{Effects, Emitted, Handle, SwitchKeys, flow_hash};
 use model::{
     Annex, Cx, HostId, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Time, Verdict,
@@ -105,10 +106,18 @@ impl<P: Parts> Switch<P> {
             let (used, own) = (used(p), ports[p].headroom.get());
             (0..channels).map(move |channel| if channel < used { own } else { 0 })
         };
+        let alphas = |p: usize| {
+            let usual = match settings.flow_control {
+                FlowControl::Lossless(pfc) => pfc.alpha,
+                _ => (1, 1),
+            };
+            std::iter::repeat_n(ports[p].alpha.unwrap_or(usual), channels.into())
+        };
+        let buffer = Buffer::new(settings, (0..ports.len()).flat_map(headroom).collect());
         Switch {
             interest: scheme.interest(),
             scheme,
-            buffer: Buffer::new(settings, (0..ports.len()).flat_map(headroom).collect()),
+            buffer: buffer.with_alphas((0..ports.len()).flat_map(alphas).collect()),
             channels,
             key,
             salt,

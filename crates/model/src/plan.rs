@@ -253,13 +253,15 @@ pub struct PortSettings {
     pub headroom: Bytes,
     /// Largest queue of data under [`FlowControl::Capped`].
     pub cap: Bytes,
+    /// Under [`FlowControl::Lossless`], threshold of this ingress port in place of [`Pfc::alpha`], and at least that.
+    pub alpha: Option<(u32, u32)>,
 }
 
 /// Priority flow control of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pfc {
     /// Threshold of an ingress port: this share of the free shared buffer, (numerator, denominator). Above it the port
-    /// pauses its neighbour.
+    /// pauses its neighbour. If ports differ, the least of them.
     pub alpha: (u32, u32),
     /// The port resumes its neighbour this far below the threshold.
     pub resume_offset: Bytes,

@@ -116,18 +116,56 @@ pub enum Victim {
 pub struct PfcConfig {
     /// Share of the free shared buffer at which an ingress port pauses its neighbour. Default 1/8 (HPCC simulator).
     pub alpha: Share,
+    /// `alpha` of ports of certain rates, at least `alpha`: `[{ rate = "400Gbps", alpha = "1/2" }]`. Default: none. HPCC's
+    /// simulator doubles it with each doubling of a rate above that of NICs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alpha_at_rate: Vec<RateAlpha>,
     /// Distance below the pause threshold at which the port lets its neighbour resume. Default 3 KiB (HPCC simulator).
     pub resume_offset: Bytes,
-    /// Buffer reserved per port and virtual channel for packets that arrive after a pause was sent. Default
+    /// Buffer reserved per port and virtual channel for packets that arrive after a pause was sent: a size, or
+    /// `{ delays = 3 }` for so many times the port's delay x rate, and at least the default. Default
     /// 2 x delay x rate + 2 frames of that port, the least that loses no packet. With `compat = "ns3"` a pause frame
     /// occupies the wire, which adds one frame and the pause frame.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub headroom: Option<Bytes>,
+    pub headroom: Option<Headroom>,
+}
+
+/// `alpha` of ports of one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RateAlpha {
+    /// Rate of the ports. No default.
+    pub rate: Rate,
+    /// Their share of the free shared buffer. No default.
+    pub alpha: Share,
+}
+
+/// Size of a headroom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a size such as \"30kB\", or `{ delays = 3 }`")]
+pub enum Headroom {
+    /// Fixed size.
+    Bytes(Bytes),
+    /// A multiple of the link's delay x rate.
+    Delays(Delays),
+}
+
+/// A multiple of a link's delay x rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Delays {
+    /// Factor of the link's delay x rate. No default.
+    pub delays: u32,
 }
 
 impl Default for PfcConfig {
     fn default() -> Self {
-        PfcConfig { alpha: Share::new(1, 8), resume_offset: Bytes(3 * 1024), headroom: None }
+        PfcConfig {
+            alpha: Share::new(1, 8),
+            alpha_at_rate: Vec::new(),
+            resume_offset: Bytes(3 * 1024),
+            headroom: None,
+        }
     }
 }
 
@@ -301,7 +339,24 @@ impl<'a> EffectiveSwitch<'a> {
             };
             if let Some(pfc) = pfc.get() {
                 let least = headroom(link, wire);
-                port.headroom = pfc.headroom.unwrap_or(least);
+                port.headroom = match pfc.headroom {
+                    None => least,
+                    Some(Headroom::Bytes(bytes)) => bytes,
+                    Some(Headroom::Delays(Delays { delays })) => least.max(over(link, delays.into())),
+                };
+                if let Some(i) = pfc.alpha_at_rate.iter().position(|entry| entry.rate == link.rate) {
+                    let own = pfc.alpha_at_rate[i].alpha;
+                    if u64::from(own.part) * u64::from(pfc.alpha.whole)
+                        < u64::from(pfc.alpha.part) * u64::from(own.whole)
+                    {
+                        let path = self.path(&format!("pfc.alpha-at-rate.{i}.alpha"), own_pfc);
+                        return Err(KeyError::new(
+                            &path,
+                            format!("expected at least `alpha`, {}, found {own}", pfc.alpha),
+                        ));
+                    }
+                    port.alpha = Some(own.pair());
+                }
                 if port.headroom.get() < u64::from(wire.max_frame()) {
                     let frame = Bytes(wire.max_frame().into());
                     let text = format!("a headroom of {} cannot hold one frame of {frame}", port.headroom);
@@ -410,7 +465,7 @@ impl<'a> EffectiveSwitch<'a> {
 /// has begun. A pause frame that occupies the wire waits for one more frame.
 fn headroom(link: &Link, wire: &Wire) -> Bytes {
     let twice = 2 * u128::from(link.delay.ps());
-    let nominal = (u128::from(link.rate.bps()) * twice).div_ceil(8_000_000_000_000);
+    let nominal = u128::from(over(link, 2).get());
     // A clock that truncates to nanoseconds sends frames faster than the link's rate, short frames most of all. Frames
     // that take 0 ns on a very fast link are ignored: they are ACKs, at most one per full frame.
     let frames = [wire.max_frame(), wire.ack].map(|frame| (frame, wire.transmission(link.rate, frame).ps()));
@@ -421,6 +476,12 @@ fn headroom(link: &Link, wire: &Wire) -> Bytes {
     let frame = u64::from(wire.max_frame());
     let pause = if wire.pfc > 0 { frame + u64::from(wire.pfc) } else { 0 };
     Bytes(on_the_way.saturating_add(2 * frame + pause))
+}
+
+/// Bytes that a link sends in so many of its delays.
+fn over(link: &Link, delays: u64) -> Bytes {
+    let time = u128::from(delays) * u128::from(link.delay.ps());
+    Bytes(u64::try_from((u128::from(link.rate.bps()) * time).div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX))
 }
 
 impl EcnConfig {

@@ -120,6 +120,14 @@ const CLASSES: [&str; 9] = [
     "[{ kinds = [\"trimmed\"], cap = \"700B\" }, { kinds = [\"data\"], weight = 1, cap = \"30kB\" }, \
      { kinds = [\"ack\"], weight = 40 }]",
 ];
+/// Settings of PFC; the empty one stands for none.
+const PFC: [&str; 4] = [
+    "",
+    "",
+    "\"on\"",
+    "{ alpha = \"1/9\", alpha-at-rate = [{ rate = \"100Gbps\", alpha = \"1/2\" }, { rate = \"400Gbps\", alpha = \"1/1\" }], \
+     headroom = { delays = 3 } }",
+];
 /// Settings of switches without PFC.
 const OVERFLOWS: [&str; 5] = [
     "",
@@ -160,7 +168,7 @@ fn story() -> impl Strategy<Value = Story> {
     let flows = prop::collection::vec(flow, 1..12);
     let world = (select(SCHEMES), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..]));
     let loss = (select(&[0.0, 0.0, 0.01, 0.2][..]), any::<bool>());
-    let switch = (any::<bool>(), select(&CLASSES[..]), 5_000..200_000u64, select(&OVERFLOWS[..]));
+    let switch = (select(&PFC[..]), select(&CLASSES[..]), 5_000..200_000u64, select(&OVERFLOWS[..]));
     let stop = prop::option::weighted(0.4, 1..60_000_000u64);
     let failure = (
         0..8usize,
@@ -222,7 +230,8 @@ fn story() -> impl Strategy<Value = Story> {
                     link(format!("s{a}"), format!("s{b}"), *cable);
                 }
             }
-            let pfc = if pfc { "pfc = \"on\"".to_owned() } else { format!("pfc = \"off\"\n{overflow}") };
+            let pfc =
+                if pfc.is_empty() { format!("pfc = \"off\"\n{overflow}") } else { format!("pfc = {pfc}") };
             writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}").unwrap();
             writeln!(text, "[switch]\nbuffer = \"10GB\"\n{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
@@ -292,7 +301,7 @@ fn groups() -> impl Strategy<Value = Story> {
     let flows = prop::collection::vec((0..40usize, 0..40usize, 1..50_000u32, 0..20_000u32), 1..16);
     let world = (select(&WAYS[..]), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..3]));
     let loss = select(&[0.0, 0.0, 0.01][..]);
-    let switch = (any::<bool>(), select(&CLASSES[..]), 5_000..100_000u64, select(&OVERFLOWS[..]));
+    let switch = (select(&PFC[..]), select(&CLASSES[..]), 5_000..100_000u64, select(&OVERFLOWS[..]));
     let stop = prop::option::weighted(0.3, 1..60_000_000u64);
     (shape, cables, flows, world, loss, switch, (0..1000u32, stop)).prop_map(
         |(shape, cables, flows, (scheme, nic, ecn, wire), loss, (pfc, classes, shared, overflow), (seed, stop))| {
@@ -305,7 +314,7 @@ fn groups() -> impl Strategy<Value = Story> {
             for (which, (r, d)) in ["", "local-", "global-"].iter().zip(cables) {
                 writeln!(text, "{which}rate = \"{}\"\n{which}delay = \"{}\"", RATES[r], DELAYS[d]).unwrap();
             }
-            let pfc = if pfc { "pfc = \"on\"".to_owned() } else { format!("pfc = \"off\"\n{overflow}") };
+            let pfc = if pfc.is_empty() { format!("pfc = \"off\"\n{overflow}") } else { format!("pfc = {pfc}") };
             writeln!(text, "{wire}\n[links]\nloss = {loss:?}").unwrap();
             writeln!(text, "[switch]\nbuffer = \"10GB\"\n{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
