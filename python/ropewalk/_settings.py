@@ -187,6 +187,8 @@ class Settings(TypedDict, total=False):
     nic__transport__irn__bdp_cap: Any
     nic__transport__irn__few: Any
     nic__transport__irn__low_timeout: Any
+    nic__transport__irn__on_gap: Any
+    nic__transport__irn__on_timeout: Any
     nic__transport__mp_rdma: Any
     nic__transport__mp_rdma__bitmap: Any
     nic__transport__mrc: Any

@@ -20,6 +20,9 @@ pub struct Rules {
     pub(crate) limit: u32,
     /// Packets that a timeout retransmits in addition to the known gaps.
     pub(crate) on_timeout: Resend,
+    /// Packets that a gap retransmits: those before a packet that has arrived, or all that have not been reported as arrived. The
+    /// latter happens once until they are acknowledged.
+    pub(crate) on_gap: Resend,
 }
 
 /// Packet counters of a queue pair, `una <= next <= posted`, with its gaps and the packets that arrived ahead of them.
@@ -201,6 +204,10 @@ impl model::Sender for Sender {
             Selective::Nothing if distance < 0 => {} // the reply is stale
             Selective::Nothing => {
                 lost = is_nack && self.send_again(self.una..self.una + 1);
+                if !is_nack && self.rules.on_gap == Resend::All {
+                    // No gap is left.
+                    self.judged = self.una;
+                }
             }
             Selective::Missing { first, count } => {
                 // The range may begin before `una`; its rest counts.
@@ -212,8 +219,19 @@ impl model::Sender for Sender {
                 if let Some(seq) = self.outstanding(psn) {
                     self.note_arrival(seq);
                     let from = self.judged;
-                    self.judged = self.judged.max(seq);
-                    lost = self.send_again(from..seq) && is_nack;
+                    match self.rules.on_gap {
+                        Resend::Oldest => {
+                            self.judged = self.judged.max(seq);
+                            lost = self.send_again(from..seq) && is_nack;
+                        }
+                        Resend::All => {
+                            if self.una == self.judged {
+                                self.judged = self.next;
+                                self.send_again(from..self.next);
+                            }
+                            lost = is_nack;
+                        }
+                    }
                 }
             }
         }
@@ -246,7 +264,10 @@ impl model::Sender for Sender {
             Resend::All => self.next,
         };
         self.send_again(self.una..end);
-        self.judged = self.una.max(highest);
+        self.judged = match self.rules.on_gap {
+            Resend::Oldest => self.una.max(highest),
+            Resend::All => self.next,
+        };
     }
 }
 
@@ -258,8 +279,13 @@ mod tests {
 
     fn sender(packets: u64) -> Sender {
         let timing = |ms| Timing::new(Timeout::Fixed(Time::from_ms(ms)), None);
-        let rules =
-            Rules { timing: timing(4), few: Some((3, timing(1))), limit: 100, on_timeout: Resend::Oldest };
+        let rules = Rules {
+            timing: timing(4),
+            few: Some((3, timing(1))),
+            limit: 100,
+            on_timeout: Resend::Oldest,
+            on_gap: Resend::Oldest,
+        };
         let mut sender = Sender::new(Arc::new(rules));
         sender.post(packets);
         sender
@@ -357,7 +383,8 @@ mod tests {
     fn the_timer_restarts_on_progress_alone() {
         let timing =
             Timing::new(Timeout::Fixed(Time::from_ms(1)), Some(Backoff { factor: 2, cap: Time::from_ms(8) }));
-        let rules = Rules { timing, few: None, limit: 100, on_timeout: Resend::Oldest };
+        let rules =
+            Rules { timing, few: None, limit: 100, on_timeout: Resend::Oldest, on_gap: Resend::Oldest };
         let mut s = Sender::new(Arc::new(rules));
         s.post(5);
         send(&mut s, 5);
@@ -381,7 +408,13 @@ mod tests {
     fn a_timeout_without_arrivals_retransmits_the_oldest_packet_or_all() {
         for (on_timeout, again) in [(Resend::Oldest, vec![1, 4]), (Resend::All, vec![1, 2, 3, 4])] {
             let timing = Timing::new(Timeout::Fixed(Time::from_ms(1)), None);
-            let mut s = Sender::new(Arc::new(Rules { timing, few: None, limit: 100, on_timeout }));
+            let mut s = Sender::new(Arc::new(Rules {
+                timing,
+                few: None,
+                limit: 100,
+                on_timeout,
+                on_gap: Resend::Oldest,
+            }));
             s.post(5);
             send(&mut s, 4);
             s.on_reply(Time::ZERO, Reply::Ack(Psn::new(0)));

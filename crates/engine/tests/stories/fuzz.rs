@@ -59,7 +59,7 @@ const SCHEMES: &[&str] = &[
     "long-haul]\nnotification = \"proactive\"\ncnp-delay-most = \"5us\"\ncnp-table = { entries = 2 }\nreaction = \"loop\"\n\
      loop = { ramp = \"twenty\", slots = 2, recovery = { after = \"3us\", mode = \"direct\" } }",
 ];
-const NICS: [&str; 34] = [
+const NICS: [&str; 35] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -73,6 +73,8 @@ const NICS: [&str; 34] = [
     "[nic]\non-nack = \"none\"\ntimeout = { fixed = \"60us\" }\n[nic.transport.irn]\nbdp-cap = 9\nlow-timeout = \"15us\"",
     "[nic]\ntimeout = { fixed = \"50us\" }\n[nic.transport.mp-rdma]\nbitmap = 7\n[nic.congestion.mp-rdma]\ninitial = 9",
     "[nic]\ntimeout = { fixed = \"20us\" }\n[nic.transport.nic-sr]\nresend = \"all\"\nreorder-window = 8",
+    "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.irn]\nbdp-cap = 9\nlow-timeout = \"15us\"\n\
+     on-gap = \"all\"\non-timeout = \"all\"",
     "[nic.congestion.hpcc]\nint-hops = 7",
     "[nic.congestion.timely]\nt-low = \"5us\"\nmin-rtt = \"2us\"\nhyper-increase = \"3Gbps\"",
     "[nic]\ntimeout = { fixed = \"70us\" }\non-nack = { to = 0.5 }\nwindow = { bytes = \"9kB\" }\n\

@@ -27,9 +27,12 @@ fn transports() -> impl Strategy<Value = TransportConfig> {
         (limits(), resend()).prop_map(|((max_outstanding, reorder_window), resend)| {
             TransportConfig::SrSack(sr_sack::Config { max_outstanding, reorder_window, resend })
         }),
-        (1..60u32, 1..50u64, 0..9u32).prop_map(|(bdp_cap, us, few)| {
-            TransportConfig::Irn(irn::Config { bdp_cap, low_timeout: Time::from_us(us), few })
-        }),
+        (1..60u32, 1..50u64, 0..9u32, resend(), resend()).prop_map(
+            |(bdp_cap, us, few, on_gap, on_timeout)| {
+                let low_timeout = Time::from_us(us);
+                TransportConfig::Irn(irn::Config { bdp_cap, low_timeout, few, on_gap, on_timeout })
+            }
+        ),
         (1..70u32).prop_map(|bitmap| TransportConfig::MpRdma(mp_rdma::Config { bitmap })),
         (1..40u32).prop_map(|message_packets| TransportConfig::Dcp(dcp::Config { message_packets })),
         limits().prop_map(|(a, b)| {

@@ -33,6 +33,13 @@ pub struct Config {
     pub low_timeout: Time,
     /// Number of outstanding packets up to which `low-timeout` holds. Default 3 (the paper, section 4.1).
     pub few: u32,
+    /// Packets that a gap brings back: `"oldest"`: those before the packet that has arrived, once each; `"all"`: every packet
+    /// that has not been reported as arrived, those in flight among them, and the next ones only when all of these have
+    /// arrived. Default "oldest" (the paper, section 3.1); ConWeave's simulator has "all".
+    pub on_gap: Resend,
+    /// Packets that a timeout brings back: `"oldest"`: the oldest one and the known gaps; `"all"`: every packet that has not been
+    /// reported as arrived. Default "oldest" (our choice); ConWeave's simulator has "all".
+    pub on_timeout: Resend,
 }
 
 /// Packets that the receiver can note, relative to `bdp-cap`: twice as many, so that it never discards any.
@@ -40,7 +47,13 @@ const ROOM: u32 = 2;
 
 impl Default for Config {
     fn default() -> Self {
-        Config { bdp_cap: 110, low_timeout: Time::from_us(100), few: 3 }
+        Config {
+            bdp_cap: 110,
+            low_timeout: Time::from_us(100),
+            few: 3,
+            on_gap: Resend::Oldest,
+            on_timeout: Resend::Oldest,
+        }
     }
 }
 
@@ -70,8 +83,9 @@ impl Recovery for Config {
 
     fn sending(&self, timing: Timing) -> Sending {
         let low = Timing::new(Timeout::Fixed(self.low_timeout), None);
-        let (few, limit, on_timeout) = (Some((self.few, low)), self.bdp_cap, Resend::Oldest);
-        Sending::Scoreboard(Arc::new(scoreboard::Rules { timing, few, limit, on_timeout }))
+        let (few, limit) = (Some((self.few, low)), self.bdp_cap);
+        let (on_timeout, on_gap) = (self.on_timeout, self.on_gap);
+        Sending::Scoreboard(Arc::new(scoreboard::Rules { timing, few, limit, on_timeout, on_gap }))
     }
 
     fn receiving(&self, answers: Answers) -> Receiving {
@@ -99,6 +113,27 @@ mod tests {
         assert_eq!((pair.retransmitted, pair.timeouts, pair.duplicate), (2, 0, 0));
         // Every arrival ahead of a gap is NACKed, for a round trip, until the retransmission arrives.
         assert!(pair.nacks > 10, "{}", pair.nacks);
+    }
+
+    #[test]
+    fn in_conweaves_variant_a_gap_repeats_packets_in_flight_once_and_a_timeout_all_that_are_missing() {
+        let config = || Config { on_gap: Resend::All, on_timeout: Resend::All, ..Config::default() };
+        let mut one = pair(config());
+        one.lose_data(2);
+        one.run(50);
+        assert_eq!(one.timeouts, 0);
+        // All packets behind the gap are in flight when the first NACK comes; those that arrive until their turn are skipped.
+        assert!(one.retransmitted > 1 && one.retransmitted < 50, "{}", one.retransmitted);
+        assert_eq!(one.duplicate, one.retransmitted - 1);
+
+        let mut tail = pair(config());
+        (5..10).for_each(|seq| tail.lose_data(seq));
+        tail.run(10);
+        assert_eq!((tail.timeouts, tail.retransmitted, tail.duplicate), (1, 5, 0));
+        let mut oldest = pair(Config::default());
+        (5..10).for_each(|seq| oldest.lose_data(seq));
+        oldest.run(10);
+        assert!(oldest.timeouts > 1, "a timeout brings one packet back");
     }
 
     #[test]

@@ -61,8 +61,8 @@ impl Recovery for Config {
     }
 
     fn sending(&self, timing: Timing) -> Sending {
-        let (limit, on_timeout) = (self.max_outstanding, self.resend);
-        Sending::Scoreboard(Arc::new(scoreboard::Rules { timing, few: None, limit, on_timeout }))
+        let (limit, on_timeout, on_gap) = (self.max_outstanding, self.resend, Resend::Oldest);
+        Sending::Scoreboard(Arc::new(scoreboard::Rules { timing, few: None, limit, on_timeout, on_gap }))
     }
 
     fn receiving(&self, answers: Answers) -> Receiving {
