@@ -282,6 +282,21 @@ def source(of: str) -> str:
     return f'```rust title="{path}"\n{text.strip()}\n```'
 
 
+def hpcc_keys(_: str) -> str:
+    """The keys of the HPCC simulators' configuration files; those without effect on packets as one sentence."""
+    keys = reference()["hpcc_keys"]
+    silent = "no effect on packets"
+    cell = lambda text: text.replace("|", "\\|")
+    rows = [
+        f"| `{key['name']}` | {key['of']} | {cell(key['meaning'])} | {cell(key['here'])} |"
+        for key in keys
+        if key["here"] != silent
+    ]
+    quiet = ", ".join(f"`{key['name']}`" for key in keys if key["here"] == silent)
+    head = ["| key | read by | meaning there | setting here |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows, "", f"These keys change no packet, and the import skips them: {quiet}."])
+
+
 MAKERS = {
     "source": source,
     "measured": measured,
@@ -292,6 +307,7 @@ MAKERS = {
     "summary": lambda _: settings.summary(reference()["summary"]),
     "metrics": metrics,
     "commands": commands,
+    "hpcc-keys": hpcc_keys,
     "tables": tables,
     "recorded": recorded,
     "scenarios": scenarios,

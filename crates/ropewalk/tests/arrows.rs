@@ -106,6 +106,7 @@ const MENTIONS: &[(&str, &str, &str)] = &[
     ("ropewalk/src/cli.rs", "nic-sr", "an example in the help"),
     ("ropewalk/src/cli.rs", "themis", "an example in the help"),
     ("ropewalk/src/commands/import.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
+    ("ropewalk/src/commands/reference.rs", "hpcc", "the simulator whose keys the documentation lists"),
     ("scenario/src/builtin.rs", "dcp", "the name of a scenario"),
     ("scenario/src/builtin.rs", "mrc", "the name of a scenario"),
     ("scenario/src/builtin.rs", "dlbf", "the name of a scenario"),

@@ -71,6 +71,9 @@ fn hpcc(topology: &Path, flows: &Path, config: Option<&Path>, output: &Path) -> 
     let config = config.map(read).transpose()?;
     let imported = import(topology.as_file(), flows.as_file(), config.as_ref().map(Text::as_file))?;
     write_new(output, &imported.toml)?;
+    for note in &imported.notes {
+        print::note(&format!("note: {note}"));
+    }
     print_written(output, &imported.report, &imported.warnings)
 }
 

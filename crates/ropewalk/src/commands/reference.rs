@@ -9,6 +9,7 @@ use clap::{Arg, CommandFactory};
 use lab::failure::Failure;
 use papers::reproduce;
 use results::{Metric, Summary};
+use scenario::import::hpcc::{KEYS, Key};
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ struct Reference {
     metrics: Vec<&'static Metric>,
     scenarios: Vec<Value>,
     experiments: Vec<Value>,
+    hpcc_keys: &'static [Key],
 }
 
 /// Prints the reference.
@@ -44,6 +46,7 @@ pub fn run() -> Result<(), Failure> {
             .iter()
             .map(|e| json!({ "name": e.name, "source": e.source, "about": e.about }))
             .collect(),
+        hpcc_keys: KEYS,
     }))
 }
 

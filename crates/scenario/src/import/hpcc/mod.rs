@@ -2,17 +2,25 @@
 //!
 //! Nodes keep their numbers as names (`n0`, `n1`, ...), and flows keep their starts; the first one is usually at 2 s.
 //! As in the simulators, every flow has a queue pair of its own. The scenario has `compat = "ns3"`, and ECMP has the hash
-//! of the simulator that the flow file belongs to; all other settings come from the configuration file, if there is one.
+//! of the simulator that the flow file belongs to; all other settings come from the configuration file, if there is one, by the
+//! table of [`KEYS`].
 
 mod config;
+mod ends;
 mod flows;
+mod keys;
 mod servers;
+mod settings;
 mod tokens;
 mod topology;
+
+pub use keys::{KEYS, Key, Of};
 
 use super::{Report, on_one_line};
 use crate::error::Location;
 use crate::{Error, Source};
+use settings::Settings;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A file with its name.
@@ -33,28 +41,56 @@ pub struct Imported {
     pub report: Report,
     /// Warnings of settings that the scenario does not reproduce, one sentence each.
     pub warnings: Vec<String>,
+    /// Facts that a comparison of runs must respect, one sentence each.
+    pub notes: Vec<String>,
 }
+
+/// Remarks on an import.
+#[derive(Debug, Default)]
+struct Notes {
+    warnings: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// In place of no flows, so that the check sees a whole scenario.
+const PLACEHOLDER: &str = "[[workload]]\npermutation = { kind = \"shift\" }\n";
 
 /// Makes a scenario of a topology, its flows and, if given, a configuration file.
 ///
 /// # Errors
 /// The first mistake, with file, line and column.
 pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> Result<Imported, Error> {
-    let mut warnings = Vec::new();
-    let config = config.map(|file| config::read(file, &mut warnings)).transpose()?;
-    let graph = topology::read(topology, &mut warnings)?;
-    let list = flows::read(flows, &graph, &mut warnings)?;
+    let mut notes = Notes::default();
+    let config = config.map(|file| config::read(file, &mut notes.warnings)).transpose()?;
+    let graph = topology::read(topology, &mut notes.warnings)?;
+    let servers = match servers::read(&graph) {
+        Ok(servers) => servers,
+        Err(error) => {
+            notes.warnings.push(format!("{}: GPUs are hosts, and NVSwitches are switches", error.located()));
+            None
+        }
+    };
+    let list = flows::read(flows, &graph, servers.as_ref(), &mut notes)?;
+    let settings = match config {
+        Some(config) => settings::of(config, &graph, &list, &mut notes)?,
+        None => Settings::none(graph.origin(0, "")),
+    };
     let mut toml = String::new();
     let _ = writeln!(toml, "# From {} and {}.\n", on_one_line(topology.name), on_one_line(flows.name));
+    let top_from = toml.matches('\n').count();
+    settings.top().iter().for_each(|(line, _)| toml.push_str(&format!("{line}\n")));
     let _ = writeln!(toml, "compat = \"ns3\"");
-    if !config.as_ref().is_some_and(config::Config::sets_scheme) {
-        let _ = writeln!(toml, "scheme.ecmp = {}", list.hash(&mut warnings));
+    if !settings.sets_scheme() {
+        let _ = writeln!(toml, "scheme.ecmp = {}", list.hash(&mut notes));
     }
     toml.push('\n');
     let graph_from = toml.matches('\n').count();
-    graph.write(&mut toml);
+    match &servers {
+        Some(servers) => servers.write(&mut toml, &settings.roles),
+        None => graph.write(&mut toml, &settings.roles),
+    }
     let config_from = toml.matches('\n').count();
-    config.iter().for_each(|config| config.write(&mut toml));
+    settings.write(&mut toml);
     let flows_from = toml.matches('\n').count();
     list.write(&mut toml);
     // The word that caused the part of the scenario at this place.
@@ -64,15 +100,20 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
         let before: String = text.chars().take(place.column - 1).collect();
         match line {
             line if line >= flows_from => list.origin(line - flows_from, &before),
-            line if line >= config_from => match &config {
-                Some(config) => config.origin(line - config_from),
+            line if line >= config_from => settings.origin(line - config_from),
+            line if line >= graph_from => match servers {
+                Some(_) => graph.origin(0, ""),
+                None => graph.origin(line - graph_from, &before),
+            },
+            line => match settings.top().get(line.saturating_sub(top_from)) {
+                Some((_, word)) => *word,
                 None => graph.origin(0, ""),
             },
-            line => graph.origin(line.saturating_sub(graph_from), &before),
         }
     };
     // Only the check of the whole scenario finds mistakes such as hosts with several links.
-    let checked = crate::check(&Source::new("the imported scenario", &*toml), &[]).map_err(|e| {
+    let whole = format!("{toml}{}", if list.is_empty() { PLACEHOLDER } else { "" });
+    let checked = crate::check(&Source::new("the imported scenario", &*whole), &[]).map_err(|e| {
         let word = e.location().map_or_else(|| graph.origin(0, ""), origin);
         let error = word.error(format!("the imported scenario cannot run: {}", e.message()));
         match e.help() {
@@ -80,9 +121,18 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
             None => error,
         }
     })?;
-    let report = Report::of(&checked, None, 0);
-    warnings.extend(checked.warnings);
-    Ok(Imported { toml, report, warnings })
+    let mut report = Report::of(&checked, None, 0);
+    let Notes { mut warnings, notes } = notes;
+    if list.is_empty() {
+        (report.sends, report.bytes) = (0, 0);
+        warnings.push(format!(
+            "{}: there are no flows, so the scenario needs a [[workload]] before it can run",
+            flows.name
+        ));
+    } else {
+        warnings.extend(checked.warnings);
+    }
+    Ok(Imported { toml, report, warnings, notes })
 }
 
 /// Makes the fabric of a scenario of a topology file, and warnings. Hosts of a file with NVSwitches become servers.
@@ -94,8 +144,8 @@ pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<String>), Error> {
     let graph = topology::read(file, &mut warnings)?;
     let mut toml = format!("# From {}.\n\n", on_one_line(file.name));
     match servers::read(&graph)? {
-        Some(servers) => servers.write(&mut toml),
-        None => graph.write(&mut toml),
+        Some(servers) => servers.write(&mut toml, &BTreeMap::new()),
+        None => graph.write(&mut toml, &BTreeMap::new()),
     }
     Ok((toml, warnings))
 }

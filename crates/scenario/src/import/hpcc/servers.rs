@@ -83,7 +83,19 @@ pub(super) fn read<'g>(graph: &'g Graph<'g>) -> Result<Option<Servers<'g>>, Erro
 }
 
 impl Servers<'_> {
-    pub(super) fn write(&self, out: &mut String) {
+    /// Name of a port of a GPU's NIC: a server's ports are those of its GPUs in turn.
+    pub(super) fn name(&self, gpu: u32, port: usize) -> String {
+        let (server, place) = (gpu / self.gpus, (gpu % self.gpus) as usize * self.ports + port);
+        if self.gpus as usize * self.ports > 1 { format!("s{server}p{place}") } else { format!("s{server}") }
+    }
+
+    /// True if both GPUs belong to one server.
+    pub(super) fn joins(&self, a: u32, b: u32) -> bool {
+        self.nvlink.is_some() && a / self.gpus == b / self.gpus
+    }
+
+    /// Writes servers, switches and links; `roles` has those of switches with a role of their own.
+    pub(super) fn write(&self, out: &mut String, roles: &BTreeMap<u32, String>) {
         let Servers { gpus, count, ports, .. } = *self;
         let _ = write!(out, "[server]\ngpus = {gpus}\nnics = {gpus}\nports-per-nic = {ports}\nnvlink = ");
         let _ = match self.nvlink {
@@ -95,7 +107,12 @@ impl Servers<'_> {
         let _ = writeln!(out, "hosts = [{}]", hosts.join(", "));
         let graph = self.graph;
         let switches = graph.switches.keys().filter(|id| !graph.nvswitches.contains(id));
-        let switches: Vec<String> = switches.map(|id| format!("\"n{id}\"")).collect();
+        let switches: Vec<String> = switches
+            .map(|id| match roles.get(id) {
+                Some(role) => format!("{{ name = \"n{id}\", role = \"{role}\" }}"),
+                None => format!("\"n{id}\""),
+            })
+            .collect();
         let _ = writeln!(out, "switches = [{}]\nlinks = [", switches.join(", "));
         let mut write = |from: String, to: String, Link { rate, delay, loss, .. }: &Link| {
             let _ = if *loss > 0.0 {

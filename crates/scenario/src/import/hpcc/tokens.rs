@@ -13,11 +13,24 @@ pub(super) struct Token<'a> {
     pub(super) text: &'a str,
     /// Position in the file, bytes.
     pub(super) at: usize,
+    /// Length in the file, bytes.
+    length: usize,
 }
 
 impl<'a> Token<'a> {
+    /// A word of the file's text.
+    fn new(file: File<'a>, text: &'a str) -> Self {
+        // The word is a slice of the text, so its position is the difference of the two addresses.
+        Token { file, text, at: text.as_ptr() as usize - file.text.as_ptr() as usize, length: text.len() }
+    }
+
+    /// A word that stands for another one at its place, such as the value of a key that a file lacks.
+    pub(super) fn saying(&self, text: &'a str) -> Self {
+        Token { text, length: 0, ..*self }
+    }
+
     pub(super) fn error(&self, message: impl Into<String>) -> Error {
-        let span: Range<usize> = self.at..self.at + self.text.len();
+        let span: Range<usize> = self.at..self.at + self.length;
         Error::at(self.file.name, self.file.text, span, message)
     }
 
@@ -83,11 +96,7 @@ pub(super) fn lines<'a>(file: File<'a>) -> impl Iterator<Item = Vec<Token<'a>>> 
     file.text.split_inclusive('\n').filter_map(move |line| {
         let base = start;
         start += line.len();
-        let words: Vec<Token<'a>> = line
-            .split_whitespace()
-            // Every word is a slice of the text, so its position is the difference of the two addresses.
-            .map(|text| Token { file, text, at: text.as_ptr() as usize - file.text.as_ptr() as usize })
-            .collect();
+        let words: Vec<Token<'a>> = line.split_whitespace().map(|text| Token::new(file, text)).collect();
         debug_assert!(words.iter().all(|w| w.at >= base));
         (!words.is_empty()).then_some(words)
     })
@@ -97,8 +106,8 @@ pub(super) fn lines<'a>(file: File<'a>) -> impl Iterator<Item = Vec<Token<'a>>> 
 pub(super) fn word(file: File<'_>, at: usize, n: usize) -> Token<'_> {
     let text = file.text.get(at..).and_then(|rest| rest.split_whitespace().nth(n));
     match text {
-        Some(text) => Token { file, text, at: text.as_ptr() as usize - file.text.as_ptr() as usize },
-        None => Token { file, text: "", at: file.text.trim_end().len() },
+        Some(text) => Token::new(file, text),
+        None => Token { file, text: "", at: file.text.trim_end().len(), length: 0 },
     }
 }
 

@@ -138,7 +138,10 @@ fn every_error_has_a_place_and_the_expected_words() {
         ),
         (Config("CC_MODE HPCC"), "c.txt:1:9: expected a congestion control, a number, found \"HPCC\""),
         (Config("GLOBAL_T x"), "c.txt:1:10: expected 0 or 1, a number, found \"x\""),
-        (Config("L2_BACK_TO_ZERO x"), "c.txt:1:17: expected 0 or 1, a number, found \"x\""),
+        (
+            Config("L2_BACK_TO_ZERO x"),
+            "c.txt:1:17: expected a value of L2_BACK_TO_ZERO, a number, found \"x\"",
+        ),
         (Config("CC_MODE 3\nU_TARGET 9"), "c.txt:2:10: expected a utilisation between 0 and 1, found 9"),
         (Config("CC_MODE 3\nMI_THRESH x"), "c.txt:2:11: expected a number of steps, a number, found \"x\""),
         (Config("CC_MODE 3\nRATE_AI 5Mbs"), "c.txt:2:9: unknown rate unit \"Mbs\"; did you mean \"Mbps\"?"),
@@ -149,7 +152,7 @@ fn every_error_has_a_place_and_the_expected_words() {
         (Config("HAS_WIN x"), "c.txt:1:9: expected 0 or 1, a number, found \"x\""),
         (Config("HAS_WIN 1\nVAR_WIN x"), "c.txt:2:9: expected 0 or 1, a number, found \"x\""),
         (Config("CC_MODE 8\nEWMA_GAIN -1"), "c.txt:2:11: expected a gain between 0 and 1, found -1"),
-        (Config("ENABLE_IRN x"), "c.txt:1:12: expected 0 or 1, a number, found \"x\""),
+        (Config("LB_MODE 0\nENABLE_IRN x"), "c.txt:2:12: expected 0 or 1, a number, found \"x\""),
         (Config("LB_MODE letflow"), "c.txt:1:9: expected a load balancer, a number, found \"letflow\""),
         (
             Config("SIMULATOR_STOP_TIME 4m"),
@@ -173,10 +176,6 @@ fn every_error_has_a_place_and_the_expected_words() {
             "t.txt:2:1: the imported scenario cannot run: a link needs a delay above 0",
         ),
         (
-            Both("3 0 2\n0 1 100Gbps 1us 0\n1 2 100Gbps 1us 0\n", "1\n0 1 3 1 0\n"),
-            "f.txt:2:3: the imported scenario cannot run: the host `n1` has several ports; did you mean `n0`?",
-        ),
-        (
             Both("4 2 2\n2 3\n0 2 100Gbps 1us 0\n1 3 100Gbps 1us 0\n", "1\n0 1 3 1 0\n"),
             "f.txt:2:3: no path leads from host 0 to host 1",
         ),
@@ -184,7 +183,6 @@ fn every_error_has_a_place_and_the_expected_words() {
             Both("3 2 1\n1 2\n0 1 100Gbps 1us 0\n", "1\n0 0 3 1 0\n"),
             "f.txt:2:3: host 0 cannot send to itself",
         ),
-        (Flows("0\n"), "f.txt:1:1: the imported scenario cannot run: expected at least 1 flow, found none"),
         (
             Flows("1\n0 2 3 100 18446744073709551615 2\n"),
             "f.txt:2:11: the imported scenario cannot run: expected at most 1 PiB, found 18446744073709551615B",
@@ -200,10 +198,6 @@ fn every_error_has_a_place_and_the_expected_words() {
         (
             Config("PACKET_PAYLOAD_SIZE 100000"),
             "c.txt:1:21: the imported scenario cannot run: expected a frame of 50 B to 16383 B, found 100048 B",
-        ),
-        (
-            Config("BUFFER_SIZE 0"),
-            "c.txt:1:13: the imported scenario cannot run: a buffer of 0B cannot hold one frame of 1048 B",
         ),
         (
             Config("RP_TIMER 0"),
@@ -251,7 +245,7 @@ fn files_that_are_swapped_are_recognised() {
 
 #[test]
 fn a_key_that_is_not_used_is_a_warning_with_the_nearest_key() {
-    let got = run(PLAIN, SIX, Some("CC_MODE 1\nKMIN_MPA 1 1Gbps 4\nODD 1\n")).unwrap();
+    let got = run(PLAIN, SIX, Some("ENABLE_QCN 0\nKMIN_MPA 1 1Gbps 4\nSTRANGE_KEY 1\n")).unwrap();
     let near = "c.txt:2:1: the key KMIN_MPA is not used; did you mean KMIN_MAP?";
-    assert_eq!(got.warnings, [near, "c.txt: keys that are not used: ODD"]);
+    assert_eq!(got.warnings, [near, "c.txt: keys that are not used: STRANGE_KEY"]);
 }

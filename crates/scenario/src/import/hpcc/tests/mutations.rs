@@ -8,12 +8,16 @@ use std::collections::BTreeSet;
 /// Imports per run of the test.
 const IMPORTS: u64 = 20_000;
 
-/// A configuration with many keys, of which only those of its congestion control are read.
+/// A configuration with many keys, of which only those of its program and its congestion control are read.
 const CONFIG: &str = "CC_MODE 1\nENABLE_QCN 1\nPACKET_PAYLOAD_SIZE 1000\nRP_TIMER 300.0\nRATE_AI 40Mb/s\nRATE_HAI 100Mb/s\n\
                       MIN_RATE 100Mb/s\nEWMA_GAIN 0.00390625\nKMAX_MAP 1 100000000000 1600\nKMIN_MAP 1 100000000000 400\n\
                       PMAX_MAP 1 100000000000 0.2\nBUFFER_SIZE 32\nENABLE_PFC 1\nHAS_WIN 1\nVAR_WIN 1\nU_TARGET 0.95\n\
                       MI_THRESH 5\nALPHA_RESUME_INTERVAL 1\nRATE_DECREASE_INTERVAL 4\nFAST_RECOVERY_TIMES 1\n\
-                      LB_MODE 0\nSIMULATOR_STOP_TIME 4.00\nERROR_RATE_PER_LINK 0.0\n";
+                      ENABLE_IRN 1\nLINK_DOWN 9 4 6\nL2_ACK_INTERVAL 1\nSIMULATOR_STOP_TIME 4.00\nERROR_RATE_PER_LINK 0.0\n\
+                      GLOBAL_T 1\nMULTI_RATE 0\nACK_HIGH_PRIO 1\nFLOWGEN_START_TIME 2.0\nFLOWGEN_STOP_TIME 2.1\n\
+                      RANDOM_SEED 1\nTOPOLOGY_FILE config/leaf_spine_128_100G_OS2.txt\nCONWEAVE_TX_EXPIRY_TIME 300\n\
+                      CONWEAVE_REPLY_TIMEOUT_EXTRA 5\nCONWEAVE_PATH_PAUSE_TIME 16\nCONWEAVE_EXTRA_VOQ_FLUSH_TIME 16\n\
+                      CONWEAVE_DEFAULT_VOQ_WAITING_TIME 200 {a comment}\n";
 
 /// Words that parsers may trip over.
 const WORDS: [&str; 24] = [
@@ -43,21 +47,27 @@ const WORDS: [&str; 24] = [
     "n0",
 ];
 
-#[test]
-fn randomly_changed_files_give_a_scenario_or_an_error_with_a_line() {
+/// Damages so many sets of files; returns the kinds of errors, and their number.
+fn damage_sets(imports: u64) -> (BTreeSet<String>, u64) {
     let samples = [
-        (PLAIN, SIX),
-        (TORS, "1\n0 2 3 1000 2.000000001\n"),
-        (NV, "1\n0 3 3 1000 0\n"),
-        (DIRECT, "1\n0 1 3 1000 0\n"),
+        (PLAIN.to_owned(), SIX),
+        (PLAIN.to_owned(), "2\n0 2 3 1000 2\n1 3 3 0 2.5\n"),
+        (PLAIN.replace("8 4 8", "8 4 10") + "4 4 1600Gbps 100ns 0\n0 5 100Gbps 1us 0\n", SIX),
+        (PLAIN.replace("4 6 100Gbps 1us", "4 6 100Gbps 1ms"), SIX),
+        (TORS.to_owned(), "1\n0 2 3 1000 2.000000001\n"),
+        (NV.to_owned(), "1\n0 3 3 1000 0\n"),
+        (DIRECT.to_owned(), "1\n0 1 3 1000 0\n"),
     ];
+    let programs = ["CC_MODE 1", "CC_MODE 3", "CC_MODE 7", "CC_MODE 8", "CC_MODE 10"]
+        .into_iter()
+        .chain(["LB_MODE 0", "LB_MODE 2", "LB_MODE 3", "LB_MODE 6", "LB_MODE 9"])
+        .collect::<Vec<_>>();
     let mut draws = Draws(1);
     let (mut errors, mut kinds) = (0, BTreeSet::new());
-    for number in 0..IMPORTS {
-        let (topology, flows) = samples[draws.below(samples.len())];
-        let mut files = [topology.to_owned(), flows.to_owned(), CONFIG.to_owned()];
-        let control = ["CC_MODE 1", "CC_MODE 3", "CC_MODE 8"][draws.below(3)];
-        files[2] = files[2].replacen("CC_MODE 1", control, 1);
+    for number in 0..imports {
+        let (topology, flows) = &samples[draws.below(samples.len())];
+        let mut files = [topology.clone(), (*flows).to_owned(), CONFIG.to_owned()];
+        files[2] = files[2].replacen("CC_MODE 1", programs[draws.below(programs.len())], 1);
         for _ in 0..=draws.below(3) {
             let which = draws.below(3);
             files[which] = draws.change(&files[which], &WORDS);
@@ -77,8 +87,22 @@ fn randomly_changed_files_give_a_scenario_or_an_error_with_a_line() {
         );
         kinds.insert(error.message().chars().filter(|c| !c.is_ascii_digit()).take(60).collect::<String>());
     }
+    (kinds, errors)
+}
+
+#[test]
+fn randomly_changed_files_give_a_scenario_or_an_error_with_a_line() {
+    let (kinds, errors) = damage_sets(IMPORTS);
     assert!(errors > IMPORTS / 4 && errors < IMPORTS, "{errors} errors");
     assert!(kinds.len() > 60, "{kinds:#?}");
+}
+
+/// Run it by `cargo test --release -p scenario --lib -- --ignored --nocapture a_million_damaged_sets`.
+#[test]
+#[ignore = "takes ten minutes"]
+fn a_million_damaged_sets() {
+    let (kinds, errors) = damage_sets(1_000_000);
+    println!("{errors} of 1000000 imports end with an error, of {} kinds", kinds.len());
 }
 
 /// Damages so many topologies of SimAI; returns the kinds of errors, and the number of fabrics that the rest gives.

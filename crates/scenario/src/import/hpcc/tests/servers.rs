@@ -48,6 +48,30 @@ fn two_nic_links_of_a_gpu_are_two_ports() {
 }
 
 #[test]
+fn flows_between_gpus_take_the_ports_of_their_nics() {
+    // GPUs 0 and 2 have the ToR n6 in common, 1 and 3 the ToR n7.
+    let got = run(RAILS, "2\n0 2 3 100 1000 2\n1 3 3 100 1000 2\n", None).unwrap();
+    assert_eq!(got.warnings, [""; 0]);
+    assert!(
+        got.toml.contains("from = \"s0p0\", to = \"s1p0\"")
+            && got.toml.contains("from = \"s0p1\", to = \"s1p1\"")
+    );
+    plan(&got);
+    // NVLinks need no thresholds.
+    let maps = MAPS.replace("100000000000", "400000000000");
+    let marked = run(RAILS, "1\n0 2 3 100 1000 2\n", Some(&maps)).unwrap();
+    assert_eq!(marked.warnings, [""; 0]);
+    let uneven =
+        run(&RAILS.replacen("1 7 400Gbps", "0 7 400Gbps", 1), "1\n0 2 3 100 1000 2\n", None).unwrap();
+    assert!(
+        uneven.warnings[0].ends_with("GPUs are hosts, and NVSwitches are switches"),
+        "{:?}",
+        uneven.warnings
+    );
+    plan(&uneven);
+}
+
+#[test]
 fn uneven_servers_are_refused_with_line_and_column() {
     for (old, new, message) in [
         ("10 2 2", "10 3 2", "topo:1:4: 4 GPUs do not fill servers of 3"),
