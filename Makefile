@@ -4,11 +4,7 @@ CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-<<<<<<< HEAD
-.PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs \
-=======
-.PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release docs gallery \
->>>>>>> 4edf3fe (docs: show pages and plots in a gallery)
+.PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs gallery \
 	python-package python-tests wheel miri lab lab-full lab-smoke clean
 
 all: build
