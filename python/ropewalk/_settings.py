@@ -221,7 +221,7 @@ class Settings(TypedDict, total=False):
     record__follow: Any
     record__links: Any
     record__most_events: Any
-    record__most_frames: Any
+    record__snap_length: Any
     record__switches: Any
     record__taps: Any
     record__width: Any

@@ -56,7 +56,8 @@ def run(tmp_path_factory):
     (folder / "incast.toml").write_text(SCENARIO)
     taps = ["host0", "leaf0:host0", "leaf0:1", "leaf1:spine0"]
     flags = [word for tap in taps for word in ("--pcap", tap)]
-    done = ropewalk("run", "incast.toml", *flags, "--json", "-o", "out", cwd=folder)
+    done = ropewalk("run", "incast.toml", *flags, "--snap-length", "0", "--json", "-o", "out", cwd=folder)
+    ropewalk("run", "incast.toml", *flags, "--quiet", "-o", "short", cwd=folder)
     return folder / "out", json.loads(done.stdout)
 
 
@@ -87,6 +88,42 @@ def test_every_frame_is_decoded_without_a_warning(run, name):
         options=["-o", "eth.check_fcs:TRUE", "-o", "ip.check_checksum:TRUE"],
     )
     assert bad == []
+
+
+@tshark
+@pytest.mark.parametrize("name", ["host0", "leaf0-1"])
+def test_a_short_frame_has_the_headers_and_the_length_of_the_whole_one(run, name):
+    fields = [
+        "frame.number", "frame.time_relative", "frame.len", "frame.comment", "eth.src", "ip.src", "ip.dsfield.ecn", "ip.len",
+        "udp.srcport", "infiniband.bth.opcode", "infiniband.bth.psn", "infiniband.bth.destqp", "infiniband.reth.dmalen",
+        "infiniband.aeth.msn", "infiniband.aeth.syndrome.opcode", "macc.cbfc.pause_time.c3",
+    ]  # fmt: skip
+    whole, short = (run[0].parent / folder / f"capture-{name}.pcapng" for folder in ("out", "short"))
+    assert decoded(short, *fields) == decoded(whole, *fields)
+    kept = [tuple(map(int, row)) for row in decoded(short, "frame.len", "frame.cap_len")]
+    assert all(cap == min(length, 128) for length, cap in kept) and any(length > cap for length, cap in kept)
+    assert decoded(short, "frame.number", only="_ws.malformed || _ws.expert.severity > 0x200000") == []
+    assert short.stat().st_size < whole.stat().st_size / 2
+
+
+def test_a_capture_leaves_the_last_hundredth_of_the_disk(tmp_path):
+    """On a disk of 40 MB, a capture of 54 MB ends the run with an error, and nothing stays on the disk."""
+    inside = f"""set -e
+    mount -t tmpfs -o size=40m none {tmp_path} || exit 77
+    cd {tmp_path}
+    code=0
+    {ROPEWALK} run quickstart --set workload.0.all-reduce.bytes=40MB --pcap host0 --snap-length 0 -q -o out || code=$?
+    ls -A
+    df --output=used . | tail -1
+    exit $code
+    """
+    done = subprocess.run(["unshare", "-rm", "bash", "-c", inside], capture_output=True, text=True, timeout=300)
+    if done.returncode == 77 or "unshare" in done.stderr:
+        pytest.skip(f"no disk of its own can be mounted here: {done.stderr.strip()}")
+    said = " ".join(done.stderr.replace("│", "").split())
+    assert done.returncode == 2 and "capture-host0.pcapng: the disk is nearly full" in said, done.stderr
+    assert "frames, up to" in said and "--snap-length" in said
+    assert done.stdout.split() == ["0"], done.stdout
 
 
 @tshark
@@ -180,7 +217,7 @@ def test_scapy_computes_the_same_icrc(run):
 
 def test_captures_are_the_same_on_every_engine(run, tmp_path):
     (tmp_path / "incast.toml").write_text(SCENARIO)
-    first = (run[0] / "capture-host0.pcapng").read_bytes()
+    first = (run[0].parent / "short" / "capture-host0.pcapng").read_bytes()
     for flags in (["--engine", "reference"], ["--threads", "2"]):
         ropewalk("run", "incast.toml", "--pcap", "host0", "--quiet", "-o", "out", *flags, cwd=tmp_path)
         assert (tmp_path / "out/capture-host0.pcapng").read_bytes() == first, flags

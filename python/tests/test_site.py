@@ -94,6 +94,7 @@ def browser():
     [
         ("index.html", "headroom", "glossary.html"),
         ("schemes/themis.html", "rate-increase-timer", "scenario/nic.html"),
+        ("scenario/nic.html", "snap-length", "scenario/run.html"),
     ],
 )
 def test_the_search_works_from_the_disk(browser, start, words, found):

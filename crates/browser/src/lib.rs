@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`ask`] | what the page asks for |
 //! | [`watch`] | what is recorded for the page |
+//! | [`tape`] | the frames that the page draws |
 //! | [`play`] | the last run, and what the page learns of it |
 //! | [`pack`] | a header and columns as bytes |
 //! | `exports` | the functions that JavaScript calls; only on WebAssembly |
@@ -20,6 +21,7 @@ pub mod ask;
 mod exports;
 pub mod pack;
 pub mod play;
+pub mod tape;
 pub mod watch;
 
 pub use ask::Asked;

@@ -2,10 +2,11 @@
 
 use crate::ask::{Asked, mistake};
 use crate::pack::Pack;
-use crate::watch::recordings;
-use engine::outcome::{Ending, Event, Passed};
+use crate::tape::Tape;
+use crate::watch::{recordings, tape};
+use engine::outcome::{Ending, Event, Frame, Passed};
 use engine::{Kind, Observer, Outcome, Progress};
-use model::{NodeId, Plan, QpId};
+use model::{NodeId, Plan, QpId, Time};
 use results::summary::{Summary, Timing, Title};
 use results::tables::event_names;
 use results::{memory, stall};
@@ -22,20 +23,32 @@ const KINDS: [&str; 7] = ["data", "ack", "nack", "cnp", "signal", "trimmed", "co
 pub struct Played {
     checked: Checked,
     outcome: Outcome,
+    tape: Tape,
     summary: Summary,
 }
 
-/// Passes progress on, and ends a run for which the module has no memory.
-struct Watch<'f>(&'f mut dyn FnMut(Progress));
+/// Passes progress on, keeps the frames to draw, and ends a run for which the module has no memory.
+struct Watch<'f> {
+    progress: &'f mut dyn FnMut(Progress),
+    tape: Tape,
+}
 
 impl Observer for Watch<'_> {
     fn on_progress(&mut self, progress: Progress) -> bool {
-        (self.0)(progress);
+        (self.progress)(progress);
         true
     }
 
     fn room(&mut self) -> u64 {
         Room::now().map_or(u64::MAX, |room| room.left)
+    }
+
+    fn takes_frames(&self) -> bool {
+        true
+    }
+
+    fn on_frames(&mut self, frames: &[Frame], _: Time) {
+        self.tape.add(frames);
     }
 }
 
@@ -48,11 +61,14 @@ impl Played {
         let mut checked = asked.check()?;
         checked.plan.record = recordings(&checked.plan);
         let Checked { plan, schemes, nics, .. } = &checked;
-        let outcome = sim::run(plan, schemes, nics, Kind::Window, &mut Watch(progress));
+        let mut watch = Watch { progress, tape: tape(plan) };
+        let outcome = sim::run(plan, schemes, nics, Kind::Window, &mut watch);
+        let mut tape = watch.tape;
+        tape.add(&outcome.notes.frames);
         let ideal = ideal::of_flows(plan);
         let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
         let summary = Summary::new(title, plan, &ideal, &outcome, Timing::default());
-        Ok(Played { checked, outcome, summary })
+        Ok(Played { checked, outcome, tape, summary })
     }
 
     /// The digest of the run, the same as that of `ropewalk run`.
@@ -85,7 +101,7 @@ impl Played {
             "events": events,
             "kinds": KINDS,
             "more_events": self.outcome.notes.more_events,
-            "more_packets": self.outcome.notes.more_frames,
+            "more_packets": self.tape.more,
             "summary": self.summary,
         });
         pack.finish(head)
@@ -94,7 +110,7 @@ impl Played {
     /// Every start of a frame of one queue pair on any link, in order of time.
     pub fn packets(&self, qp: QpId) -> Vec<u8> {
         let plan = &self.checked.plan;
-        let mine = self.outcome.notes.frames.iter().filter_map(|frame| match frame.what {
+        let mine = self.tape.frames.iter().filter_map(|frame| match frame.what {
             Passed::Packet(packet, lost) if packet.qp() == qp => Some((frame, packet, lost)),
             _ => None,
         });

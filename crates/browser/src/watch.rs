@@ -1,5 +1,6 @@
 //! What is recorded for the page: everything on a small fabric, and a part that is spread evenly over a large one.
 
+use crate::tape::Tape;
 use model::record::RecordPlan;
 use model::{LinkId, Plan, QpId, Time};
 
@@ -12,7 +13,7 @@ const MOST_FOLLOWED: usize = 64;
 const EVENTS: usize = 60_000;
 /// Links of a fabric that is drawn packet by packet, and most frames of all its links (our choice: 40 B each).
 const DRAWN_LINKS: usize = 512;
-const FRAMES: usize = 2_000_000;
+const FRAMES: u32 = 2_000_000;
 /// Bins of every series (our choice: as many as pixels of a narrow chart).
 const BINS: usize = 512;
 
@@ -45,9 +46,14 @@ pub fn recordings(plan: &Plan) -> RecordPlan {
         bins: BINS,
         follow: followed,
         events: EVENTS,
-        frames: FRAMES.checked_div(links.len()).unwrap_or(0),
         taps,
     }
+}
+
+/// A tape for the frames of a plan's run.
+pub fn tape(plan: &Plan) -> Tape {
+    let links = plan.fabric.links().len();
+    Tape::new(links, FRAMES.checked_div(links as u32).unwrap_or(0))
 }
 
 /// At most `most` numbers from `0..len`, evenly spread.

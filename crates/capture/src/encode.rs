@@ -51,8 +51,20 @@ static ZEROS: [u8; Packet::MAX_FRAME as usize] = [0; Packet::MAX_FRAME as usize]
 #[derive(Debug)]
 pub struct Encoder<'a> {
     plan: &'a Plan,
+    memory: Memory,
+}
+
+/// What an encoder keeps from frame to frame.
+#[derive(Debug)]
+pub struct Memory {
     streams: BTreeMap<QpId, Stream>,
     frame: Box<[u8; ROOM]>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory { streams: BTreeMap::new(), frame: Box::new([0; ROOM]) }
+    }
 }
 
 /// A frame as bytes.
@@ -118,7 +130,17 @@ impl Stream {
 impl<'a> Encoder<'a> {
     /// An encoder for frames of a run of this plan.
     pub fn new(plan: &'a Plan) -> Self {
-        Encoder { plan, streams: BTreeMap::new(), frame: Box::new([0; ROOM]) }
+        Self::resume(plan, Memory::default())
+    }
+
+    /// An encoder for the frames after those that left this memory.
+    pub fn resume(plan: &'a Plan, memory: Memory) -> Self {
+        Encoder { plan, memory }
+    }
+
+    /// The memory with which [`Encoder::resume`] goes on.
+    pub fn into_memory(self) -> Memory {
+        self.memory
     }
 
     /// The bytes of a frame.
@@ -137,21 +159,22 @@ impl<'a> Encoder<'a> {
                 (len, comment(packet))
             }
         };
-        let len = ethernet::seal(&mut self.frame[..], len)?;
-        Ok(Encoded { bytes: &self.frame[..len], comment })
+        let len = ethernet::seal(&mut self.memory.frame[..], len)?;
+        Ok(Encoded { bytes: &self.memory.frame[..len], comment })
     }
 
     fn pause(&mut self, sender: NodeId, paused: bool) -> Result<usize, wire::Error> {
         let quanta = if paused { pfc::LONGEST } else { 0 };
         self.ethernet(pfc::DESTINATION, sender, EtherType::MAC_CONTROL)?;
-        pfc::Repr::of(DATA_PRIORITY, quanta).emit(&mut pfc::View::new(&mut self.frame[ethernet::LEN..])?);
+        pfc::Repr::of(DATA_PRIORITY, quanta)
+            .emit(&mut pfc::View::new(&mut self.memory.frame[ethernet::LEN..])?);
         Ok(ethernet::LEN + pfc::LEN)
     }
 
     fn signal(&mut self, sender: NodeId, packet: Packet) -> Result<usize, wire::Error> {
         self.ethernet(mac(packet.to().0), sender, EtherType::LOCAL_EXPERIMENT)?;
         let len = (packet.frame() as usize).saturating_sub(ethernet::FCS_LEN).max(ethernet::LEN);
-        self.frame[ethernet::LEN..len].fill(0);
+        self.memory.frame[ethernet::LEN..len].fill(0);
         Ok(len)
     }
 
@@ -162,14 +185,14 @@ impl<'a> Encoder<'a> {
             false => fabric.hosts() + fabric.switch_number(from),
         };
         let header = ethernet::Repr { destination: to, source: mac(number as u32), ether_type: kind };
-        header.emit(&mut ethernet::View::new(&mut self.frame[..])?);
+        header.emit(&mut ethernet::View::new(&mut self.memory.frame[..])?);
         Ok(())
     }
 
     fn roce(&mut self, packet: Packet) -> Result<usize, wire::Error> {
         let (plan, id) = (self.plan, packet.qp());
         let qp = &plan.qps[id.index()];
-        let stream = self.streams.entry(id).or_insert_with(|| Stream::new(plan, qp));
+        let stream = self.memory.streams.entry(id).or_insert_with(|| Stream::new(plan, qp));
         let (from, to, sender, receiver) = match packet.kind() {
             Kind::Data | Kind::Trimmed => (qp.from, qp.to, End::Requester, End::Responder),
             _ => (qp.to, qp.from, End::Responder, End::Requester),
@@ -201,7 +224,7 @@ impl<'a> Encoder<'a> {
             extension,
         };
         let room = (packet.frame() as usize).saturating_sub(repr.frame_len(0) + ethernet::FCS_LEN);
-        repr.emit(&ZEROS[..(payload as usize).min(room)], &mut self.frame[..])
+        repr.emit(&ZEROS[..(payload as usize).min(room)], &mut self.memory.frame[..])
     }
 
     fn ip(&self, packet: Packet, from: HostId, to: HostId) -> ipv4::Repr {

@@ -1,10 +1,13 @@
 //! Observation of a run while it goes on.
 
+use crate::outcome::Frame;
+use model::Time;
+
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Simulated time.
-    pub now: model::Time,
+    pub now: Time,
     /// Foreground messages delivered and acknowledged.
     pub finished: u64,
     /// Foreground messages and tasks in all.
@@ -29,6 +32,17 @@ pub trait Observer {
     /// to close the books. The default sets no limit.
     fn room(&mut self) -> u64 {
         u64::MAX
+    }
+
+    /// True if the observer takes the frames at taps while the run goes on. If not, they all stay in the outcome's notes.
+    fn takes_frames(&self) -> bool {
+        false
+    }
+
+    /// Takes the frames at taps since the last call, by time and link; called before [`Observer::on_progress`]. Every later
+    /// frame starts at `until` or later. The frames after the last call are in the outcome's notes. The default does nothing.
+    fn on_frames(&mut self, frames: &[Frame], until: Time) {
+        let _ = (frames, until);
     }
 
     /// An action that each thread of a run takes at its end, such as reading its own CPU clock: the engine itself

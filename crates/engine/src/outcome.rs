@@ -444,10 +444,8 @@ pub struct Notes {
     pub more_events: u64,
     /// Hops of followed queue pairs, by queue pair and link.
     pub hops: Vec<Hop>,
-    /// Frames at taps, by time and link.
+    /// Frames at taps that the observer has not taken, by time and link.
     pub frames: Vec<Frame>,
-    /// Number of frames beyond the limit, which were not kept.
-    pub more_frames: u64,
 }
 
 /// Work that the engine did; the only part of an outcome that may differ between engines.

@@ -18,7 +18,7 @@ use crate::live::Report;
 use crate::observer::{Observer, Progress};
 use crate::outcome::{Effort, Ending, EventKind, LinkRecord, Memory, Outcome, Passed};
 use crate::record::sampler::{self, Sampler};
-use crate::record::{Note, Recorder};
+use crate::record::{Note, Recorder, hand_over};
 use crate::setup::{LinkState, NO_TRACK, Setup};
 use crate::stall;
 use crate::switch::{Arrival, Egress, Switch, channel, may_be_victim};
@@ -362,6 +362,8 @@ impl<'a, P: Parts> Reference<'a, P> {
         self.handle(now, node, what);
         self.until_observer -= 1;
         if self.until_observer == 0 {
+            let recorders = self.hosts.iter_mut().map(|host| &mut host.recorder).chain([&mut self.recorder]);
+            hand_over(observer, recorders, now);
             let finished = self.hosts.iter().map(|h| h.finished).sum();
             let hops = self.tally.data_hops + self.tally.control_hops;
             let accepted = self.hosts.iter().map(|h| h.data.accepted).sum();

@@ -3,6 +3,7 @@
 use crate::clock::{Stopwatch, peak_rss_mb};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::tape::{Tape, Taped};
 use engine::outcome::Ending;
 use engine::{Kind, Outcome};
 use model::{Plan, Time};
@@ -126,10 +127,31 @@ pub fn window_on(threads: NonZeroUsize, plan: &Plan) -> Kind {
 
 /// Runs a scenario on this thread and on the additional threads of `kind`.
 pub fn execute(prepared: Prepared, kind: Kind, progress: &Progress<'_>) -> Run {
+    execute_on(prepared, kind, progress, None)
+}
+
+/// [`execute`], with the frames at taps handed to a tape instead of kept in memory.
+pub fn execute_on(
+    prepared: Prepared,
+    kind: Kind,
+    progress: &Progress<'_>,
+    tape: Option<&mut dyn Tape>,
+) -> Run {
     let Prepared { checked, setup_s } = prepared;
+    let Checked { plan, schemes, nics, .. } = &checked;
     let watch = Stopwatch::start();
-    let mut observer = progress.watch(&checked.plan);
-    let outcome = sim::run(&checked.plan, &checked.schemes, &checked.nics, kind, &mut observer);
+    let mut observer = progress.watch(plan);
+    let outcome = match tape {
+        None => sim::run(plan, schemes, nics, kind, &mut observer),
+        Some(tape) => {
+            let mut taped = Taped { watch: observer, plan, tape, ended: false };
+            let mut outcome = sim::run(plan, schemes, nics, kind, &mut taped);
+            let rest = std::mem::take(&mut outcome.notes.frames);
+            taped.tape.add(plan, &rest, Time::NEVER);
+            observer = taped.watch;
+            outcome
+        }
+    };
     let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s() + observer.others_cpu_s());
     let setup_s = setup_s + observer.built_s;
     let room = observer.headroom.room();

@@ -15,6 +15,7 @@
 //! | [`crew`] | shares the machine's threads among runs |
 //! | [`session`] | a run that a program drives |
 //! | [`progress`] | reports the progress of runs, and stops them |
+//! | [`tape`] | takes captured frames while a run goes on |
 //! | `headroom` | looks at the memory that is left while a run goes on |
 //! | [`failure`] | defines the failures of a command |
 //! | [`shell`] | quotes commands that users can type again |
@@ -30,13 +31,15 @@ pub mod progress;
 pub mod session;
 pub mod shell;
 pub mod sweep;
+pub mod tape;
 
 pub use compare::Comparison;
 pub use crew::Crew;
-pub use execute::{Prepared, Run, execute};
+pub use execute::{Prepared, Run, execute, execute_on};
 pub use failure::Failure;
 pub use progress::Progress;
 pub use session::Session;
+pub use tape::Tape;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

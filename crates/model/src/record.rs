@@ -24,8 +24,6 @@ pub struct RecordPlan {
     pub events: usize,
     /// Links whose frames are recorded, in ascending order.
     pub taps: Vec<LinkId>,
-    /// Number of frames that are kept of a tap, from the first on.
-    pub frames: usize,
 }
 
 impl RecordPlan {

@@ -8,6 +8,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use pcap_file::pcapng::blocks::interface_statistics::{InterfaceStatisticsBlock, InterfaceStatisticsOption};
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::pcapng::{Block, PcapNgBlock, PcapNgReader, PcapNgWriter, RawBlock};
 use pcap_file::{DataLink, Endianness, PcapError};
@@ -39,6 +40,8 @@ pub struct Interface<'a> {
     pub comment: Option<&'a str>,
     /// Rate in bit/s.
     pub rate: Option<u64>,
+    /// Most bytes that the file has of a frame; 0 for no limit.
+    pub snap_length: u32,
 }
 
 /// Direction of a frame as the interface sees it.
@@ -59,7 +62,7 @@ pub struct Record<'a> {
     pub at: Duration,
     /// Direction.
     pub direction: Direction,
-    /// The frame.
+    /// The whole frame; the writer cuts it to the interface's snap length.
     pub bytes: &'a [u8],
     /// Bytes of the FCS at its end: 4 or 0.
     pub fcs: u32,
@@ -72,6 +75,8 @@ pub struct Record<'a> {
 /// Writes a pcapng file. The bytes depend on the arguments alone.
 pub struct Writer<W: Write> {
     file: PcapNgWriter<W>,
+    /// By interface: the most bytes of a frame, and the number of frames written.
+    interfaces: Vec<(usize, u64)>,
 }
 
 impl<W: Write> Writer<W> {
@@ -96,11 +101,15 @@ impl<W: Write> Writer<W> {
             options.extend(comment);
             options.extend(interface.rate.map(InterfaceDescriptionOption::IfSpeed));
             options.push(InterfaceDescriptionOption::IfTsResol(NANOSECONDS));
-            // A snapshot length of 0 means no limit.
-            let block = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen: 0, options };
+            let snaplen = interface.snap_length;
+            let block = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen, options };
             file.write_pcapng_block(block).map_err(io_error)?;
         }
-        Ok(Writer { file })
+        let most = |interface: &Interface<'_>| match interface.snap_length {
+            0 => usize::MAX,
+            most => most as usize,
+        };
+        Ok(Writer { file, interfaces: interfaces.iter().map(|i| (most(i), 0)).collect() })
     }
 
     /// Adds a frame.
@@ -112,6 +121,11 @@ impl<W: Write> Writer<W> {
             Direction::In => INBOUND,
             Direction::Out => OUTBOUND,
         };
+        let Some((most, written)) = self.interfaces.get_mut(record.interface as usize) else {
+            return Err(io::Error::other(format!("the file has no interface {}", record.interface)));
+        };
+        *written += 1;
+        let kept = &record.bytes[..record.bytes.len().min(*most)];
         let mut options = vec![EnhancedPacketOption::Flags(record.fcs << FCS_SHIFT | direction)];
         options.extend(record.comment.map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(text))));
         let packet = EnhancedPacketBlock {
@@ -119,7 +133,7 @@ impl<W: Write> Writer<W> {
             // The library writes nanoseconds, whatever the resolution.
             timestamp: record.at,
             original_len: record.bytes.len() as u32,
-            data: Cow::Borrowed(record.bytes),
+            data: Cow::Borrowed(kept),
             options,
         };
         let Some(number) = record.number else {
@@ -127,7 +141,7 @@ impl<W: Write> Writer<W> {
             return Ok(());
         };
         // The library can read options that it does not know, and write none of them.
-        let mut body = Vec::with_capacity(record.bytes.len() + 64);
+        let mut body = Vec::with_capacity(kept.len() + 64);
         packet.write_to::<LittleEndian, _>(&mut body)?;
         body.truncate(body.len() - END_OF_OPTIONS.len());
         body.extend(PACKET_ID.to_le_bytes());
@@ -142,12 +156,35 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes what still waits.
+    /// Number of frames written.
+    pub fn frames(&self) -> u64 {
+        self.interfaces.iter().map(|(_, written)| written).sum()
+    }
+
+    /// Adds the number of frames of every interface with a remark, which describes what was not known at the beginning.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn finish(self) -> io::Result<()> {
-        self.file.into_inner().flush()
+    pub fn close(&mut self, remark: &str) -> io::Result<()> {
+        for (interface, (_, written)) in (0..).zip(&self.interfaces) {
+            let options = vec![
+                InterfaceStatisticsOption::Comment(Cow::Borrowed(remark)),
+                InterfaceStatisticsOption::IsbIfRecv(*written),
+            ];
+            let block = InterfaceStatisticsBlock { interface_id: interface, timestamp: 0, options };
+            self.file.write_pcapng_block(block).map_err(io_error)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what still waits, and returns the file.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn finish(self) -> io::Result<W> {
+        let mut file = self.file.into_inner();
+        file.flush()?;
+        Ok(file)
     }
 }
 
@@ -262,9 +299,7 @@ fn captured(packet: EnhancedPacketBlock<'_>, ticks: u64, big: bool) -> Captured 
     let nanos = packet.timestamp.as_nanos() * 1_000_000_000 / u128::from(ticks);
     let at = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
     let mut bytes = packet.data.into_owned();
-    if bytes.len() == packet.original_len as usize {
-        bytes.truncate(bytes.len().saturating_sub(fcs));
-    }
+    bytes.truncate((packet.original_len as usize).saturating_sub(fcs));
     Captured { interface: packet.interface_id, at, direction, number, bytes }
 }
 
@@ -283,7 +318,8 @@ mod tests {
     #[test]
     fn frames_are_read_as_they_were_written() {
         let mut bytes = Vec::new();
-        let interface = Interface { name: "h1", comment: Some("a remark"), rate: Some(40_000_000) };
+        let interface =
+            Interface { name: "h1", comment: Some("a remark"), rate: Some(40_000_000), snap_length: 64 };
         let mut file = Writer::new(&mut bytes, "a test", "test 1", &[interface; 2]).unwrap();
         let (at, direction) = (Duration::new(5, 7), Direction::Out);
         file.write(&Record {
@@ -296,12 +332,22 @@ mod tests {
             number: Some(9),
         })
         .unwrap();
+        let mut more = |interface, bytes| {
+            file.write(&Record { interface, at, direction, bytes, fcs: 4, comment: None, number: Some(10) })
+        };
+        more(0, &[4; 65]).unwrap();
+        assert!(more(2, &[]).is_err());
+        assert_eq!(file.frames(), 2);
+        file.close("the end").unwrap();
         file.finish().unwrap();
         let mut frames = vec![];
         let names = read(&bytes[..], |frame| frames.push(frame)).unwrap();
         assert_eq!(names, ["h1", "h1"]);
         let direction = Some(direction);
-        assert_eq!(frames, [Captured { interface: 1, at, direction, number: Some(9), bytes: vec![3; 60] }]);
+        let whole = Captured { interface: 1, at, direction, number: Some(9), bytes: vec![3; 60] };
+        // The FCS is among the bytes that are cut off.
+        let cut = Captured { interface: 0, at, direction, number: Some(10), bytes: vec![4; 61] };
+        assert_eq!(frames, [whole, cut]);
         assert!(is_capture(&bytes));
     }
 

@@ -98,19 +98,33 @@ pub struct Staging {
 /// A new file of results.
 pub type NewFile = BufWriter<Summing<File>>;
 
-/// Directories of all [`Staging`] values.
-static UNPUBLISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// What a [`Staging`] has made on the disk.
+struct Made {
+    dir: PathBuf,
+    /// Directories that were missing above `dir`, the innermost first.
+    parents: Vec<PathBuf>,
+}
 
-fn unpublished() -> MutexGuard<'static, Vec<PathBuf>> {
+impl Made {
+    fn remove(&self) {
+        // After `publish` the directory no longer exists. Before it, a directory that stays behind does no harm.
+        drop(fs::remove_dir_all(&self.dir));
+        // A parent with other files, such as published results, is not removed.
+        let _ = self.parents.iter().try_for_each(fs::remove_dir);
+    }
+}
+
+/// The directories of all [`Staging`] values.
+static UNPUBLISHED: Mutex<Vec<Made>> = Mutex::new(Vec::new());
+
+fn unpublished() -> MutexGuard<'static, Vec<Made>> {
     UNPUBLISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes all results in the making, for a process that is about to end. Nothing is published afterwards.
 pub fn remove_unpublished() {
     let all = unpublished();
-    for dir in all.iter() {
-        drop(fs::remove_dir_all(dir));
-    }
+    all.iter().for_each(Made::remove);
     std::mem::forget(all);
 }
 
@@ -121,7 +135,9 @@ impl Staging {
     /// If the system refuses.
     pub fn beside(target: &Target) -> Result<Self, ResultsError> {
         let dir = target.beside("new");
-        unpublished().push(dir.clone());
+        let missing = dir.ancestors().skip(1).take_while(|parent| !parent.exists());
+        let parents = missing.map(Path::to_path_buf).collect();
+        unpublished().push(Made { dir: dir.clone(), parents });
         let staging = Staging { dir, checksums: Mutex::default() };
         fs::create_dir_all(&staging.dir).map_err(|e| ResultsError::Io(target.0.clone(), e))?;
         Ok(staging)
@@ -147,11 +163,34 @@ impl Staging {
         Ok(())
     }
 
+    /// Opens a file that grows while a run goes on; [`Staging::close`] ends it.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn open(&self, name: &str) -> Result<NewFile, ResultsError> {
+        let path = self.path(name);
+        Self::opened(&path).map_err(|e| ResultsError::Io(path, e))
+    }
+
+    /// Ends a file from [`Staging::open`], and keeps its checksum.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn close(&self, name: &str, mut file: NewFile) -> Result<(), ResultsError> {
+        file.flush().map_err(|e| ResultsError::Io(self.path(name), e))?;
+        self.note(name, file.get_ref().checksum());
+        Ok(())
+    }
+
+    fn opened(path: &Path) -> std::io::Result<NewFile> {
+        Ok(BufWriter::new(Summing::new(File::create(path)?)))
+    }
+
     fn written(
         path: &Path,
         write: impl FnOnce(&mut NewFile) -> Result<(), WriteError>,
     ) -> Result<Checksum, WriteError> {
-        let mut file = BufWriter::new(Summing::new(File::create(path)?));
+        let mut file = Self::opened(path)?;
         write(&mut file)?;
         file.flush()?;
         Ok(file.get_ref().checksum())
@@ -220,8 +259,6 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // After `publish` the directory no longer exists. Before it, a directory that stays behind does no harm.
-        drop(fs::remove_dir_all(&self.dir));
-        unpublished().retain(|dir| *dir != self.dir);
+        unpublished().extract_if(.., |made| made.dir == self.dir).for_each(|made| made.remove());
     }
 }

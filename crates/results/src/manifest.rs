@@ -36,15 +36,14 @@ struct StoredTable {
     every: usize,
 }
 
-/// Recordings over time, and how many events and frames were not kept.
+/// Recordings over time, and how many events were not kept.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Recorded {
     /// Width of a bin of the series, and the number of bins.
     bin_us: f64,
     bins: usize,
-    /// Events and frames beyond the limits of `[record]`.
+    /// Events beyond the limits of `[record]`.
     events_left_out: u64,
-    frames_left_out: u64,
 }
 
 /// The manifest of a run. The digest names the results, the hash names the configuration.
@@ -98,7 +97,6 @@ impl Manifest {
                 bin_us: outcome.recording.width.as_us(),
                 bins: outcome.recording.bins,
                 events_left_out: outcome.notes.more_events,
-                frames_left_out: outcome.notes.more_frames,
             },
             tables: tables
                 .iter()

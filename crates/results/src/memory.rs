@@ -26,7 +26,7 @@ pub fn explain(plan: &Plan, memory: &Memory) -> String {
 
 const SHORTER_QUEUES: &str = "shorten the queues by a smaller `[switch] buffer` or `queue-cap`, by `[nic] window`, or by another congestion control";
 const FEWER_IN_FLIGHT: &str = "reduce the packets in flight by `[nic] window`, or by shorter or slower links";
-const FEWER_RECORDS: &str = "record less: `[record] events`, `most-events`, `taps`, `most-frames`, `bins`";
+const FEWER_RECORDS: &str = "record less: `[record] events`, `most-events`, `taps`, `bins`";
 
 #[cfg(test)]
 mod tests {

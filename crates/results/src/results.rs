@@ -84,6 +84,15 @@ impl Results {
         more: impl FnOnce(&Staging) -> Result<(), ResultsError>,
     ) -> Result<(), ResultsError> {
         let staging = Staging::beside(target)?;
+        more(&staging)?;
+        self.publish(staging, target, csv)
+    }
+
+    /// Adds the results to the files that are in `staging` already, and moves all of them to `target`.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn publish(&self, staging: Staging, target: &Target, csv: bool) -> Result<(), ResultsError> {
         let digest = &self.summary.digest;
         for (name, table) in self.tables() {
             staging.create(&format!("{name}.parquet"), |file| Ok(table.write_parquet(file, digest)?))?;
@@ -91,7 +100,6 @@ impl Results {
                 staging.create(&format!("{name}.csv"), |file| Ok(table.write_csv(file)?))?;
             }
         }
-        more(&staging)?;
         staging.write_summary(&self.summary)?;
         staging.seal(MARK, self.manifest.clone())?;
         staging.publish(target)

@@ -142,6 +142,7 @@ Examples:
   ropewalk run llama.goal --topology my.toml        a GOAL schedule on the fabric of my.toml
   ropewalk run trace.0.et --topology my.toml        a Chakra trace, one file per rank
   ropewalk run my.toml --pcap host0                 the frames of host0 for Wireshark: DIR/capture-host0.pcapng
+  ropewalk run my.toml --pcap host0 --snap-length 0 the same with whole frames
 
 Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet. --record, or [record] in the
 scenario, adds counters.parquet, events.parquet and paths.parquet. A directory with older results is replaced as
@@ -174,6 +175,11 @@ pub struct RunArgs {
     /// DIR/capture-PORT.pcapng. The same as --set record.taps=[...].
     #[arg(long, value_name = "HOST|SWITCH:PORT")]
     pub pcap: Vec<String>,
+    /// Bytes of each frame that a capture stores, 0 for all [default: 128, which holds all headers].
+    ///
+    /// The file keeps the frame's original length beside these bytes. The same as --set record.snap-length=NB.
+    #[arg(long, value_name = "BYTES", requires = "pcap")]
+    pub snap_length: Option<u32>,
     /// Also write the tables as CSV.
     #[arg(long)]
     pub csv: bool,

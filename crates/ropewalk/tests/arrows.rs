@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sim", &["engine", "model", "rnic", "schemes"]),
     ("results", &["engine", "model"]),
     ("lab", &["engine", "model", "results", "scenario", "sim"]),
-    ("capture", &["engine", "lab", "model", "ports", "results", "wire"]),
+    ("capture", &["engine", "lab", "model", "ports", "results", "scenario", "wire"]),
     ("explain", &["engine", "lab", "model", "results", "scenario"]),
     ("farm", &["audit", "engine", "explain", "lab", "model", "results", "scenario", "sim"]),
     ("papers", &["engine", "lab", "model", "results", "rnic", "scenario", "schemes", "themis"]),

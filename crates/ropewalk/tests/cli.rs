@@ -320,6 +320,8 @@ fn interrupt(sandbox: &Sandbox, args: &[&str], signal: &str, after: f64) {
 fn ctrl_c_stops_within_a_second_and_writes_nothing() {
     let sandbox = Sandbox::new();
     interrupt(&sandbox, &["run", "themis-fig5-allreduce", "--json"], "-INT", 3.0);
+    // The files of a capture grow while the run goes on.
+    interrupt(&sandbox, &["run", "themis-fig5-allreduce", "--pcap", "host0", "-o", "a/b"], "-INT", 3.0);
     assert!(sandbox.names().is_empty(), "{:?}", sandbox.names());
 }
 
@@ -899,7 +901,7 @@ fn tor_checks_captures() {
     let sandbox = Sandbox::new();
     // Frames that the capturing switch has numbered.
     let capture = |name: &str, numbers: &[u64]| {
-        let interface = Interface { name: "a", comment: None, rate: None };
+        let interface = Interface { name: "a", comment: None, rate: None, snap_length: 0 };
         let mut file =
             Writer::new(fs::File::create(sandbox.path(name)).unwrap(), "", "", &[interface]).unwrap();
         for number in numbers {

@@ -155,9 +155,8 @@ impl Possible {
         let record = &plan.record;
         let switches = if record.switches { plan.switches.len() } else { 0 };
         let rows = (record.qps.len() + record.links.len() + switches) * record.bins;
-        let frames = (record.taps.len() * record.frames) as u64;
-        let frames = frames.min(all.saturating_mul(2 * record.taps.len() as u64));
-        let records = rows as u64 * ROW + frames * EVENT;
+        // Captured frames go to their files while the run goes on.
+        let records = rows as u64 * ROW;
         Possible { queues, in_flight, records, total: both + records }
     }
 }

@@ -5,7 +5,7 @@ use crate::tap::{self, Tap};
 use crate::values::{Amount, LATEST};
 use model::plan::{Message, Qp};
 use model::record::RecordPlan;
-use model::{Fabric, LinkId, QpId, Time};
+use model::{Bytes, Fabric, LinkId, QpId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -43,8 +43,9 @@ pub struct RecordConfig {
     /// Ports whose frames are captured in both directions: "HOST", "SWITCH:PORT" or "SWITCH:NEIGHBOUR". Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taps: Vec<String>,
-    /// Most frames that one tap captures in one direction; only the first frames are kept. Default 1000000 (our choice).
-    pub most_frames: usize,
+    /// Snap length: the bytes of each frame that a capture stores, from its first byte on, beside the frame's original
+    /// length. "0B" stores whole frames. Default 128 B (our choice: all headers of RoCEv2 have 74 bytes at most).
+    pub snap_length: Bytes,
 }
 
 impl Default for RecordConfig {
@@ -60,7 +61,7 @@ impl Default for RecordConfig {
             follow: Vec::new(),
             most_events: 20_000,
             taps: Vec::new(),
-            most_frames: 1_000_000,
+            snap_length: Bytes(128),
         }
     }
 }
@@ -84,11 +85,9 @@ impl RecordConfig {
             let text = format!("expected a width above 0 and at most {LATEST}, found {}", self.width);
             return Err(KeyError::new("record.width", text));
         }
-        for (key, n) in [("most-events", self.most_events), ("most-frames", self.most_frames)] {
-            if n > 100_000_000 {
-                let text = format!("expected at most 100000000, found {n}");
-                return Err(KeyError::new(&format!("record.{key}"), text));
-            }
+        if self.most_events > 100_000_000 {
+            let text = format!("expected at most 100000000, found {}", self.most_events);
+            return Err(KeyError::new("record.most-events", text));
         }
         let all = (0..fabric.links().len() as u32).map(LinkId);
         let between = |l: &LinkId| {
@@ -130,7 +129,6 @@ impl RecordConfig {
             follow: follow.into_iter().collect(),
             events: self.most_events,
             taps: self.taps(fabric)?,
-            frames: self.most_frames,
         })
     }
 

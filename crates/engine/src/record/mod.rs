@@ -11,6 +11,7 @@ pub(crate) mod sampler;
 
 use self::earliest::{Earliest, order};
 use crate::gentle::Gentle;
+use crate::observer::Observer;
 use crate::outcome::{Event, EventKind, Frame, Hop, Passed};
 use crate::setup::Setup;
 use model::{LinkId, NodeId, Packet, PortIndex, QpId, Time};
@@ -22,9 +23,8 @@ pub(crate) struct Recorder {
     /// Events by node and queue pair: passages of packets, and others.
     events: BTreeMap<(NodeId, QpId), [Earliest; 2]>,
     hops: BTreeMap<(QpId, LinkId), Hop>,
+    /// Frames that no observer has taken. The frames of one tap come in order of time.
     frames: Vec<Frame>,
-    /// Number of frames by tap. The frames of one tap come in order of time.
-    seen: BTreeMap<LinkId, u64>,
 }
 
 /// An [`Event`] without the fields of its packet.
@@ -89,8 +89,8 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     pub(crate) fn frame(&mut self, setup: &Setup<'_>, gp: usize, at: u64, what: Passed) {
-        let (plan, link) = (&setup.plan.record, LinkId(gp as u32));
-        if plan.taps.binary_search(&link).is_err() {
+        let link = LinkId(gp as u32);
+        if setup.plan.record.taps.binary_search(&link).is_err() {
             return;
         }
         let what = match what {
@@ -98,12 +98,8 @@ impl Recorder {
             Passed::Packet(pkt, lost) => Passed::Packet(pkt.arriving(0, PortIndex(0)), lost),
             pause => pause,
         };
-        let seen = self.seen.entry(link).or_default();
-        *seen += 1;
-        if *seen <= plan.frames as u64 {
-            self.frames.make_room();
-            self.frames.push(Frame { link, at: Time(at), what });
-        }
+        self.frames.make_room();
+        self.frames.push(Frame { link, at: Time(at), what });
     }
 
     /// Memory of the events and frames, bytes.
@@ -111,6 +107,26 @@ impl Recorder {
         let events: usize = self.events.values().flatten().map(Earliest::capacity).sum();
         (events * size_of::<Event>() + self.frames.capacity() * size_of::<Frame>()) as u64
     }
+}
+
+/// Hands the frames so far to an observer that takes them. Every later frame starts at `until` or later, ps.
+pub(crate) fn hand_over<'r>(
+    observer: &mut dyn Observer,
+    recorders: impl Iterator<Item = &'r mut Recorder>,
+    until: u64,
+) {
+    if !observer.takes_frames() {
+        return;
+    }
+    let mut frames = Vec::new();
+    recorders.for_each(|recorder| frames.append(&mut recorder.frames));
+    frames.sort_by_key(by_time);
+    observer.on_frames(&frames, Time(until));
+}
+
+/// Order of frames.
+fn by_time(frame: &Frame) -> (Time, LinkId) {
+    (frame.at, frame.link)
 }
 
 /// Merges the records of all nodes. The result does not depend on which nodes share a recorder.
@@ -121,14 +137,13 @@ pub(crate) fn gather<'r>(
     let plan = &setup.plan.record;
     let mut notes = crate::outcome::Notes::default();
     let mut hops: BTreeMap<(QpId, LinkId), Hop> = BTreeMap::new();
-    let (mut counted, mut seen) = (0, 0);
+    let mut counted = 0;
     for recorder in recorders {
         let events = || recorder.events.values().flatten();
         notes.events.extend(events().flat_map(Earliest::kept));
         notes.frames.extend(&recorder.frames);
         hops.extend(recorder.hops.iter().map(|(key, hop)| (*key, *hop)));
         counted += events().map(|events| events.seen).sum::<u64>();
-        seen += recorder.seen.values().sum::<u64>();
     }
     notes.events.sort_by_key(order);
     let (mut of, mut kept) = (None, [0; 2]);
@@ -140,9 +155,8 @@ pub(crate) fn gather<'r>(
         *kept += 1;
         *kept <= plan.events
     });
-    notes.frames.sort_by_key(|frame| (frame.at, frame.link));
+    notes.frames.sort_by_key(by_time);
     notes.more_events = counted - notes.events.len() as u64;
-    notes.more_frames = seen - notes.frames.len() as u64;
     notes.hops = hops.into_values().collect();
     notes
 }

@@ -6,6 +6,7 @@ use super::lanes::{Board, Mail};
 use super::out::Window;
 use crate::books::closing;
 use crate::observer::{Observer, Progress};
+use crate::record::hand_over;
 use crate::record::sampler::Sampler;
 use crate::setup::{PortFacts, Setup};
 use crate::stall::is_stalled;
@@ -136,6 +137,8 @@ impl Clock {
             }
         }
         if self.until_observer == 0 {
+            let recorders = groups.iter_mut().flat_map(|group| group.recorders());
+            hand_over(observer, recorders, self.number * self.length);
             let cause = match observer.on_progress(self.progress(groups)) {
                 false => Some(Cause::Interrupted),
                 true => (!self.has_room(setup, groups, observer)).then_some(Cause::Memory),

@@ -809,6 +809,11 @@ impl<P: Parts> Group<P> {
         Blocked::new(port.paused_channels(), port.channels(), waiting.iter())
     }
 
+    /// The records of the group's nodes.
+    pub(super) fn recorders(&mut self) -> impl Iterator<Item = &mut Recorder> {
+        self.hosts.iter_mut().map(|host| &mut host.recorder).chain([&mut self.outputs.recorder])
+    }
+
     /// Memory of the recorded events and frames, bytes.
     pub(super) fn records(&self) -> u64 {
         let recorders = self.hosts.iter().map(|host| &host.recorder).chain([&self.outputs.recorder]);

@@ -80,7 +80,6 @@ fn arrivals_and_cuts(checked: &mut Checked) -> (Outcome, BTreeMap<Time, Name>, V
         follow: (0..plan.qps.len() as u32).map(QpId).collect(),
         events: 1_000_000,
         taps: (1..plan.fabric.hosts() as u32).map(LinkId).collect(),
-        frames: 1_000_000,
         ..plan.record.clone()
     };
     let run = run_on(checked);

@@ -3,12 +3,13 @@
 use crate::cli::{EngineArg, RunArgs, ScenarioArgs};
 use crate::progress::Shown;
 use crate::{page, print};
+use capture::Capture;
 use engine::Kind;
 use engine::outcome::Ending;
-use lab::Failure;
-use lab::execute::{Run, execute, window_on};
+use lab::execute::{Run, execute_on, window_on};
+use lab::{Failure, Tape};
 use model::Plan;
-use results::directory::Target;
+use results::directory::{Staging, Target};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -28,13 +29,24 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     // Check the directory before the run, so that a long run cannot end without a place for its results.
     let target = Target::at(args.output.clone().unwrap_or_else(default))?;
     let page = super::report::place(&args.report, || target.path().join("report.html"))?;
+    let staging = Staging::beside(&target)?;
+    // Frames go to their files while the run goes on.
+    let mut capture = match prepared.checked.taps().is_empty() {
+        true => None,
+        false => Some(Capture::begin(&prepared.checked, &staging)?),
+    };
     let mut shown = Shown::new(args.quiet || args.json, 1);
-    let run = execute(prepared, kind, &shown.progress);
+    let run = execute_on(prepared, kind, &shown.progress, capture.as_mut().map(|c| c as &mut dyn Tape));
     shown.clear();
+    if let Some(capture) = capture
+        && (run.outcome.ending != Ending::Interrupted || capture.failed())
+    {
+        capture.finish(&run, &staging)?;
+    }
     let interrupted = run.outcome.ending == Ending::Interrupted;
     if !interrupted {
         let results = run.results(command(args));
-        results.write_with(&target, args.csv, |staging| capture::write(&run, staging))?;
+        results.publish(staging, &target, args.csv)?;
         if let Some(page) = &page {
             page.write(&report::of_runs(&[results]))?;
         }
@@ -62,6 +74,7 @@ fn recording(args: &RunArgs) -> ScenarioArgs {
     if !args.pcap.is_empty() {
         scenario.set.push(taps(args));
     }
+    scenario.set.extend(args.snap_length.map(|length| format!("record.snap-length={length}B")));
     scenario
 }
 
@@ -103,6 +116,7 @@ fn command(args: &RunArgs) -> Vec<String> {
         words.push("--record".into());
     }
     words.extend(args.pcap.iter().flat_map(|tap| ["--pcap".to_owned(), tap.clone()]));
+    words.extend(args.snap_length.iter().flat_map(|n| ["--snap-length".to_owned(), n.to_string()]));
     words
 }
 

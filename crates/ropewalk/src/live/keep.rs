@@ -39,7 +39,8 @@ impl Keep {
     /// # Errors
     /// If the system refuses.
     pub fn write<'a>(&mut self, names: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
-        let interfaces: Vec<_> = names.map(|name| Interface { name, comment: None, rate: None }).collect();
+        let interface = |name| Interface { name, comment: None, rate: None, snap_length: 0 };
+        let interfaces: Vec<_> = names.map(interface).collect();
         let about =
             format!("the last frames of all ports, {} at most; times count from the start", self.most);
         self.frames.make_contiguous().sort_by_key(|(_, at, ..)| *at);
@@ -51,7 +52,7 @@ impl Keep {
                 let (interface, at, direction, number) = (*interface, *at, *direction, Some(number));
                 file.write(&Record { interface, at, direction, bytes, fcs: 0, comment: None, number })?;
             }
-            file.finish()
+            file.finish().map(drop)
         };
         write().map_err(|e| failed(&format!("{} cannot be written", self.path.display()), &e))
     }
