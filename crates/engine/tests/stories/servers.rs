@@ -218,6 +218,9 @@ const TWO_ENDS: [&str; 3] = [
     "[nic.transport.uec]\n[nic.congestion.none]",
 ];
 
+/// A sender whose frames are all data: the receiver sends no probes, so there are no answers to them.
+const QUIET: &str = "[nic.transport.mrc]\nreply-paths = \"of-packet\"\n[nic.congestion.none]";
+
 #[test]
 fn packets_that_spread_over_planes_arrive_once_whatever_fails() {
     let all_to_all = "[[workload]]\ncollective = { kind = \"all-to-all\", bytes = \"3MB\" }\n";
@@ -242,7 +245,7 @@ fn packets_that_spread_over_planes_arrive_once_whatever_fails() {
 fn one_message_spreads_evenly_over_four_planes_and_fills_them() {
     let flow =
         "[[workload]]\n[workload.flows]\nlist = [{ from = \"s0g0p0\", to = \"s4g0p0\", bytes = \"10MB\" }]\n";
-    let text = planes("mrc", "[nic.transport.mrc]\n[nic.congestion.none]", flow);
+    let text = planes("mrc", QUIET, flow);
     let checked = lay(&text);
     let outcome = agreed_on(&checked, &text);
     let sent: Vec<u64> = outcome.links[..4].iter().map(|link| link.frames).collect();
