@@ -172,6 +172,39 @@ fn all_flows_end_on_a_fabric_that_cuts_everywhere() {
     }
 }
 
+/// NICs that read headers: paths, delivery and control. With credit and a window together a sender may wait for its timer, which
+/// takes the place of requests for credit.
+const READERS: [&str; 5] = [
+    "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.nscc]",
+    "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.rccc]",
+    "[scheme.reps]\n[nic.transport.uec]\n[nic.congestion.none]",
+    "[scheme.mrc]\n[nic.transport.mrc]\nlost-after = 0\n[nic.congestion.nscc]",
+    "[scheme.rps]\n[nic.transport.dcp]\n[nic.congestion.none]",
+];
+
+#[test]
+fn nics_that_read_headers_need_no_timer_and_send_a_cut_packet_again_once_per_cut() {
+    for nic in READERS {
+        let text = format!(
+            "[topology.leaf-spine]\nleaves = 4\nspines = 2\nhosts-per-leaf = 4\n[switch]\npfc = \"off\"\nbuffer = \"10MB\"\n\
+             queue-cap = \"15kB\"\nqueue-cap-to-hosts = \"5kB\"\nclasses = \"strict\"\ncut = {{ victim = \"even\" }}\n\
+             ecn = {{ kmin = \"3kB\", kmax = \"12kB\", pmax = 1.0 }}\n[nic]\ntimeout = {{ fixed = \"1s\" }}\n{nic}\n\
+             [[workload]]\nall-to-all = {{ per-pair = \"50kB\", groups = \"all\" }}\n"
+        );
+        let run = agreed_on(&lay(&text), &text);
+        let data = run.data;
+        let inside = data.cut - data.cut_last_hop;
+        assert!(inside > 10 && data.cut_last_hop > 10, "{nic}: {data:?}");
+        assert_eq!((run.ending.name(), run.control.timeout), ("finished", 0), "{nic}");
+        assert_eq!((data.headers_lost, data.dropped_buffer, data.headers_arrived), (0, 0, data.cut), "{nic}");
+        assert_eq!(
+            (data.retransmitted, data.spurious, data.sent),
+            (data.cut, 0, data.accepted + data.cut),
+            "{nic}"
+        );
+    }
+}
+
 #[test]
 fn a_receiver_that_answers_headers_spares_its_senders_the_wait_for_their_timers() {
     let weighted = "cut = \"on\"\nclasses = [{ kinds = [\"ack\", \"nack\", \"cnp\"] }, \

@@ -38,10 +38,10 @@ fn one_sender_has_line_rate_if_its_first_window_covers_the_round_trip() {
     assert!((rounds - 1.0).abs() < 0.02, "{rounds}");
 }
 
-/// One packet, reply, header or pull in five hundred is lost on every link.
+/// One packet, reply, header, pull or grant in five hundred is lost on every link.
 #[test]
 fn lost_packets_and_lost_pulls_cost_time_only() {
-    for control in ["ndp]", "eqds]"] {
+    for control in ["ndp]", "eqds]", "rccc]"] {
         let text = leaf_spine(4, 2, 4, "rate = \"100Gbps\"\ndelay = \"200ns\"")
             + SWITCH
             + &nic(control)
