@@ -369,6 +369,7 @@ class Settings(TypedDict, total=False):
     scheme__mp_rdma__probe: Any
     scheme__mrc: Any
     scheme__mrc__clean_answers: Any
+    scheme__mrc__denied: Any
     scheme__mrc__entropies: Any
     scheme__mrc__first_probe: Any
     scheme__mrc__last_probe: Any

@@ -16,9 +16,9 @@ pub trait Steering {
 
     /// The port of the NIC for the packet that starts now, out of these (a bit for each), in runs whose queue pairs spread
     /// over the ports of their NIC. [`Steering::on_send`] follows, unless the steering returns `None`: no path of its own
-    /// leads through any of these ports.
+    /// leads through any of these ports. Unlike all other times, `now` is the time of the run, by which controllers act.
     #[inline]
-    fn port(&mut self, ports: u32) -> Option<u8> {
+    fn port(&mut self, _now: Time, ports: u32) -> Option<u8> {
         (ports != 0).then(|| ports.trailing_zeros() as u8)
     }
 
@@ -145,8 +145,8 @@ macro_rules! within {
             }
 
             #[inline]
-            fn port(&mut self, ports: u32) -> Option<u8> {
-                self.0.port(ports)
+            fn port(&mut self, now: Time, ports: u32) -> Option<u8> {
+                self.0.port(now, ports)
             }
 
             #[inline]

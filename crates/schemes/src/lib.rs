@@ -528,8 +528,8 @@ impl Steering for AnySteering {
     }
 
     #[inline]
-    fn port(&mut self, ports: u32) -> Option<u8> {
-        of_steering!(self, steering => steering.port(ports))
+    fn port(&mut self, now: Time, ports: u32) -> Option<u8> {
+        of_steering!(self, steering => steering.port(now, ports))
     }
 
     #[inline]
@@ -798,7 +798,7 @@ mod tests {
             fn on_send(&mut self, now: Time, _: Sent) -> Stamp {
                 Stamp::new(7, now)
             }
-            fn port(&mut self, _: u32) -> Option<u8> {
+            fn port(&mut self, _: Time, _: u32) -> Option<u8> {
                 Some(3)
             }
             fn holds(&self) -> bool {
@@ -842,7 +842,7 @@ mod tests {
         let (now, stamp) = (Time::ZERO, Stamp::default());
         let sent = Sent { seq: 0, again: false, left: 0, frame: 1000 };
         assert_eq!(any.on_send(now, sent).entropy(), 7);
-        assert_eq!((any.port(1), any.deadline()), (Some(3), Time::from_us(9)));
+        assert_eq!((any.port(now, 1), any.deadline()), (Some(3), Time::from_us(9)));
         assert!(any.holds() && any.is_passive() && any.has_aside());
         assert_eq!(any.on_reply(now, 0, &stamp, &mut || 0), 2);
         assert_eq!(any.aside(now).map(|aside| aside.annex.entropy()), Some(5));

@@ -10,6 +10,9 @@
 //! | packet lost without a report | *bad*: a spare entropy of the same plane takes its place in the ring at once |
 //! | probe answered without a mark | after some such answers in a row the bad entropy is a spare again |
 //!
+//! A controller may deny planes for a time (`denied`). Their entropies keep their places and states, and get no packets and no
+//! probes.
+//!
 //! A plane without spares gives the place to another entropy of its ring, so that planes keep equal shares. A plane whose
 //! entropies are all bad leaves the ring until a probe is answered. Probes of bad entropies are control packets. The
 //! interval between them doubles, and a queue pair without packets in flight sends none.
@@ -39,6 +42,45 @@ pub struct Config {
     pub last_probe: Time,
     /// Clean answers in a row that make a bad entropy a spare again. Default 3 (our choice).
     pub clean_answers: u8,
+    /// Planes that a controller denies for a time: packets take the other planes. Default: none.
+    pub denied: Vec<Denied>,
+}
+
+/// A plane that a controller denies, and for how long. MRC denies single entropies; a plane is what an operator takes out of
+/// service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Denied {
+    /// Number of the plane, from 0.
+    pub plane: u16,
+    /// Start, by the time of the run. Default 0.
+    #[serde(default)]
+    pub at: Time,
+    /// End. Default: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+}
+
+impl Denied {
+    fn covers(&self, now: Time) -> bool {
+        self.at <= now && self.until.is_none_or(|until| now < until)
+    }
+}
+
+/// What is wrong with a list of denied planes.
+fn refusal(denied: &[Denied], planes: u16) -> Option<String> {
+    for (i, Denied { plane, at, until }) in denied.iter().enumerate() {
+        if *plane >= planes {
+            return Some(format!("entry {i}: expected a plane from 0 to {}, found {plane}", planes - 1));
+        }
+        if until.is_some_and(|until| until <= *at) {
+            return Some(format!("entry {i}: expected `until` after `at`"));
+        }
+    }
+    let none_left =
+        |now: Time| (0..planes).all(|plane| denied.iter().any(|d| d.plane == plane && d.covers(now)));
+    let all = denied.iter().any(|denied| none_left(denied.at));
+    all.then(|| "expected a plane that is not denied at any time, found none".to_owned())
 }
 
 impl Default for Config {
@@ -49,6 +91,7 @@ impl Default for Config {
             first_probe: Time::from_us(100),
             last_probe: Time::from_ms(10),
             clean_answers: 3,
+            denied: Vec::new(),
         }
     }
 }
@@ -153,6 +196,12 @@ impl Mrc {
     /// True if an entropy leads through one of these ports.
     fn leads(&self, entropy: u16, ports: u32) -> bool {
         ports >> self.plane(entropy) & 1 != 0
+    }
+
+    /// Those of these ports whose planes are not denied.
+    fn allowed(&self, now: Time, ports: u32) -> u32 {
+        let denied = self.config.denied.iter().filter(|denied| denied.covers(now));
+        denied.fold(ports, |ports, denied| ports & !(1 << denied.plane))
     }
 
     /// The next entropy that leads through one of these ports.
@@ -276,6 +325,9 @@ impl Recipe for Config {
         if self.spares > 256 || usize::from(self.entropies + self.spares * planes) > MOST {
             return Err(ConfigError::new("spares", format!("expected at most 256, found {}", self.spares)));
         }
+        if let Some(text) = refusal(&self.denied, planes) {
+            return Err(ConfigError::new("denied", text));
+        }
         for (key, time) in [("first-probe", self.first_probe), ("last-probe", self.last_probe)] {
             if time == Time::ZERO {
                 return Err(ConfigError::new(key, "expected a time above 0".to_owned()));
@@ -308,7 +360,8 @@ impl Steers for Config {
 impl model::Steering for Mrc {
     type Annex = Stamp;
 
-    fn port(&mut self, ports: u32) -> Option<u8> {
+    fn port(&mut self, now: Time, ports: u32) -> Option<u8> {
+        let ports = self.allowed(now, ports);
         if let Some(place) = self.due.iter().position(|entropy| self.leads(*entropy, ports)) {
             self.due.swap(0, place);
             self.probing = true;
@@ -411,7 +464,7 @@ mod tests {
     }
 
     fn sent(mrc: &mut Mrc, seq: u64, ports: u32) -> u16 {
-        mrc.port(ports).unwrap();
+        mrc.port(Time::ZERO, ports).unwrap();
         mrc.on_send(Time::ZERO, Sent { seq, again: false, left: 0, frame: 4000 }).entropy()
     }
 
@@ -437,7 +490,37 @@ mod tests {
             let entropy = sent(&mut mrc, seq, 0b0100);
             assert_eq!(mrc.plane(entropy), 2);
         }
-        assert_eq!(mrc.port(0), None);
+        assert_eq!(mrc.port(Time::ZERO, 0), None);
+    }
+
+    #[test]
+    fn packets_and_probes_pass_over_a_denied_plane_until_the_controller_allows_it() {
+        let mut mrc = mrc(2);
+        let lost = sent(&mut mrc, 0, 0b10);
+        mrc.on_lost(Time::ZERO, 0);
+        mrc.on_deadline(mrc.deadline());
+        mrc.config.denied =
+            vec![Denied { plane: 1, at: Time::from_us(200), until: Some(Time::from_us(300)) }];
+        assert_eq!(mrc.port(Time::from_us(250), 0b11), Some(0));
+        assert_eq!((mrc.aside(Time::from_us(250)), mrc.port(Time::from_us(250), 0b10)), (None, None));
+        assert_eq!(mrc.port(Time::from_us(300), 0b11), Some(1));
+        assert_eq!(mrc.aside(Time::from_us(300)).map(|aside| aside.annex.entropy()), Some(lost));
+    }
+
+    #[test]
+    fn denials_must_name_planes_and_leave_one() {
+        let refused = |denied: &[Denied]| refusal(denied, 2);
+        let always = |plane| Denied { plane, at: Time::ZERO, until: None };
+        assert!(refused(&[always(1)]).is_none());
+        assert!(refused(&[always(2)]).unwrap().contains("entry 0: expected a plane from 0 to 1, found 2"));
+        assert!(refused(&[always(0), always(1)]).unwrap().contains("found none"));
+        let empty = Denied { plane: 0, at: Time::from_us(2), until: Some(Time::from_us(2)) };
+        assert!(refused(&[empty]).unwrap().contains("`until` after `at`"));
+        let in_turn = [
+            Denied { plane: 0, at: Time::ZERO, until: Some(Time::from_us(2)) },
+            Denied { at: Time::from_us(2), ..always(1) },
+        ];
+        assert!(refused(&in_turn).is_none());
     }
 
     #[test]
@@ -501,7 +584,7 @@ mod tests {
             seq += 1;
         }
         assert_eq!(seq, 6, "each entropy of the plane has lost a packet");
-        assert_eq!(mrc.port(0b10), None);
+        assert_eq!(mrc.port(Time::ZERO, 0b10), None);
         assert!((seq..seq + 20).all(|seq| sent(&mut mrc, seq, 0b11) < 6), "all packets take the other plane");
         for _ in 0..3 {
             mrc.on_probed(Time::ZERO, &Stamp::new(9, Time::ZERO));
@@ -518,7 +601,7 @@ mod tests {
             mrc.on_lost(Time::ZERO, seq);
         }
         assert!(mrc.ring.iter().all(|place| place.state == State::Empty));
-        assert_eq!(mrc.port(1), Some(0));
+        assert_eq!(mrc.port(Time::ZERO, 1), Some(0));
     }
 
     #[test]
@@ -532,7 +615,7 @@ mod tests {
             times.push(at.ps() / Time::from_us(100).ps());
             mrc.on_deadline(at);
             assert!(mrc.has_aside());
-            assert_eq!(mrc.port(1), Some(0));
+            assert_eq!(mrc.port(Time::ZERO, 1), Some(0));
             let aside = mrc.aside(at).unwrap();
             assert_eq!((aside.kind, aside.annex.entropy()), (AsideKind::Probe, lost));
         }
@@ -552,7 +635,7 @@ mod tests {
         assert_eq!(mrc.deadline(), Time::from_us(100));
         mrc.on_reply(Time::from_us(20), 1, &Stamp::new(lost, Time::ZERO), &mut || 0);
         assert_eq!(mrc.deadline(), Time::NEVER);
-        mrc.port(1);
+        mrc.port(Time::ZERO, 1);
         mrc.on_send(Time::from_us(900), Sent { seq: 1, again: false, left: 0, frame: 4000 });
         assert_eq!(mrc.deadline(), Time::from_us(900));
     }

@@ -190,7 +190,7 @@ impl<P: Parts> Host<P> {
         let open = u32::from(ports.open[slot as usize]);
         // Without any route, packets go on as before and are lost.
         let allowed = if open == 0 { ports.free } else { ports.free & open };
-        match out.steering.port(allowed) {
+        match out.steering.port(Time(now), allowed) {
             Some(port) => {
                 ports.chosen = port;
                 true

@@ -255,6 +255,29 @@ fn one_message_spreads_evenly_over_four_planes_and_fills_them() {
     assert!(fct < 1.1 * 200e6, "{fct}");
 }
 
+/// Frames that four ports of a server carry while it sends 10 MB, with these denied planes.
+fn frames_with_denied(denied: &str) -> Vec<u64> {
+    let flow =
+        "[[workload]]\n[workload.flows]\nlist = [{ from = \"s0g0p0\", to = \"s4g0p0\", bytes = \"10MB\" }]\n";
+    let text =
+        planes("mrc", QUIET, flow).replace("[scheme.mrc]\n", &format!("[scheme.mrc]\ndenied = [{denied}]\n"));
+    let outcome = agreed_on(&lay(&text), &text);
+    assert_eq!(outcome.ending, Ending::Finished);
+    outcome.links[..4].iter().map(|link| link.frames).collect()
+}
+
+#[test]
+fn a_denied_plane_carries_nothing_and_the_others_keep_equal_shares() {
+    let sent = frames_with_denied("{ plane = 2 }");
+    assert_eq!(sent[2], 0);
+    let others = [sent[0], sent[1], sent[3]];
+    assert!(others.iter().max().unwrap() - others.iter().min().unwrap() <= 1, "{sent:?}");
+    // The flow takes 200 us over four planes. A plane that is denied for 100 us of them carries about half its share.
+    let sent = frames_with_denied("{ plane = 1, at = \"40us\", until = \"140us\" }");
+    let half = sent[1] as f64 / sent[0] as f64;
+    assert!((0.4..0.6).contains(&half), "{sent:?}");
+}
+
 #[test]
 fn a_nic_leaves_a_dead_path_by_itself_when_routes_stay_frozen() {
     let flow = "[[workload]]\n[workload.flows]\nlist = [{ from = \"s0g0p0\", to = \"s4g0p0\", bytes = \"40MB\" }]\n\
