@@ -5,7 +5,7 @@ ROPEWALK = target/release/ropewalk
 CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 .PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs gallery \
-	python-package python-tests wheel miri lab lab-full lab-smoke clean
+	python-package python-tests wheel dist miri lab lab-full lab-smoke clean
 
 all: build
 
@@ -136,6 +136,11 @@ wheel:
 	python3 -m venv --clear target/wheel-env
 	target/wheel-env/bin/pip install --quiet --disable-pip-version-check .
 	cd target/wheel-env && bin/python -c "import ropewalk as rw; print(rw.run('quickstart'))" && bin/ropewalk --version
+
+# Makes what users install, in target/dist: a wheel, a static program with a container file, and checksums (docs/install.md).
+# Needs maturin, cargo-zigbuild and Zig, which it takes from PyPI. make dist RELEASE=1 refuses if versions differ.
+dist:
+	python3 scripts/dist $(if $(RELEASE),--release)
 
 target/docs-env/made: docs/requirements.txt
 	python3 -m venv target/docs-env

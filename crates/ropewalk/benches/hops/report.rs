@@ -11,7 +11,7 @@ use std::process::Command;
 /// The figures of a bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    /// Machine, day and commit.
+    /// Machine, day, version and commit.
     pub(crate) machine: Machine,
     /// Runs of each kind; medians count.
     pub(crate) runs: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Report {
     pub(crate) workloads: Vec<Figures>,
 }
 
-/// Machine, day and commit of a bench.
+/// Machine, day, version and commit of a bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     /// Model of the CPU.
@@ -28,6 +28,8 @@ pub(crate) struct Machine {
     pub(crate) cores: usize,
     /// Day, UTC.
     pub(crate) date: String,
+    /// Version of the program. `scripts/dist --release` compares it with the changelog's.
+    pub(crate) version: String,
     /// Commit, with `-dirty` if files are changed.
     pub(crate) commit: String,
 }
@@ -47,6 +49,7 @@ impl Machine {
             cpu: model.unwrap_or_else(|| format!("a CPU of {}", std::env::consts::ARCH)),
             cores: std::thread::available_parallelism().map_or(1, Into::into),
             date: said("date", &["-u", "+%F"]),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: said("git", &["describe", "--always", "--dirty"]),
         }
     }
@@ -225,7 +228,10 @@ impl Report {
     }
 
     fn source(&self) -> String {
-        let Machine { cpu, cores, date, commit } = &self.machine;
-        format!("{cpu}, {cores} cores, {date}, commit {commit}; medians of {} runs.", self.runs)
+        let Machine { cpu, cores, date, version, commit } = &self.machine;
+        format!(
+            "{cpu}, {cores} cores, {date}, version {version}, commit {commit}; medians of {} runs.",
+            self.runs
+        )
     }
 }
