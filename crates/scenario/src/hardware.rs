@@ -300,7 +300,9 @@ mod tests {
         );
         let shown = checked.annotated();
         assert!(shown.starts_with("# nic.model = \"connectx-6\": NVIDIA ConnectX-6"), "{}", &shown[..200]);
-        assert!(shown.contains("rate-increase-timer = \"300us\"  # connectx-6: RPG_TIME_RESET 300"));
+        assert!(shown.contains(
+            "rate-increase-timer = \"300us\"  # connectx-6: assumed as on a ConnectX-4 Lx: RPG_TIME_RESET 300"
+        ));
         assert!(shown.contains("cnp-interval = \"4us\"\n"), "the scenario has set it");
         assert!(shown.contains("buffer = \"256MB\"  # silicon-one-g200: the shared on-die buffer"));
         let assumed = lay("[nic]\nmodel = \"connectx-7\"").annotated();
