@@ -54,7 +54,9 @@ impl Scheme for Pinned {
 
     #[inline]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-        Verdict::Forward(match cx.entropy.max(cx.echoed).checked_sub(entropy(0)) {
+        // A reply may have an entropy of its own, which the path of its packet overrides.
+        let pinned = if cx.echoed > 0 { cx.echoed } else { cx.entropy };
+        Verdict::Forward(match pinned.checked_sub(entropy(0)) {
             Some(path) => self.port(path, ports),
             None => cx.base_path(pkt, ports),
         })
@@ -101,8 +103,12 @@ mod tests {
         let mut bench = bench(&plan, "leaf1");
         for path in 0..4 {
             bench.echoed = entropy(path);
-            let ack = crate::bench::reply(&plan, Kind::Ack, qp(&plan, 0, 1), Psn::new(0));
-            assert_eq!(port(bench.see(ack)), 1 + usize::from(path));
+            // Receivers of UEC and MRC may give a reply an entropy of its own.
+            for own in [0, entropy(0), u16::MAX] {
+                bench.entropy = own;
+                let ack = crate::bench::reply(&plan, Kind::Ack, qp(&plan, 0, 1), Psn::new(0));
+                assert_eq!(port(bench.see(ack)), 1 + usize::from(path));
+            }
         }
     }
 
