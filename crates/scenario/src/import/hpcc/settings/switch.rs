@@ -120,7 +120,10 @@ impl<'a> Mapping<'a, '_, '_> {
         let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
         others.values().for_each(|own| *sizes.entry(*own).or_default() += 1);
         let usual = sizes.iter().max_by_key(|(_, count)| **count).map_or(size, |(own, _)| *own);
-        let text = if usual == size { format!("{mib}MiB") } else { Bytes(usual).to_string() };
+        let text = match usual == u64::from(mib) << 20 {
+            true => format!("{mib}MiB"),
+            false => Bytes(usual).to_string(),
+        };
         self.put(word, "switch", format!("buffer = \"{text}\""));
         let roles: BTreeMap<u64, String> = sizes
             .into_keys()

@@ -99,6 +99,9 @@ fn buffers_are_those_of_the_program() {
     let c = plan(&with("LB_MODE 0\nBUFFER_SIZE 0"));
     let sizes: Vec<u64> = c.plan.switches.iter().map(|switch| switch.buffer.get()).collect();
     assert_eq!(sizes, [1_500_000, 1_500_000, 750_000, 750_000]);
+    // 5000 MiB are 904 MiB in 32 bits.
+    let wrapped = plan(&with("LB_MODE 0\nBUFFER_SIZE 5000"));
+    assert_eq!(wrapped.plan.switches[0].buffer.get(), 904 << 20);
     // inet-tub's programs add the headrooms: 3 x 25 Gb/s x 1 us for each of three ports.
     let tub = run(TORS, "1\n0 2 3 1000 2\n", Some("BUFFER_SIZE 1\nENABLE_QCN 0\n")).unwrap();
     assert_eq!(plan(&tub).plan.switches[0].buffer.get(), (1 << 20) + 3 * 3 * 3_125);
