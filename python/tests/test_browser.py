@@ -209,6 +209,12 @@ def test_a_mistake_is_shown_with_its_place(chromium):
         assert "leaves" in opened.page.locator("#message").inner_text()
 
 
+def test_a_damaged_address_runs_its_scenario_and_says_so(chromium):
+    with Opened(chromium, f"{SMALL}&text=@@") as opened:
+        assert opened.page.locator("#message").inner_text().startswith("The address holds a damaged scenario")
+        assert opened.command().startswith("ropewalk run quickstart")
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (800, "dark"), (390, "light"), (390, "dark")])
 def test_it_fits_while_a_spine_dies(chromium, width, scheme):
     with Opened(chromium, "size=256kB&kill=spine1@10&t=14&pause", width, scheme) as opened:

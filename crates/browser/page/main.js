@@ -43,10 +43,21 @@ function command() {
   return ["ropewalk run", shellWord(file), ...sets().map((set) => `--set ${shellWord(set)}`)].join(" ");
 }
 
-const base64url = (bytes) => btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+const base64url = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 
 async function through(stream, bytes) {
   return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
+}
+
+/** The scenario that the address holds as compressed text; `null` if it is damaged. */
+async function unpacked(text) {
+  try {
+    const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(binary, (c) => c.charCodeAt(0));
+    return new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes));
+  } catch {
+    return null;
+  }
 }
 
 /** The address's fragment: all that differs from quickstart. */
@@ -70,7 +81,7 @@ async function fragment() {
 async function readFragment() {
   const words = new URLSearchParams(location.hash.slice(1));
   document.body.classList.toggle("embed", words.has("embed"));
-  Object.assign(state, { ...QUICKSTART, kills: [] });
+  Object.assign(state, { ...QUICKSTART, kills: [], damaged: false });
   for (const key of ["scenario", "scheme", "loss", "rate", "size", "detection"]) if (words.has(key)) state[key] = words.get(key);
   state.flow = Number(words.get("flow") ?? 0) || 0;
   for (const kill of words.getAll("kill")) {
@@ -78,9 +89,8 @@ async function readFragment() {
     if (name) state.kills.push({ name, at: Number(at), ...(until ? { until: Number(until) } : {}) });
   }
   if (words.has("text")) {
-    const binary = atob(words.get("text").replaceAll("-", "+").replaceAll("_", "/"));
-    const bytes = Uint8Array.from(binary, (c) => c.charCodeAt(0));
-    state.text = new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes));
+    state.text = await unpacked(words.get("text"));
+    state.damaged = state.text === null;
   }
   if (words.has("t")) state.time = Number(words.get("t")) || 0;
   if (words.has("speed")) state.speed = Number(words.get("speed")) || 10;
@@ -119,7 +129,8 @@ async function rerun(goOn) {
       say(`${place ? `${place.file}:${place.line}:${place.column}: ` : ""}${message}${help ? `\n${help}` : ""}`);
       return;
     }
-    say([...run.faults, ...run.warnings].join("\n"));
+    const damaged = state.damaged ? [`The address holds a damaged scenario: ${state.scenario} runs in its place.`] : [];
+    say([...damaged, ...run.faults, ...run.warnings].join("\n"));
     state.run = run;
     if (state.scheme === null) state.ownScheme = run.scheme;
     state.events = new Events(run);
