@@ -22,6 +22,7 @@ A page marks the place by a comment on a line of its own, `<!-- kind: argument -
     <!-- source: a/file.rs -->          a source file without its tests; `from "X" to "Y"` selects a part
     <!-- hardware -->                   the models of NICs and switches, figure by figure with their sources
     <!-- counters: themis -->           a scheme's counters, from the head of its file
+    <!-- hpcc-keys -->                  the keys of the HPCC family's configurations, and the settings that they become
 
 The program is $ROPEWALK, or target/release/ropewalk, or target/debug/ropewalk.
 """
