@@ -14,19 +14,13 @@ from pathlib import Path
 
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install pyarrow")
 
 ROOT = Path(__file__).resolve().parents[2]
 ROPEWALK = Path(os.environ.get("ROPEWALK", ROOT / "target" / "release" / "ropewalk"))
-BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
-BROWSER = next((path for path in map(shutil.which, BROWSERS) if path), None)
 LIMIT = 2_000_000  # bytes of a report
 
-pytestmark = [
-    pytest.mark.skipif(BROWSER is None, reason=f"no browser: none of {', '.join(BROWSERS)} is on the PATH"),
-    pytest.mark.skipif(not ROPEWALK.is_file(), reason=f"no program at {ROPEWALK}: make build, or set ROPEWALK"),
-]
+pytestmark = pytest.mark.skipif(not ROPEWALK.is_file(), reason=f"no program at {ROPEWALK}: make build, or set ROPEWALK")
 
 
 def ropewalk(*words):
@@ -61,14 +55,6 @@ schemes = ["ecmp", "ar"]
 "nic.congestion.dcqcn.rate-increase-timer" = ["55us", "900us"]
 "nic.congestion.dcqcn.rate-decrease-interval" = ["50us", "4us"]
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as p:
-        chromium = p.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

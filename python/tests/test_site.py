@@ -6,7 +6,6 @@
 The tests of the search need a Chromium or Chrome on the PATH, and playwright from PyPI; without them they are skipped.
 """
 
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -15,8 +14,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "target" / "site"
-BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
-BROWSER = next((path for path in map(shutil.which, BROWSERS) if path), None)
 
 pytestmark = pytest.mark.skipif(not (SITE / "index.html").is_file(), reason=f"no site at {SITE}: make docs")
 
@@ -75,17 +72,6 @@ def test_pages_load_nothing_from_elsewhere(pages):
 def test_committed_pictures_stay_small():
     pictures = [p for p in (ROOT / "docs").rglob("*") if p.suffix in (".png", ".svg", ".jpg", ".gif", ".webp")]
     assert sum(p.stat().st_size for p in pictures) < 1_000_000, pictures
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
-    if BROWSER is None:
-        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the PATH")
-    with playwright.sync_playwright() as p:
-        chromium = p.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 # The search finds a word of a text, and a key that only a generated page has.
