@@ -22,6 +22,7 @@
 //! | [`notification`] | reports of marks by receivers (CNP) |
 //! | `limits` | values that a setting may not have |
 //! | `path` | the path of a queue pair |
+//! | `paced` | a rate between two bounds, for controls that pace packets |
 //! | `facts` | declarations of every mode and every control for other code |
 //! | [`config`] | the `[nic]` table of a scenario |
 //! | [`Nic`] | builds the parts of queue pairs; shared settings exist once |
@@ -40,6 +41,7 @@ mod family;
 mod limits;
 mod nic;
 mod nics;
+mod paced;
 mod path;
 
 pub mod config;

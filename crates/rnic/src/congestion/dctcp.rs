@@ -18,8 +18,9 @@
 
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
 use crate::limits::Invalid;
+use crate::paced::Paced;
 use crate::path::Path;
-use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
+use model::{Allowance, Congestion, Feedback, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,17 +77,13 @@ impl Control for Config {
 
     /// A new queue pair starts at `line_rate`.
     fn control(&self, line_rate: Rate, _path: Option<&Path>) -> Dctcp {
-        let line = (line_rate.bps() as f64).max(1.0);
         Dctcp {
-            rate: line,
-            pace: Pace::from_bps(line),
+            paced: Paced::at_line_rate(line_rate, self.min_rate),
             alpha: 1.0,
             marked: 0,
             round: None,
             cut_until: None,
             high: 0,
-            line,
-            min: (self.min_rate.bps() as f64).min(line),
             step: self.additive_increase.bps() as f64,
             gain: self.gain,
         }
@@ -105,9 +102,7 @@ struct Round {
 /// State of one queue pair.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
-    /// Rate, bits per second, like all rates here.
-    rate: f64,
-    pace: Pace,
+    paced: Paced,
     alpha: f64,
     /// Replies with a mark in this round.
     marked: u64,
@@ -117,8 +112,6 @@ pub struct Dctcp {
     cut_until: Option<u64>,
     /// First packet that was never sent, as of the last reply.
     high: u64,
-    line: f64,
-    min: f64,
     step: f64,
     gain: f64,
 }
@@ -126,7 +119,7 @@ pub struct Dctcp {
 impl Dctcp {
     /// Rate, bits per second.
     pub const fn rate(&self) -> f64 {
-        self.rate
+        self.paced.rate()
     }
 
     /// Zero, since every reply may change the rate.
@@ -136,12 +129,7 @@ impl Dctcp {
 
     /// Lowers the rate to `share` of line rate if it is higher.
     pub(crate) fn lower_to(&mut self, _now: Time, share: f64) {
-        self.set(self.rate.min(share * self.line));
-    }
-
-    fn set(&mut self, rate: f64) {
-        self.rate = rate.clamp(self.min, self.line);
-        self.pace = Pace::from_bps(self.rate);
+        self.paced.lower_to(share);
     }
 
     /// Begins a round if this reply ends the last one.
@@ -163,7 +151,7 @@ impl Dctcp {
 
     fn cut(&mut self) {
         if self.cut_until.is_none() {
-            self.set(self.rate * (1.0 - self.alpha / 2.0));
+            self.paced.scale(1.0 - self.alpha / 2.0);
             self.cut_until = Some(self.high);
         }
     }
@@ -171,7 +159,7 @@ impl Dctcp {
 
 impl Congestion for Dctcp {
     fn allowance(&mut self, _now: Time) -> Allowance {
-        Allowance { window: u64::MAX, pace: self.pace, not_before: Time::ZERO }
+        Allowance { window: u64::MAX, pace: self.paced.pace(), not_before: Time::ZERO }
     }
 
     fn on_feedback(&mut self, _now: Time, feedback: &Feedback) {
@@ -183,7 +171,7 @@ impl Congestion for Dctcp {
             self.cut();
         }
         if round && self.cut_until.is_none() {
-            self.set(self.rate + self.step);
+            self.paced.increase(self.step);
         }
     }
 
@@ -195,6 +183,7 @@ impl Congestion for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pace;
 
     const LINE: f64 = 100e9;
     /// Packets in flight in a round.
@@ -281,7 +270,7 @@ mod tests {
             let share = marked as f64 / (WINDOW + 1) as f64;
             near(pipe.control.alpha, share);
             // Raise the rate again, and observe a single cut.
-            pipe.control.set(LINE);
+            pipe.control.paced.set(LINE);
             pipe.control.cut_until = None;
             pipe.control.cut();
             near(pipe.control.rate(), LINE * (1.0 - share / 2.0));

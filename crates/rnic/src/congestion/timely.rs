@@ -24,8 +24,9 @@
 
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
 use crate::limits::Invalid;
+use crate::paced::Paced;
 use crate::path::Path;
-use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
+use model::{Allowance, Congestion, Feedback, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,17 +117,13 @@ impl Control for Config {
 
     /// A new queue pair starts at `line_rate`.
     fn control(&self, line_rate: Rate, _path: Option<&Path>) -> Timely {
-        let line = (line_rate.bps() as f64).max(1.0);
         let ps = |time: Time| time.ps() as f64;
         Timely {
-            rate: line,
-            pace: Pace::from_bps(line),
+            paced: Paced::at_line_rate(line_rate, self.min_rate),
             round: None,
             last: 0.0,
             difference: 0.0,
             rises: 0,
-            line,
-            min: (self.min_rate.bps() as f64).min(line),
             alpha: self.alpha,
             beta: self.beta,
             low: ps(self.t_low),
@@ -141,8 +138,7 @@ impl Control for Config {
 /// State of one queue pair. Times are in ps, rates in bits per second.
 #[derive(Clone, Debug)]
 pub struct Timely {
-    rate: f64,
-    pace: Pace,
+    paced: Paced,
     /// The round ends with the first reply that acknowledges this packet; `None` before the first ACK.
     round: Option<u64>,
     /// Round trip of the last round.
@@ -151,8 +147,6 @@ pub struct Timely {
     difference: f64,
     /// Rises in a row.
     rises: u32,
-    line: f64,
-    min: f64,
     alpha: f64,
     beta: f64,
     low: f64,
@@ -166,7 +160,7 @@ pub struct Timely {
 impl Timely {
     /// Rate, bits per second.
     pub const fn rate(&self) -> f64 {
-        self.rate
+        self.paced.rate()
     }
 
     /// Zero, since every reply may change the rate.
@@ -176,12 +170,7 @@ impl Timely {
 
     /// Lowers the rate to `share` of line rate if it is higher.
     pub(crate) fn lower_to(&mut self, _now: Time, share: f64) {
-        self.set(self.rate.min(share * self.line));
-    }
-
-    fn set(&mut self, rate: f64) {
-        self.rate = rate.clamp(self.min, self.line);
-        self.pace = Pace::from_bps(self.rate);
+        self.paced.lower_to(share);
     }
 
     /// Changes the rate by the round trip of a round.
@@ -197,11 +186,11 @@ impl Timely {
         };
         match share {
             None => {
-                self.set(self.rate + self.steps[usize::from(self.rises >= self.hyper_after)]);
+                self.paced.increase(self.steps[usize::from(self.rises >= self.hyper_after)]);
                 self.rises = self.rises.saturating_add(1);
             }
             Some(share) => {
-                self.set(self.rate * share);
+                self.paced.scale(share);
                 self.rises = 0;
             }
         }
@@ -210,7 +199,7 @@ impl Timely {
 
 impl Congestion for Timely {
     fn allowance(&mut self, _now: Time) -> Allowance {
-        Allowance { window: u64::MAX, pace: self.pace, not_before: Time::ZERO }
+        Allowance { window: u64::MAX, pace: self.paced.pace(), not_before: Time::ZERO }
     }
 
     fn on_feedback(&mut self, _now: Time, feedback: &Feedback) {
@@ -229,6 +218,7 @@ impl Congestion for Timely {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Pace;
 
     const LINE: f64 = 100e9;
     /// Packets in flight.
