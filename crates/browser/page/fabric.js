@@ -228,7 +228,7 @@ class Fabric {
     });
   }
 
-  /** Flashes where switches block NACKs, and where packets of any flow are lost. */
+  /** Draws beside each switch how many NACKs it has blocked in the last 3 us. */
   drawMarks(c, time, events, look) {
     const { column } = this.run;
     // A flash lasts 3 us of simulated time: long enough for an eye, short enough that flashes do not pile up.

@@ -10,8 +10,7 @@
 //! | packet lost without a report | *bad*: a spare entropy of the same plane takes its place in the ring at once |
 //! | probe answered without a mark | after some such answers in a row the bad entropy is a spare again |
 //!
-//! A controller may deny planes for a time (`denied`). Their entropies keep their places and states, and get no packets and no
-//! probes.
+//! A controller may deny planes for a time (`denied`). Their entropies keep their places, and get no packets and no probes.
 //!
 //! A plane without spares gives the place to another entropy of its ring, so that planes keep equal shares. A plane whose
 //! entropies are all bad leaves the ring until a probe is answered. Probes of bad entropies are control packets. The

@@ -75,7 +75,7 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     tie: Tie,
     /// Kinds of packets in the class of data.
     with_data: Kinds,
-    /// Kinds of packets that take the base path unseen, see [`Interest::plain_replies`].
+    /// Kinds of packets that take a hashed path unseen, see [`Interest::plain_replies`].
     plain: Kinds,
     /// Earliest time of the next event other than an arrival, ps.
     next_own: u64,
@@ -302,7 +302,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
-    /// Forwards a reply on the base path.
+    /// Forwards a reply on the path of its flow, or on that of its own entropy.
     #[inline(always)]
     fn pass_reply(&mut self, ports: &[PortIndex], now: u64, pkt: Parcel<P::Annex>) {
         let port = match ports {
