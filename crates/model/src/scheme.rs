@@ -24,8 +24,8 @@ pub struct Interest {
     pub queues: bool,
     /// The scheme needs `on_packet` also for packets with only one possible port.
     pub every_packet: bool,
-    /// The scheme sends every ACK, NACK and CNP unchanged on the base path, or on that of its own entropy. An engine then calls [`Scheme::note_reply`] in
-    /// place of `on_packet` for them.
+    /// The scheme sends every ACK, NACK and CNP unchanged on the base path, or on that of its own entropy. An engine then
+    /// calls [`Scheme::note_reply`] in place of `on_packet` for them.
     pub plain_replies: bool,
     /// The scheme needs `on_depart` for data that leaves towards a host.
     pub host_departures: bool,
