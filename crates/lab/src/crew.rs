@@ -109,14 +109,16 @@ mod tests {
         NonZeroUsize::new(n).unwrap()
     }
 
-    /// Threads of each of `items` runs, if no run ends before all runs that can begin have begun.
+    /// Threads of each of `items` runs, if runs that can begin together also end together.
     fn shares(threads: usize, jobs: Option<usize>, items: usize) -> Vec<usize> {
         let crew = Crew { threads: n(threads), jobs: jobs.map(n) };
         let together = threads.min(jobs.unwrap_or(threads)).min(items);
         let meet = std::sync::Barrier::new(together);
-        let first = AtomicUsize::new(0);
+        let begun = AtomicUsize::new(0);
+        // Otherwise the last run would get the threads of a run that has just ended, or not, as the machine likes.
+        let in_whole_groups = items - items % together.max(1);
         let shares = crew.side_by_side((0..items).collect(), |_, threads| {
-            if first.fetch_add(1, Ordering::SeqCst) < together {
+            if begun.fetch_add(1, Ordering::SeqCst) < in_whole_groups {
                 meet.wait();
             }
             threads.get()
