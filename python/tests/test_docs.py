@@ -158,7 +158,7 @@ def test_commands_work_and_print_the_output_on_the_page(page, tmp_path):
             rehearse(command.text, where)
             continue
         done = subprocess.run(
-            ["bash", "-c", command.text], cwd=place, env=env, capture_output=True, text=True, timeout=120
+            ["bash", "-c", command.text], cwd=place, env=env, capture_output=True, text=True, timeout=600
         )
         output = done.stdout + done.stderr
         assert done.returncode == command.code, f"{where}\nexit code {done.returncode}\n{output}"
@@ -185,5 +185,5 @@ def rehearse(text: str, where: str) -> None:
         sets = [word for i, word in enumerate(words) if "--set" in (word, words[i - 1])]
         dry.append(["check", words[2], *sets])
     for asked in dry:
-        done = subprocess.run([program(), *asked], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([program(), *asked], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{where}\n{done.stderr}"

@@ -17,7 +17,7 @@ rw = pytest.importorskip("ropewalk", reason="the package is not installed: pip i
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LIMIT_S = 120
+LIMIT_S = 600
 LARGEST = 500_000  # bytes
 
 

@@ -38,7 +38,7 @@ SETS = [word for key, value in SMALL.items() for word in ("--set", f"{key}={valu
 
 def ropewalk(*words, cwd, code=0):
     env = os.environ | {"NO_COLOR": "1", "LANG": "C.UTF-8", "COLUMNS": "80"}
-    done = subprocess.run([ROPEWALK, *map(str, words)], cwd=cwd, env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([ROPEWALK, *map(str, words)], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == code, done.stderr
     return done
 
@@ -251,7 +251,7 @@ except rw.ScenarioError as error:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the address space")
 def test_a_run_without_enough_memory_raises_an_exception():
-    done = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", SHORT_OF_MEMORY], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     stopped, refused = done.stdout.splitlines()
     assert stopped.startswith("memory False the run was stopped at ") and "(ulimit -v)" in stopped
@@ -601,7 +601,7 @@ def test_an_exception_of_a_progress_function_ends_the_run():
     begun = time.monotonic()
     with pytest.raises(LookupError, match="enough"):
         rw.run("quickstart", **{"workload.0.bytes": "1GB"}, progress=no)
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < 60, "the whole run takes minutes"
 
 
 def test_progress_is_silent_without_a_terminal(capfd):
@@ -632,11 +632,11 @@ except KeyboardInterrupt:
         assert child.stdout.readline() == "going\n"
         begun = time.monotonic()
         child.send_signal(signal.SIGINT)
-        said, _ = child.communicate(timeout=60)
+        said, _ = child.communicate(timeout=300)
     finally:
         child.kill()
     assert child.returncode == 7 and said.endswith("interrupted\n")
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == (["out.part"] if what == "sweep" else []), "a sweep can go on, all else is gone"
     if what == "sweep":
@@ -652,7 +652,7 @@ def test_the_wheel_will_have_a_version_a_command_and_extras(tmp_path):
     if maturin is None:
         pytest.skip("maturin is not installed: pip install maturin")
     words = [maturin, "pep517", "write-dist-info", "--metadata-directory", tmp_path, "--interpreter", sys.executable]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     info = next(tmp_path.glob("ropewalk-*.dist-info"))
     metadata = (info / "METADATA").read_text()

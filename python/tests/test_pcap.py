@@ -44,7 +44,7 @@ SENDERS, BYTES, PAYLOAD = 7, 300_000, 1438
 
 
 def ropewalk(*args, cwd, ok=True):
-    done = subprocess.run([ROPEWALK, *args], cwd=cwd, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([ROPEWALK, *args], cwd=cwd, capture_output=True, text=True, timeout=300)
     assert (done.returncode == 0) == ok, done.stderr
     return done
 

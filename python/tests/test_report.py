@@ -214,7 +214,7 @@ def test_the_fabric_shows_the_links_and_its_slider_moves_time(browser, results):
     with Opened(browser, results / "run" / "report.html") as report:
         page = report.page
         page.locator("#fabric summary").click()
-        page.wait_for_selector("#fabric tbody tr", state="attached", timeout=5000)
+        page.wait_for_selector("#fabric tbody tr", state="attached", timeout=60_000)
         cells = page.eval_on_selector_all(
             "#fabric tbody tr", "all => all.map(r => [r.cells[0].textContent, r.cells[1].dataset.value])")
         true = {f"{a} → {b}": busy for a, b, busy in zip(links["from"], links["to"], links["busy_share"], strict=True)}
@@ -369,7 +369,7 @@ def test_directories_make_the_same_page_as_the_option(browser, results):
 
 def test_other_directories_are_refused_and_nothing_is_overwritten(results):
     def refused(*words):
-        done = subprocess.run([ROPEWALK, *map(str, words)], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([ROPEWALK, *map(str, words)], capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 2
         return " ".join(done.stderr.replace("│", " ").split())
 

@@ -61,7 +61,7 @@ def test_a_session_has_the_digest_of_the_same_requests_to_serve():
     requests = [{"do": "send", "id": k, "from": k, "to": k + 4, "bytes": 100_000 * k + 1} for k in range(4)]
     requests += [{**requests[0], "at_ps": 3_000_000}, {"do": "timer", "id": 9, "rank": 0, "after_ps": 7_000_000}]
     lines = "".join(json.dumps(request) + "\n" for request in [*requests, {"do": "finish"}])
-    done = subprocess.run([ROPEWALK, "serve", "quickstart"], input=lines, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([ROPEWALK, "serve", "quickstart"], input=lines, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     served = json.loads(done.stdout.splitlines()[-1])
     with rw.Session("quickstart") as session:
