@@ -37,12 +37,13 @@ class Opened:
     def __init__(self, browser, fragment=SMALL, width=1440, scheme="light", place=PAGE):
         self.complaints, self.requests = [], []
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.context.set_default_timeout(120_000)  # ms, on a busy machine
         self.page = self.context.new_page()
         self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
         self.context.on("request", lambda r: self.requests.append(r.url))
         self.page.goto(f"{place.as_uri()}#{fragment}")
-        self.page.wait_for_selector("html[data-ready]", timeout=60_000, state="attached")
+        self.page.wait_for_selector("html[data-ready]", state="attached")
 
     def __enter__(self):
         return self
@@ -65,7 +66,7 @@ class Opened:
         before = self.digest()
         act()
         changed = "before => !document.body.classList.contains('busy') && document.documentElement.dataset.digest !== before"
-        self.page.wait_for_function(changed, arg=before, timeout=60_000)
+        self.page.wait_for_function(changed, arg=before)
         return self.digest()
 
     def drag(self, slider, steps):
@@ -193,6 +194,18 @@ def test_a_mistake_is_shown_with_its_place(browser):
         opened.page.click("#run-text")
         opened.page.wait_for_function("() => document.querySelector('#message').textContent.startsWith('mine.toml:2:1: ')")
         assert "leaves" in opened.page.locator("#message").inner_text()
+        # The last run plays on, and its other flows can be followed.
+        opened.page.evaluate("window.old = state.ways")
+        opened.page.locator("#flow").select_option("1")
+        opened.page.wait_for_function("() => state.ways !== window.old && state.ways.length > 0")
+
+
+def test_schemes_are_learnt_even_if_a_run_interrupts_the_question(browser):
+    with Opened(browser, SMALL) as opened:
+        opened.page.wait_for_function("() => document.querySelectorAll('#scheme option').length > 15")
+        # The next run begins while the schemes of the text are asked for.
+        opened.page.evaluate("() => { state.learnt = null; $('scheme').replaceChildren(); learn(); rerun(false); }")
+        opened.page.wait_for_function("() => document.querySelectorAll('#scheme option').length > 15")
 
 
 def test_a_damaged_address_runs_its_scenario_and_says_so(browser):
@@ -226,18 +239,19 @@ def test_a_large_fabric_is_not_drawn_and_the_charts_work(browser, tmp_path):
 @pytest.mark.parametrize("page", ["index.html", "browser.html"])
 def test_the_documentation_shows_it_in_a_frame(browser, page):
     context = browser.new_context(viewport={"width": 800, "height": 900})
+    context.set_default_timeout(120_000)
     site = context.new_page()
     complaints = []
     site.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
     site.on("pageerror", lambda e: complaints.append(str(e)))
     site.goto((SITE / page).as_uri())
     inside = site.frame_locator("iframe.fabric")
-    inside.locator("html[data-ready]").wait_for(timeout=60_000, state="attached")
+    inside.locator("html[data-ready]").wait_for(state="attached")
     # The frame is as high as the page in it.
     site.wait_for_function("() => document.querySelector('iframe.fabric').style.height !== ''")
     assert inside.locator("html").evaluate("(page) => page.scrollHeight <= page.clientHeight")
     before = inside.locator("html").get_attribute("data-digest")
     inside.locator("#scheme").select_option("ecmp")
-    inside.locator(f"html:not([data-digest='{before}'])").wait_for(timeout=60_000, state="attached")
+    inside.locator(f"html:not([data-digest='{before}'])").wait_for(state="attached")
     assert complaints == []
     context.close()

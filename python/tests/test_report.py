@@ -83,13 +83,14 @@ class Opened:
     def __init__(self, browser, file, width=1280, scheme="light"):
         self.complaints, self.requests = [], []
         self.context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.context.set_default_timeout(120_000)  # ms, on a busy machine
         self.page = self.context.new_page()
         self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
         self.page.on("request", lambda r: self.requests.append(r.url))
         begun = time.monotonic()
         self.page.goto(file.as_uri())
-        self.page.wait_for_selector("html[data-ready]", timeout=60_000, state="attached")
+        self.page.wait_for_selector("html[data-ready]", state="attached")
         took = time.monotonic() - begun
         size = file.stat().st_size
         print(f"{file.name}: {size / 1e6:.2f} MB, whole after {took:.2f} s at {width} px")
@@ -214,7 +215,7 @@ def test_the_fabric_shows_the_links_and_its_slider_moves_time(browser, results):
     with Opened(browser, results / "run" / "report.html") as report:
         page = report.page
         page.locator("#fabric summary").click()
-        page.wait_for_selector("#fabric tbody tr", state="attached", timeout=60_000)
+        page.wait_for_selector("#fabric tbody tr", state="attached")
         cells = page.eval_on_selector_all(
             "#fabric tbody tr", "all => all.map(r => [r.cells[0].textContent, r.cells[1].dataset.value])")
         true = {f"{a} → {b}": busy for a, b, busy in zip(links["from"], links["to"], links["busy_share"], strict=True)}

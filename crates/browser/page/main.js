@@ -113,6 +113,12 @@ function say(text, bad = true) {
   $("message").style.borderColor = bad ? "" : "var(--line)";
 }
 
+/** What a long run has more of than the page keeps. */
+function leftOut({ more_packets: packets, more_events: events }) {
+  const first = "Results count everything; the picture has the first packets of each link and the first events.";
+  return packets || events ? [`${number(packets)} packets on links and ${number(events)} events are not drawn. ${first}`] : [];
+}
+
 /** Runs the scenario of the settings. The run that plays goes on from the present time, or from the start. */
 async function rerun(goOn) {
   const wanted = ++state.wanted;
@@ -130,7 +136,7 @@ async function rerun(goOn) {
       return;
     }
     const damaged = state.damaged ? [`The address holds a damaged scenario: ${state.scenario} runs in its place.`] : [];
-    say([...damaged, ...run.faults, ...run.warnings].join("\n"));
+    say([...damaged, ...run.faults, ...run.warnings, ...leftOut(run)].join("\n"));
     state.run = run;
     if (state.scheme === null) state.ownScheme = run.scheme;
     state.events = new Events(run);
@@ -141,6 +147,7 @@ async function rerun(goOn) {
     showRun();
     await follow(state.flow);
     document.documentElement.dataset.digest = run.digest;
+    learn();
   } catch (error) {
     if (error && wanted === state.wanted) say(`ropewalk has failed, and this is a bug: ${error.message}`);
   } finally {
@@ -381,11 +388,14 @@ function aboutScheme() {
   $("about-scheme").textContent = chosen?.about ?? "";
 }
 
-/** Takes what does not depend on a run: the built-in scenarios, and the schemes that fit the present one. */
+/** Learns the built-in scenarios, and the schemes that fit the present one, unless it knows them. A run that begins meanwhile ends the
+    question, and asks again when it is done. */
 async function learn() {
   const asked = JSON.stringify({ scenario: state.scenario, text: state.text, set: [] });
+  if (state.learnt === asked) return;
   const { schemes, scenarios } = await engine.ask("describe", asked).catch(() => ({}));
   if (!schemes) return;
+  state.learnt = asked;
   state.schemes = schemes;
   const now = $("scheme").value;
   $("scheme").replaceChildren(...schemes.map(({ name, why_not: why }) => element("option", name, { value: name, disabled: !!why, title: why ?? "" })));
@@ -460,12 +470,10 @@ function listen() {
     const found = state.scenarios?.find(({ text }) => text === $("text").value);
     Object.assign(state, { ...QUICKSTART, kills: [], scenario: found?.name ?? "mine", text: found ? null : $("text").value });
     await rerun(false);
-    await learn();
   };
   $("back").onclick = async () => {
     Object.assign(state, { ...QUICKSTART, kills: [] });
     await rerun(false);
-    await learn();
   };
   window.addEventListener("hashchange", async () => {
     await readFragment();
@@ -488,5 +496,4 @@ if (parent !== window) new IntersectionObserver(([stage]) => (inSight = stage.is
   if (state.run) state.time = Math.min(at, state.run.end_us);
   setPlaying(state.playing);
   requestAnimationFrame(frame);
-  await learn();
 })();

@@ -66,21 +66,19 @@ pub extern "C" fn output_length() -> usize {
     with(|state| state.output.len())
 }
 
-/// Runs what the input asks for. The answer is the run, or the mistake in its scenario.
+/// Runs what the input asks for. The answer is the run, or the mistake in its scenario; after a mistake the last run stays.
 #[unsafe(no_mangle)]
 pub extern "C" fn run() {
-    with(|state| {
-        // The memory of the last run is free for the next.
-        (state.played, state.output) = (None, Vec::new());
-        let played = state.asked().and_then(|asked| {
-            Played::new(&asked, &mut |now| {
+    with(|state| match state.asked().and_then(|asked| asked.check()) {
+        Ok(checked) => {
+            // The memory of the last run is free for the next.
+            (state.played, state.output) = (None, Vec::new());
+            let played = Played::new(checked, &mut |now| {
                 progress(now.now.as_us(), now.finished as f64, now.messages as f64);
-            })
-        });
-        match played {
-            Ok(played) => (state.output, state.played) = (played.show(), Some(played)),
-            Err(error) => state.output = refused(&error),
+            });
+            (state.output, state.played) = (played.show(), Some(played));
         }
+        Err(error) => state.output = refused(&error),
     });
 }
 

@@ -54,11 +54,7 @@ impl Observer for Watch<'_> {
 
 impl Played {
     /// Runs a scenario to its end; `progress` is called every few dozen windows.
-    ///
-    /// # Errors
-    /// The first mistake in the scenario.
-    pub fn new(asked: &Asked, progress: &mut dyn FnMut(Progress)) -> Result<Played, Error> {
-        let mut checked = asked.check()?;
+    pub fn new(mut checked: Checked, progress: &mut dyn FnMut(Progress)) -> Played {
         checked.plan.record = recordings(&checked.plan);
         let Checked { plan, schemes, nics, .. } = &checked;
         let mut watch = Watch { progress, tape: tape(plan) };
@@ -68,7 +64,7 @@ impl Played {
         let ideal = ideal::of_flows(plan);
         let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
         let summary = Summary::new(title, plan, &ideal, &outcome, Timing::default());
-        Ok(Played { checked, outcome, tape, summary })
+        Played { checked, outcome, tape, summary }
     }
 
     /// The digest of the run, the same as that of `ropewalk run`.

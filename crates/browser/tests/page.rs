@@ -31,7 +31,7 @@ fn sets(list: &[&str]) -> Vec<String> {
 
 fn play(list: &[&str]) -> Played {
     let asked = Asked { scenario: "quickstart".into(), set: sets(list), ..Asked::default() };
-    Played::new(&asked, &mut |_| ()).unwrap()
+    Played::new(asked.check().unwrap(), &mut |_| ())
 }
 
 const SMALL: &str = "workload.0.all-reduce.bytes=400kB";
@@ -117,11 +117,11 @@ fn every_packet_of_a_flow_is_followed_from_host_to_host() {
 fn a_text_is_a_scenario_and_a_mistake_has_a_place() {
     let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n[[workload]]\nincast = { senders = 2, bytes = \"100kB\" }\n";
     let asked = Asked { scenario: "mine".into(), text: Some(text.to_owned()), set: Vec::new() };
-    let played = Played::new(&asked, &mut |_| ()).unwrap();
+    let played = Played::new(asked.check().unwrap(), &mut |_| ());
     let native = lab::run(lab::Prepared::by(|| scenario::check(&asked.source()?, &[])).unwrap());
     assert_eq!(played.digest(), native.summary.digest);
     let wrong = Asked { text: Some(text.replace("spines", "spins")), ..asked };
-    let error = Played::new(&wrong, &mut |_| ()).unwrap_err();
+    let error = wrong.check().unwrap_err();
     assert!(error.located().starts_with("mine.toml:3:1: "), "{}", error.located());
     let refused = browser::play::refused(&error);
     assert_eq!(unpack(&refused).0["head"]["error"]["place"]["line"], 3);
