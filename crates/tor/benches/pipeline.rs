@@ -1,4 +1,6 @@
 //! CPU time per frame of the ToR in memory, without ports: `cargo bench -p tor`. It prints; no test asserts a time.
+//! `cargo bench -p tor -- "Themis, xor-icrc"` runs one case alone, for example under `valgrind --tool=callgrind`, which counts
+//! instructions on a machine that is busy.
 #![allow(clippy::print_stdout)]
 
 #[path = "../tests/lab/mod.rs"]
@@ -21,6 +23,12 @@ fn cpu() -> u64 {
     text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
+/// True if no case is named on the command line, or this one is. Cargo adds options.
+fn is_asked(name: &str) -> bool {
+    let mut asked = std::env::args().skip(1).filter(|word| !word.starts_with('-')).peekable();
+    asked.peek().is_none() || asked.any(|word| word == name)
+}
+
 /// Nanoseconds of CPU time per call.
 fn time(count: u32, mut work: impl FnMut(u32)) -> f64 {
     let start = cpu();
@@ -36,6 +44,9 @@ fn frame(connection: u32, payload: usize) -> Vec<u8> {
 
 /// Forwards frames of 1 kB from one host to another, with rising PSNs. No frame is copied.
 fn forward(name: &str, spines: usize, mode: Mode, steer: Steer, slow: bool) {
+    if !is_asked(name) {
+        return;
+    }
     let mut settings = Settings::of_ports(2);
     let delay = if slow { Span::from_micros(5) } else { Span::ZERO };
     settings.spines = vec![Spine { delay, ..Spine::default() }; spines];
@@ -79,6 +90,9 @@ fn main() {
     forward("Themis", 4, Mode::Sound, Steer::Port, false);
     forward("Themis, xor-icrc", 4, Mode::Sound, Steer::XorIcrc, false);
     forward("Themis, delays and rates", 4, Mode::Sound, Steer::Port, true);
+    if !is_asked("ports") {
+        return;
+    }
     for payload in [4, 1024, 4096] {
         let mut bytes = frame(0, payload);
         let (len, icrc) = (bytes.len(), bytes.len() - 4);
