@@ -338,13 +338,13 @@ impl Connections {
             let ahead = packet.psn.distance_from(flow.last);
             if flow.requester != packet.source_mac || flow.port != port || !(-FAR..=FAR).contains(&ahead) {
                 let stream = flow.stream;
-                *flow = Flow { stream: NONE, next: NONE, ..first_of(packet, pair, end, port, now) };
                 if stream == NONE {
                     // It still stands in the list of the pair.
                     self.unlink(pair, number);
                 } else {
                     self.forget_stream(stream);
                 }
+                self.flow[number as usize] = first_of(packet, pair, end, port, now);
                 self.link(pair, number);
                 self.bind_fixed(now, number, packet);
                 return Departure::Again(number, stream != NONE);

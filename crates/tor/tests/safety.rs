@@ -397,6 +397,31 @@ fn spoofed_nacks_are_not_judged() {
     assert_eq!(own.tor.counters().all_blocked(), 1);
 }
 
+/// A queue pair that is set up again before its replies are known does not hide the other flows between its hosts.
+#[test]
+fn a_flow_that_starts_anew_hides_no_other() {
+    let mut own = Box_::new(&fabric(Steer::Port));
+    let of = |requester, responder, first_psn| Transfer {
+        qps: (requester, responder),
+        first_psn,
+        ..Transfer::default()
+    };
+    let data = |t: &Transfer| t.frame(true, Opcode::SendOnly, 0, Extension::None, 4, true, 0, Ecn::NotEct);
+    let ack = |t: &Transfer| {
+        let aeth = Extension::Aeth(aeth::Repr { syndrome: Syndrome::ACK, msn: 0 });
+        t.frame(false, Opcode::Acknowledge, 0, aeth, 0, false, 0, Ecn::NotEct)
+    };
+    let (first, second) = (of(17, 18, 500), of(27, 28, 500));
+    own.all(1, &ack(&of(99, 98, 0))); // the ToR learns where host 1 is
+    own.all(0, &data(&first));
+    own.all(0, &data(&second));
+    // Further away than any window.
+    own.all(0, &data(&of(27, 28, 500_000)));
+    assert_eq!((own.tor.counters().again, own.tor.counters().learnt), (1, 0));
+    own.all(1, &ack(&first));
+    assert_eq!(own.tor.counters().learnt, 1);
+}
+
 /// A flood of queue pair numbers fills the table and no more; a connection that was there before keeps its place.
 #[test]
 fn a_flood_of_queue_pairs_does_not_push_out_connections() {
