@@ -170,6 +170,15 @@ impl FailOpen {
 
 impl KindCounters {
     fn count(&mut self, roce: &Roce) {
+        if roce.is_request() {
+            self.requests += 1;
+        } else {
+            self.count_other(roce);
+        }
+        self.marked += u64::from(roce.traffic_class.ecn() == wire::ecn::Ecn::Ce);
+    }
+
+    fn count_other(&mut self, roce: &Roce) {
         *match roce.kind {
             Kind::Request { .. } => &mut self.requests,
             Kind::Response => &mut self.responses,
@@ -179,7 +188,6 @@ impl KindCounters {
             Kind::Cnp => &mut self.cnps,
             Kind::Unknown => &mut self.unknown,
         } += 1;
-        self.marked += u64::from(roce.traffic_class.ecn() == wire::ecn::Ecn::Ce);
     }
 }
 

@@ -39,6 +39,7 @@ pub struct Link {
 
 impl Link {
     /// Reads the header; `None` for a runt.
+    #[inline]
     pub fn of(frame: &[u8]) -> Option<Self> {
         let view = wire::ethernet::View::new(frame).ok()?;
         let mut link = Link {
@@ -165,7 +166,7 @@ impl Roce {
 }
 
 /// A frame's class, from its link header.
-#[inline]
+#[inline(always)] // the result is large, and would be copied from call to call
 pub fn classify(link: &Link, frame: &[u8]) -> Class {
     match link.ether_type {
         EtherType::IPV4 => roce_v4(link.payload, frame).map_or(Class::Other, Class::Roce),
@@ -186,6 +187,7 @@ pub fn traffic_class(link: &Link, frame: &[u8]) -> Option<wire::ecn::TrafficClas
 }
 
 /// A RoCEv2 packet over IPv4: no options, no fragment, lengths that agree.
+#[inline(always)]
 fn roce_v4(ip: usize, frame: &[u8]) -> Option<Roce> {
     let header: &[u8; ipv4::LEN] = frame.get(ip..)?.first_chunk()?;
     // Version 4, IHL 5; neither "more fragments" nor an offset; UDP.
@@ -201,6 +203,7 @@ fn roce_v4(ip: usize, frame: &[u8]) -> Option<Roce> {
 }
 
 /// A RoCEv2 packet over IPv6: no extension header, lengths that agree.
+#[inline(always)]
 fn roce_v6(ip: usize, frame: &[u8]) -> Option<Roce> {
     let header: &[u8; ipv6::LEN] = frame.get(ip..)?.first_chunk()?;
     if header[0] >> 4 != 6 || header[6] != ipv4::UDP {
@@ -214,7 +217,7 @@ fn roce_v6(ip: usize, frame: &[u8]) -> Option<Roce> {
 }
 
 /// The rest, from the UDP header to `end`, the end of the IP packet.
-#[inline]
+#[inline(always)]
 fn roce(
     ip: usize,
     udp: usize,
@@ -252,6 +255,7 @@ fn roce(
 }
 
 /// Meaning of an opcode (InfiniBand Architecture Specification, table 38); `rest` is what follows the BTH.
+#[inline]
 fn kind(opcode: u8, rest: &[u8]) -> Kind {
     match opcode {
         // A read's RETH: address, key, length.

@@ -1,7 +1,8 @@
 //! Themis-D, the destination ToR, around [`themis::Rule`]: it records departures, judges NACKs, keeps the NACKs that it
 //! has blocked, and asks for them when the rule owes one.
 
-use crate::qp::{Answer, Connection, Connections, Departure, Evidence, Packet, Unknown};
+use crate::qp::{Answer, Connection, Connections, Departure, Evidence, NextPacket, Packet, Unknown};
+use crate::recent::FlowHint;
 use crate::units::{PortId, Span, Time};
 use std::net::IpAddr;
 use themis::{Flow, Psn, Reason, Rule, Settings, Verdict};
@@ -63,6 +64,8 @@ pub(crate) enum Reply {
 /// What a departure means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Departed {
+    /// The flow, and what lets its next packet find it at once.
+    pub(crate) flow: Option<FlowHint>,
     /// A new flow, or the change of one.
     pub(crate) change: Option<Departure>,
     /// The flow whose blocked NACK must be sent now.
@@ -90,6 +93,14 @@ pub struct FlowView {
     pub blocked: u32,
     /// NACKs that the ToR sent itself.
     pub compensated: u32,
+}
+
+impl Departed {
+    /// True for the usual packet of a flow, which nobody has to hear about.
+    #[inline]
+    pub(crate) fn is_usual(&self) -> bool {
+        self.change.is_none() && self.owed.is_none() && self.drops.is_none() && !self.breach
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -180,9 +191,37 @@ impl Guard {
         })
     }
 
+    /// Does what [`Guard::depart`] does, if that is no more than to record the packet: its flow is known by the hint, and
+    /// nobody waits for anything. Otherwise it changes nothing and returns false.
+    #[inline]
+    pub(crate) fn depart_usual(&mut self, now: Time, next: &NextPacket, hint: FlowHint) -> bool {
+        if self.audit || !self.connections.continues(next, hint) {
+            return false;
+        }
+        let Some(guarded) = self.guarded.get_mut(hint.number as usize) else { return false };
+        let ring = self.rule.ring_len();
+        let Some(storage) = self.rings.get_mut(hint.number as usize * ring..).and_then(|r| r.get_mut(..ring))
+        else {
+            return false;
+        };
+        if guarded.probe.is_some() || !self.rule.on_plain_depart(&mut guarded.flow, storage, next.psn) {
+            return false;
+        }
+        self.connections.depart_next(now, next, hint.number);
+        true
+    }
+
     /// Records that a packet of the request stream starts its transmission to `port`.
-    pub(crate) fn depart(&mut self, now: Time, packet: &Packet, span: u32, port: PortId) -> Departed {
-        let departure = self.connections.depart(now, packet, span, port);
+    #[inline]
+    pub(crate) fn depart(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        span: u32,
+        port: PortId,
+        hint: Option<FlowHint>,
+    ) -> Departed {
+        let departure = self.connections.depart(now, packet, span, port, hint);
         let number = match departure {
             Departure::Known(number) => number,
             Departure::New(number) | Departure::Again(number, _) => {
@@ -223,7 +262,7 @@ impl Guard {
         if owed.is_some() {
             guarded.asked = Some(guarded.held_psn);
         }
-        Departed { change, owed, drops, breach }
+        Departed { flow: Some(self.connections.hint(number)), change, owed, drops, breach }
     }
 
     /// Judges an ACK or a NACK whose ICRC is right. `frame` is the whole frame.

@@ -43,6 +43,7 @@ mod paths;
 pub mod pool;
 mod qp;
 mod queues;
+mod recent;
 pub mod replay;
 pub mod settings;
 mod spray;

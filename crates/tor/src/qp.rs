@@ -15,6 +15,7 @@
 //! Each reply's candidates are intersected with those of the replies before. One left means: learnt. As long as several
 //! are left the stream is unknown, and Themis lets its NACKs pass.
 
+use crate::recent::FlowHint;
 use crate::table::{Key, Table, mix};
 use crate::units::{PortId, Span, Time};
 use std::net::IpAddr;
@@ -85,6 +86,16 @@ pub(crate) struct Packet {
     pub(crate) psn: Psn,
     /// Port at which the packet came in.
     pub(crate) ingress: PortId,
+}
+
+/// A packet of a flow that is known, and of one PSN.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NextPacket {
+    pub(crate) source_mac: Address,
+    pub(crate) source_port: u16,
+    pub(crate) psn: Psn,
+    /// Port to which it departs.
+    pub(crate) port: PortId,
 }
 
 /// Requester and responder, as far as IP knows them.
@@ -241,6 +252,8 @@ pub(crate) struct Connections {
     idle: Span,
     /// Next number that the sweep examines.
     hand: u32,
+    /// Number of flows forgotten so far. As long as it stays, each flow keeps its number.
+    removals: u64,
 }
 
 impl Connections {
@@ -291,6 +304,7 @@ impl Connections {
             buckets: vec![Bucket { tokens: BURST, at: Time::ZERO }; ports].into(),
             idle,
             hand: 0,
+            removals: 0,
         }
     }
 
@@ -326,38 +340,105 @@ impl Connections {
     }
 
     /// Takes note of a packet of the request stream that departs to `port`. It takes `span` PSNs at most.
-    pub(crate) fn depart(&mut self, now: Time, packet: &Packet, span: u32, port: PortId) -> Departure {
-        let key = PairKey { vlan: packet.vlan, requester: packet.source, responder: packet.destination };
+    /// A hint that still holds saves the search for the flow.
+    #[inline]
+    pub(crate) fn depart(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        span: u32,
+        port: PortId,
+        hint: Option<FlowHint>,
+    ) -> Departure {
+        match hint {
+            Some(hint) if hint.removals == self.removals => {
+                self.depart_known(now, packet, span, port, hint.number)
+            }
+            _ => self.depart_unknown(now, packet, span, port),
+        }
+    }
+
+    /// The number of the flow of a hint that still holds, if this packet of one PSN continues it. Changes nothing.
+    #[inline]
+    pub(crate) fn continues(&self, next: &NextPacket, hint: FlowHint) -> bool {
+        let Some(flow) = self.flow.get(hint.number as usize) else { return false };
+        hint.removals == self.removals
+            && flow.requester == next.source_mac
+            && flow.port == next.port
+            && (-FAR..=FAR).contains(&next.psn.distance_from(flow.last))
+    }
+
+    /// Takes note of a packet that [continues](Self::continues) a flow.
+    #[inline]
+    pub(crate) fn depart_next(&mut self, now: Time, next: &NextPacket, number: u32) {
+        let Some(flow) = self.flow.get_mut(number as usize) else { return };
+        flow.seen = now;
+        flow.source_port = next.source_port;
+        if next.psn.is_after(flow.last) {
+            flow.last = next.psn;
+        }
+        if flow.low.is_after(next.psn) {
+            flow.low = next.psn;
+        }
+    }
+
+    /// What lets the next packet of a flow find it at once.
+    pub(crate) fn hint(&self, number: u32) -> FlowHint {
+        FlowHint { number, removals: self.removals }
+    }
+
+    #[inline]
+    fn depart_known(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        span: u32,
+        port: PortId,
+        number: u32,
+    ) -> Departure {
         let end = packet.psn.add(span - 1);
+        let flow = &mut self.flow[number as usize];
+        flow.seen = now;
+        let ahead = packet.psn.distance_from(flow.last);
+        if flow.requester != packet.source_mac || flow.port != port || !(-FAR..=FAR).contains(&ahead) {
+            return self.depart_again(now, packet, end, port, number);
+        }
+        if end.is_after(flow.last) {
+            flow.last = end;
+        }
+        if flow.low.is_after(packet.psn) {
+            flow.low = packet.psn;
+        }
+        flow.source_port = packet.source_port;
+        Departure::Known(number)
+    }
+
+    /// A flow starts anew.
+    #[cold]
+    fn depart_again(&mut self, now: Time, packet: &Packet, end: Psn, port: PortId, number: u32) -> Departure {
+        let Flow { stream, pair, .. } = self.flow[number as usize];
+        if stream == NONE {
+            // It still stands in the list of the pair.
+            self.unlink(pair, number);
+        } else {
+            self.forget_stream(stream);
+        }
+        self.flow[number as usize] = first_of(packet, pair, end, port, now);
+        self.link(pair, number);
+        self.bind_fixed(now, number, packet);
+        Departure::Again(number, stream != NONE)
+    }
+
+    #[inline(never)]
+    fn depart_unknown(&mut self, now: Time, packet: &Packet, span: u32, port: PortId) -> Departure {
+        let key = PairKey { vlan: packet.vlan, requester: packet.source, responder: packet.destination };
         let pair = self.pairs.find(&key);
         if let Some(pair) = pair
             && let Some(number) = self.flows.find(&numbered(pair, packet.qp))
         {
-            let flow = &mut self.flow[number as usize];
-            flow.seen = now;
-            let ahead = packet.psn.distance_from(flow.last);
-            if flow.requester != packet.source_mac || flow.port != port || !(-FAR..=FAR).contains(&ahead) {
-                let stream = flow.stream;
-                if stream == NONE {
-                    // It still stands in the list of the pair.
-                    self.unlink(pair, number);
-                } else {
-                    self.forget_stream(stream);
-                }
-                self.flow[number as usize] = first_of(packet, pair, end, port, now);
-                self.link(pair, number);
-                self.bind_fixed(now, number, packet);
-                return Departure::Again(number, stream != NONE);
-            }
-            if end.is_after(flow.last) {
-                flow.last = end;
-            }
-            if flow.low.is_after(packet.psn) {
-                flow.low = packet.psn;
-            }
-            flow.source_port = packet.source_port;
-            return Departure::Known(number);
+            return self.depart_known(now, packet, span, port, number);
         }
+        let end = packet.psn.add(span - 1);
         let Some(number) = self.add_flow(now, packet, key, pair, end, port) else {
             if let Some(pair) = pair {
                 self.pair[pair as usize].refused = Some(now);
@@ -617,6 +698,7 @@ impl Connections {
                     self.forget_stream(flow.stream);
                 }
                 self.flows.remove(number);
+                self.removals += 1;
                 self.release(flow.pair);
                 forgotten(number);
             }

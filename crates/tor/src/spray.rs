@@ -39,7 +39,6 @@ pub(crate) struct Sprayer {
     up: Vec<u16>,
     paths: u16,
     draw: Draw,
-    seed: u64,
 }
 
 /// A packet's path.
@@ -56,14 +55,12 @@ impl Sprayer {
         let paths = paths.max(1);
         let storage: Box<[u16]> = (0..paths).collect();
         let table = SlotTable::new(storage).expect("there is a path");
-        Sprayer { spray, table, up: (0..paths).collect(), paths, draw: Draw::new(seed, 0x5B7A), seed }
+        Sprayer { spray, table, up: (0..paths).collect(), paths, draw: Draw::new(seed, 0x5B7A) }
     }
 
-    /// The path of a packet of the request stream.
+    /// The path of a packet of the request stream, with the [`base`] of its flow.
     #[inline]
-    pub(crate) fn request(&mut self, roce: &Roce) -> Choice {
-        let psn = roce.psn;
-        let base = base(roce, self.seed);
+    pub(crate) fn request(&mut self, psn: Psn, base: u16) -> Choice {
         match self.spray {
             Spray::Psn => {
                 let slot = themis::path(psn, self.table.slots(), base);

@@ -42,12 +42,18 @@ impl Stations {
 
     /// Learns from a frame's source address. Returns false if the table has no room for it.
     pub fn learn(&mut self, now: Time, address: Address, port: PortId) -> bool {
-        let Some(slot) = self.place(address) else { return false };
+        self.learn_slot(now, address, port).is_some()
+    }
+
+    /// [`Stations::learn`] that returns the slot of the address.
+    pub(crate) fn learn_slot(&mut self, now: Time, address: Address, port: PortId) -> Option<u32> {
+        let slot = self.place(address)?;
+        let number = Some(slot as u32);
         match &mut self.slots[slot] {
-            Some(Entry { seen: None, .. }) => return true,
+            Some(Entry { seen: None, .. }) => return number,
             Some(entry) if entry.address == address && entry.port == port => {
                 entry.seen = Some(now);
-                return true;
+                return number;
             }
             // Another address has aged, or the station has moved.
             Some(entry)
@@ -55,22 +61,49 @@ impl Stations {
             {
                 self.learnt[entry.port.index()] -= 1;
             }
-            Some(_) => return false,
+            Some(_) => return None,
             None => {}
         }
         if self.learnt[port.index()] >= PER_PORT {
             self.slots[slot] = self.slots[slot].filter(|entry| entry.address == address);
-            return false;
+            return None;
         }
         self.learnt[port.index()] += 1;
         self.slots[slot] = Some(Entry { address, port, seen: Some(now) });
-        true
+        number
+    }
+
+    /// Learns an address that is in this slot and at this port already. Returns false if it is not, or not at this port.
+    #[inline]
+    pub(crate) fn learn_at(&mut self, now: Time, slot: u32, address: Address, port: PortId) -> bool {
+        match self.slots.get_mut(slot as usize) {
+            Some(Some(entry)) if entry.address == address => match &mut entry.seen {
+                None => true,
+                Some(seen) if entry.port == port => {
+                    *seen = now;
+                    true
+                }
+                Some(_) => false,
+            },
+            _ => false,
+        }
     }
 
     /// The port of an address, if it is known.
     pub fn port(&self, now: Time, address: Address) -> Option<PortId> {
-        let entry =
-            self.probes(address).find_map(|slot| self.slots[slot].filter(|e| e.address == address))?;
+        self.port_at(now, self.slot(address)?, address)
+    }
+
+    /// The slot of an address, if it is in the table.
+    pub(crate) fn slot(&self, address: Address) -> Option<u32> {
+        let mut probes = self.probes(address);
+        probes.find(|&slot| self.slots[slot].is_some_and(|e| e.address == address)).map(|slot| slot as u32)
+    }
+
+    /// The port of an address, if it is in this slot and has not aged.
+    #[inline]
+    pub(crate) fn port_at(&self, now: Time, slot: u32, address: Address) -> Option<PortId> {
+        let entry = self.slots.get(slot as usize)?.as_ref().filter(|entry| entry.address == address)?;
         entry.seen.is_none_or(|seen| now.since(seen) <= AGE).then_some(entry.port)
     }
 

@@ -19,12 +19,13 @@ use crate::counters::{Counters, FailOpen};
 use crate::draw::{Chance, Draw};
 use crate::events::{Action, Injector};
 use crate::frame::{self, Class, Kind, Link, Roce};
-use crate::guard::{Config, FlowView, Guard, Reply};
+use crate::guard::{Config, Departed, FlowView, Guard, Reply};
 use crate::out::{Drop, Event, Note, Out};
 use crate::paths::{Loss, Path};
 use crate::pool::{Frame, Pool};
-use crate::qp::{Departure, Packet};
+use crate::qp::{Departure, NextPacket, Packet};
 use crate::queues::{self, CLASSES, Control, Egress, MarkAt, Next, Trust};
+use crate::recent::{NO_SLOT, Recent, Ticket};
 use crate::settings::Settings;
 use crate::spray::{self, Choice, Sprayer, Steer};
 use crate::stations::Stations;
@@ -102,6 +103,8 @@ struct Meta {
     unrecorded: bool,
     /// Change of the UDP source port that the far ToR must undo.
     undo: u16,
+    /// What is remembered of its connection.
+    ticket: Ticket,
 }
 
 const BLANK: Meta = Meta {
@@ -119,7 +122,17 @@ const BLANK: Meta = Meta {
     crossed: false,
     unrecorded: false,
     undo: 0,
+    ticket: Ticket::NONE,
 };
+
+/// What the settings say of a port, for the way of every frame.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// The port by which it is known: all uplinks count as the first of them.
+    group: PortId,
+    leaf: u16,
+    uplink: bool,
+}
 
 /// A port's side towards its host, as PFC sees it: what its host has sent and still occupies the buffer.
 #[derive(Debug, Default)]
@@ -133,7 +146,9 @@ struct Ingress {
 #[derive(Debug)]
 pub struct Tor {
     settings: Settings,
+    places: Box<[Place]>,
     stations: Stations,
+    recent: Recent,
     /// The paths to each ToR, one after the other.
     paths: Vec<Path>,
     sprayer: Sprayer,
@@ -202,7 +217,15 @@ impl Tor {
         let egress = |(port, n): (&crate::settings::Port, u64)| {
             Egress::new(port.rate, port.last_hop, settings.seed, 1 << 62 | n)
         };
+        let first_uplink = settings.uplinks().next();
+        let place = |(port, n): (&crate::settings::Port, u16)| Place {
+            group: first_uplink.filter(|_| port.uplink).unwrap_or(PortId(n)),
+            leaf: port.leaf,
+            uplink: port.uplink,
+        };
         let mut tor = Tor {
+            places: settings.ports.iter().zip(0..).map(place).collect(),
+            recent: Recent::new(settings.seed),
             stations,
             paths,
             sprayer: Sprayer::new(settings.spray, ways.max(1) as u16, settings.seed),
@@ -273,14 +296,18 @@ impl Tor {
             Class::Roce(roce) => Some(roce),
             Class::Other => None,
         };
-        let class = self.class(&link, bytes);
+        let class = match &roce {
+            Some(roce) => self.roce_class(&link, roce),
+            None => self.class(&link, bytes),
+        };
         self.counters.arrived(port, class, roce.as_ref());
         let verify = self.settings.themis.verify && self.guard.is_some();
         let wrong = verify && roce.is_some_and(|roce| roce.is_request() && !roce.icrc_is_right(bytes));
         if wrong {
             self.counters.fail_open(FailOpen::Icrc, false);
         }
-        let meta = Meta {
+        let ticket = roce.as_ref().map_or(Ticket::NONE, |roce| self.recent.find(&link, roce, port));
+        let mut meta = Meta {
             link,
             roce,
             ingress: port,
@@ -289,10 +316,11 @@ impl Tor {
             crossed: false,
             unrecorded: wrong,
             undo: 0,
+            ticket,
         };
         match (&mut self.injector, &meta.roce) {
             (Some(_), Some(_)) => self.inject(now, meta, frame, pool),
-            _ => self.enter(now, meta, frame, pool),
+            _ => self.enter_here(now, &mut meta, frame, pool),
         }
     }
 
@@ -303,29 +331,41 @@ impl Tor {
     }
 
     /// Does everything that is due by `now`.
+    #[inline]
     pub fn tick(&mut self, now: Time, pool: &mut Pool) {
         while let Some(&Reverse((at, source))) = self.agenda.peek()
             && at <= now
         {
-            self.agenda.pop();
-            self.now = self.now.max(at);
-            match source {
-                Source::Failure => self.change(at, pool),
-                Source::Path(path) => self.leave(at, path, pool),
-                Source::Egress(port) => self.transmit(at, PortId(port), pool),
-                Source::Line(port) => self.arrive(at, PortId(port)),
-                Source::Refresh(port) => self.refresh(at, PortId(port), pool),
-                Source::Held => self.release_held(at, pool),
-                Source::Sweep => self.sweep(at),
-            }
+            self.act(at, source, pool);
         }
         self.now = self.now.max(now);
     }
 
+    /// Does the first thing of the agenda.
+    fn act(&mut self, at: Time, source: Source, pool: &mut Pool) {
+        self.agenda.pop();
+        self.now = self.now.max(at);
+        match source {
+            Source::Failure => self.change(at, pool),
+            Source::Path(path) => self.leave(at, path, pool),
+            Source::Egress(port) => self.transmit(at, PortId(port), pool),
+            Source::Line(port) => self.arrive(at, PortId(port)),
+            Source::Refresh(port) => self.refresh(at, PortId(port), pool),
+            Source::Held => self.release_held(at, pool),
+            Source::Sweep => self.sweep(at),
+        }
+    }
+
     /// The next thing for the surroundings to do. Call it until it returns `None`, after every [`Tor::frame`] and
     /// [`Tor::tick`].
+    #[inline]
     pub fn poll(&mut self) -> Option<Out> {
         self.outs.pop_front()
+    }
+
+    /// Forgets what saves look-ups. This changes nothing but the time that the next frames take, and tests check that.
+    pub fn forget_recent(&mut self) {
+        self.recent.clear();
     }
 
     /// Lets all frames that are under way leave at once, without their delays, as at the end of a program.
@@ -362,11 +402,11 @@ impl Tor {
             self.outs.push_back(note(now, Event::Injected { action, packet: label(&meta) }));
         }
         match action {
-            None => self.enter(now, meta, frame, pool),
+            None => self.enter(now, &mut meta, frame, pool),
             Some(Action::Drop | Action::Stop) => self.drop_frame(now, port, frame, Drop::Injected, pool),
             Some(Action::Mark) => {
                 mark(&mut Draw::new(0, 0), Chance::ALWAYS, &mut meta, &frame, pool);
-                self.enter(now, meta, frame, pool);
+                self.enter(now, &mut meta, frame, pool);
             }
             Some(Action::Corrupt(bit)) => {
                 if let Some(roce) = &meta.roce {
@@ -376,7 +416,7 @@ impl Tor {
                         *byte ^= 1 << (bit % 8);
                     }
                 }
-                self.enter(now, meta, frame, pool);
+                self.enter(now, &mut meta, frame, pool);
             }
             Some(Action::Delay(span)) => {
                 self.held.push(Held { until: Until::Time(now + span), meta, frame });
@@ -384,9 +424,9 @@ impl Tor {
             }
             Some(Action::Duplicate) => {
                 let copy = pool.duplicate(&frame);
-                self.enter(now, meta, frame, pool);
+                self.enter(now, &mut { meta }, frame, pool);
                 match copy {
-                    Some(copy) => self.enter(now, meta, copy, pool),
+                    Some(copy) => self.enter(now, &mut meta, copy, pool),
                     None => self.count_drop(now, port, Drop::NoBuffer),
                 }
             }
@@ -404,8 +444,8 @@ impl Tor {
             Until::After(_, left) => left == 0,
         };
         while let Some(at) = self.held.iter().position(due) {
-            let Held { meta, frame, .. } = self.held.remove(at);
-            self.enter(now, meta, frame, pool);
+            let Held { mut meta, frame, .. } = self.held.remove(at);
+            self.enter(now, &mut meta, frame, pool);
         }
     }
 
@@ -418,20 +458,70 @@ impl Tor {
         }
     }
 
-    /// A frame that came in, or that the ToR makes itself.
-    fn enter(&mut self, now: Time, meta: Meta, frame: Frame, pool: &mut Pool) {
-        let station = self.group(meta.ingress);
-        if !self.stations.learn(now, meta.link.source, station) {
-            self.counters.stations_refused += 1;
+    /// The class of a RoCEv2 packet.
+    #[inline]
+    fn roce_class(&self, link: &Link, roce: &Roce) -> u8 {
+        let classes = &self.settings.classes;
+        match (classes.trust, link.priority()) {
+            (Trust::Pcp, Some(priority)) => priority,
+            _ => classes.dscp[usize::from(roce.traffic_class.dscp())],
         }
+    }
+
+    /// Learns behind which port the sender of a frame is.
+    #[inline]
+    fn learn(&mut self, now: Time, meta: &Meta) {
+        let (port, address) = (self.group(meta.ingress), meta.link.source);
+        let known = self.recent.entry(meta.ticket);
+        if let Some(entry) = &known
+            && self.stations.learn_at(now, entry.source_slot, address, port)
+        {
+            return;
+        }
+        let slot = self.stations.learn_slot(now, address, port);
+        self.counters.stations_refused += u64::from(slot.is_none());
+        if let Some(entry) = known {
+            entry.source_slot = slot.unwrap_or(NO_SLOT);
+        }
+    }
+
+    /// The port of a frame's receiver, if it is known.
+    #[inline]
+    fn destination(&mut self, now: Time, meta: &Meta) -> Option<PortId> {
+        let address = meta.link.destination;
+        if address.is_multicast() {
+            return None;
+        }
+        let known = self.recent.entry(meta.ticket);
+        if let Some(entry) = &known
+            && let Some(port) = self.stations.port_at(now, entry.destination_slot, address)
+        {
+            return Some(port);
+        }
+        let slot = self.stations.slot(address)?;
+        if let Some(entry) = known {
+            entry.destination_slot = slot;
+        }
+        self.stations.port_at(now, slot, address)
+    }
+
+    /// A frame that an injected event has touched comes in.
+    fn enter(&mut self, now: Time, meta: &mut Meta, frame: Frame, pool: &mut Pool) {
+        self.enter_here(now, meta, frame, pool);
+    }
+
+    /// A frame comes in. The way of most frames is one function, from here to the queue.
+    #[inline(always)]
+    fn enter_here(&mut self, now: Time, meta: &mut Meta, frame: Frame, pool: &mut Pool) {
+        self.learn(now, meta);
         if let Some(roce) = &meta.roce
             && self.guard.is_some()
             && matches!(roce.kind, Kind::Ack { .. } | Kind::Nack)
-            && !self.reply(now, &meta, roce, &frame, pool)
+            && !self.reply(now, meta, roce, &frame, pool)
         {
             return pool.put_back(frame);
         }
-        self.forward(now, meta, frame, pool);
+        self.forward_here(now, meta, frame, pool);
     }
 
     /// Themis-D upward: judges an ACK or a NACK. Returns false if the frame must not go on.
@@ -491,23 +581,30 @@ impl Tor {
         }
     }
 
+    /// Sends on a frame that the ToR has made.
+    #[inline(never)]
+    fn forward(&mut self, now: Time, meta: &mut Meta, frame: Frame, pool: &mut Pool) {
+        self.forward_here(now, meta, frame, pool);
+    }
+
     /// Sends a frame on towards its destination address.
-    fn forward(&mut self, now: Time, meta: Meta, frame: Frame, pool: &mut Pool) {
-        let to = match meta.link.destination {
-            group if group.is_multicast() => None,
-            station => self.stations.port(now, station),
-        };
-        match to {
+    #[inline(always)]
+    fn forward_here(&mut self, now: Time, meta: &mut Meta, frame: Frame, pool: &mut Pool) {
+        match self.destination(now, meta) {
             Some(port) if port == self.group(meta.ingress) => {
                 self.drop_frame(now, meta.ingress, frame, Drop::SamePort, pool);
             }
-            Some(port) => self.deliver(now, Meta { egress: port, ..meta }, frame, pool),
+            Some(port) => {
+                meta.egress = port;
+                self.deliver_here(now, meta, frame, pool);
+            }
             None => self.flood(now, meta, frame, pool),
         }
     }
 
     /// Sends copies to all other ports: one to the uplinks together, and none from an uplink to another.
-    fn flood(&mut self, now: Time, meta: Meta, frame: Frame, pool: &mut Pool) {
+    #[inline(never)]
+    fn flood(&mut self, now: Time, meta: &Meta, frame: Frame, pool: &mut Pool) {
         let from = self.group(meta.ingress);
         for n in 0..self.settings.ports.len() as u16 {
             let port = PortId(n);
@@ -515,7 +612,10 @@ impl Tor {
                 continue;
             }
             match pool.duplicate(&frame) {
-                Some(copy) => self.deliver(now, Meta { egress: port, unrecorded: true, ..meta }, copy, pool),
+                Some(copy) => {
+                    let mut meta = Meta { egress: port, unrecorded: true, ..*meta };
+                    self.deliver(now, &mut meta, copy, pool);
+                }
                 None => self.count_drop(now, meta.ingress, Drop::NoBuffer),
             }
         }
@@ -524,22 +624,28 @@ impl Tor {
 
     /// The port by which a port is known: all uplinks count as the first of them.
     fn group(&self, port: PortId) -> PortId {
-        if self.is_uplink(port) { self.settings.uplinks().next().unwrap_or(port) } else { port }
+        self.places[port.index()].group
     }
 
     fn is_uplink(&self, port: PortId) -> bool {
-        self.settings.ports[port.index()].uplink
+        self.places[port.index()].uplink
     }
 
     fn leaf(&self, port: PortId) -> u16 {
-        self.settings.ports[port.index()].leaf
+        self.places[port.index()].leaf
+    }
+
+    /// Brings a copy of a frame to the ToR of its port.
+    fn deliver(&mut self, now: Time, meta: &mut Meta, frame: Frame, pool: &mut Pool) {
+        self.deliver_here(now, meta, frame, pool);
     }
 
     /// Brings a frame to the ToR of its port: it is there already, or a spine or an uplink takes it.
-    fn deliver(&mut self, now: Time, mut meta: Meta, frame: Frame, pool: &mut Pool) {
+    #[inline(always)]
+    fn deliver_here(&mut self, now: Time, meta: &mut Meta, frame: Frame, pool: &mut Pool) {
         if self.is_uplink(meta.egress) {
-            let choice = self.choose(&meta);
-            self.rewrite(&mut meta, choice, &frame, pool);
+            let choice = self.choose(meta);
+            self.rewrite(meta, choice, &frame, pool);
             let uplink = self.settings.uplinks().nth(choice.path.into());
             meta.egress = uplink.unwrap_or(meta.egress);
             return self.enqueue(now, meta, frame, pool);
@@ -558,23 +664,23 @@ impl Tor {
         if self.settings.spines.is_empty() || self.leaf(meta.ingress) == leaf {
             return self.enqueue(now, meta, frame, pool);
         }
-        let choice = self.choose(&meta);
-        self.rewrite(&mut meta, choice, &frame, pool);
+        let choice = self.choose(meta);
+        self.rewrite(meta, choice, &frame, pool);
         meta.crossed = true;
         let path = usize::from(leaf) * self.settings.spines.len() + usize::from(choice.path);
         let idle = self.paths[path].due().is_none();
         if idle && self.paths[path].is_immediate(now) {
             let counters = &mut self.counters.paths[usize::from(choice.path)];
             counters.frames += 1;
-            counters.sprayed += u64::from(meta.roce.is_some_and(|roce| roce.is_request()));
+            counters.sprayed += u64::from(meta.roce.as_ref().is_some_and(Roce::is_request));
             return self.enqueue(now, meta, frame, pool);
         }
-        self.meta[frame.slot()] = meta;
+        self.meta[frame.slot()] = *meta;
         match self.paths[path].enter(now, frame) {
             Ok(()) => {
                 let counters = &mut self.counters.paths[usize::from(choice.path)];
                 counters.frames += 1;
-                counters.sprayed += u64::from(meta.roce.is_some_and(|roce| roce.is_request()));
+                counters.sprayed += u64::from(meta.roce.as_ref().is_some_and(Roce::is_request));
                 if idle && let Some(at) = self.paths[path].due() {
                     self.agenda.push(Reverse((at, Source::Path(path as u32))));
                 }
@@ -585,16 +691,26 @@ impl Tor {
                     Loss::Random => counters.lost += 1,
                     Loss::Down => counters.lost_down += 1,
                 }
-                self.outs.push_back(note(now, Event::Lost { path: choice.path, packet: label(&meta), loss }));
+                self.outs.push_back(note(now, Event::Lost { path: choice.path, packet: label(meta), loss }));
                 pool.put_back(frame);
             }
         }
     }
 
+    #[inline(always)]
     fn choose(&mut self, meta: &Meta) -> Choice {
         match &meta.roce {
-            Some(roce) if roce.is_request() => self.sprayer.request(roce),
-            Some(roce) => self.sprayer.base(spray::flow_hash(roce)),
+            Some(roce) => {
+                let (base, hash) = match self.recent.entry(meta.ticket) {
+                    Some(entry) => (entry.base, entry.hash),
+                    None => (spray::base(roce, self.settings.seed), spray::flow_hash(roce)),
+                };
+                if roce.is_request() {
+                    self.sprayer.request(roce.psn, base)
+                } else {
+                    self.sprayer.base(hash)
+                }
+            }
             None => {
                 let word =
                     |address: Address| address.0.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
@@ -604,8 +720,12 @@ impl Tor {
     }
 
     /// Writes the slot into the source port, if the fabric beyond the ToR hashes it.
+    #[inline]
     fn rewrite(&mut self, meta: &mut Meta, choice: Choice, frame: &Frame, pool: &mut Pool) {
         let (Some(roce), Some(slot)) = (&meta.roce, choice.slot) else { return };
+        if self.settings.steer == Steer::Port {
+            return;
+        }
         let bytes = pool.bytes_mut(frame);
         // A datagram with a checksum would need a second update; RoCEv2 NICs send none.
         let without_checksum = bytes.get(roce.udp + 6..roce.udp + 8) == Some(&[0, 0]);
@@ -630,12 +750,12 @@ impl Tor {
         if let Some(at) = own.due() {
             self.agenda.push(Reverse((at, Source::Path(path))));
         }
-        let meta = self.meta[frame.slot()];
-        self.enqueue(now, meta, frame, pool);
+        let mut meta = self.meta[frame.slot()];
+        self.enqueue(now, &mut meta, frame, pool);
     }
 
     /// Puts a frame onto its port's queue.
-    fn enqueue(&mut self, now: Time, mut meta: Meta, frame: Frame, pool: &mut Pool) {
+    fn enqueue(&mut self, now: Time, meta: &mut Meta, frame: Frame, pool: &mut Pool) {
         if meta.undo != 0
             && let Some(roce) = &meta.roce
         {
@@ -665,18 +785,17 @@ impl Tor {
         let depth = egress.depth(class) + len;
         if let Some(marking) = classes.marking[class]
             && marking.at == MarkAt::Enqueue
-            && mark(&mut egress.draw, marking.chance(depth), &mut meta, &frame, pool)
+            && mark(&mut egress.draw, marking.chance(depth), meta, &frame, pool)
         {
             self.counters.ports[port.index()].classes[class].marked += 1;
         }
         if egress.is_free(now) {
             // The frame would leave its queue at once, so it occupies the buffer for no time.
-            self.meta[frame.slot()] = meta;
-            self.depart(now, port, &frame, pool);
+            self.depart(now, port, meta, &frame, pool);
             return self.start(now, port, frame);
         }
         self.buffered[leaf] += len;
-        self.meta[frame.slot()] = meta;
+        self.meta[frame.slot()] = *meta;
         egress.push(frame, class);
         if classes.lossless[class] {
             let ingress = &mut self.ingress[meta.ingress.index()];
@@ -702,7 +821,8 @@ impl Tor {
                 Next::Pause(frame) => frame,
                 Next::Data(frame, class) => {
                     self.release(now, class, &frame, pool);
-                    self.depart(now, port, &frame, pool);
+                    let mut meta = self.meta[frame.slot()];
+                    self.depart(now, port, &mut meta, &frame, pool);
                     frame
                 }
             };
@@ -733,15 +853,14 @@ impl Tor {
     }
 
     /// A frame's transmission starts.
-    fn depart(&mut self, now: Time, port: PortId, frame: &Frame, pool: &mut Pool) {
-        let mut meta = self.meta[frame.slot()];
+    fn depart(&mut self, now: Time, port: PortId, meta: &mut Meta, frame: &Frame, pool: &mut Pool) {
         let class = usize::from(meta.class);
         if let Some(marking) = self.settings.classes.marking[class]
             && marking.at == MarkAt::Dequeue
         {
             let egress = &mut self.ports[port.index()];
             let chance = marking.chance(egress.depth(class));
-            if mark(&mut egress.draw, chance, &mut meta, frame, pool) {
+            if mark(&mut egress.draw, chance, meta, frame, pool) {
                 self.counters.ports[port.index()].classes[class].marked += 1;
             }
         }
@@ -749,10 +868,47 @@ impl Tor {
         let Some(roce) = &meta.roce else { return };
         let Kind::Request { span } = roce.kind else { return };
         let Some(guard) = &mut self.guard else { return };
-        if !meta.crossed || meta.unrecorded || self.settings.ports[port.index()].uplink {
+        if !meta.crossed || meta.unrecorded || self.places[port.index()].uplink {
             return;
         }
-        let departed = guard.depart(now, &packet(&meta, roce), span, port);
+        let known = self.recent.entry(meta.ticket);
+        let hint = known.as_ref().and_then(|entry| entry.flow);
+        let next = NextPacket {
+            source_mac: meta.link.source,
+            source_port: roce.source_port,
+            psn: roce.psn,
+            port,
+        };
+        if span == 1
+            && let Some(hint) = hint
+            && guard.depart_usual(now, &next, hint)
+        {
+            return;
+        }
+        self.depart_fully(now, port, meta, pool);
+    }
+
+    /// Themis-D records a packet of the request stream that has come from another ToR.
+    #[inline(never)]
+    fn depart_fully(&mut self, now: Time, port: PortId, meta: &Meta, pool: &mut Pool) {
+        let (Some(roce), Some(guard)) = (&meta.roce, &mut self.guard) else { return };
+        let Kind::Request { span } = roce.kind else { return };
+        let known = self.recent.entry(meta.ticket);
+        let hint = known.as_ref().and_then(|entry| entry.flow);
+        let departed = guard.depart(now, &packet(meta, roce), span, port, hint);
+        if departed.flow != hint
+            && let Some(entry) = known
+        {
+            entry.flow = departed.flow;
+        }
+        if !departed.is_usual() {
+            self.departed(now, port, roce, &departed, pool);
+        }
+    }
+
+    /// Says what a departure means, and sends the NACK that it proves right.
+    #[inline(never)]
+    fn departed(&mut self, now: Time, port: PortId, roce: &Roce, departed: &Departed, pool: &mut Pool) {
         match departed.change {
             Some(Departure::Refused) => self.counters.fail_open(FailOpen::Refused, false),
             Some(Departure::Again(_, learnt)) => {
@@ -770,7 +926,7 @@ impl Tor {
             self.counters.go_back_n += 1;
             self.outs.push_back(note(now, Event::DropsOutOfOrder { responder: roce.qp }));
         }
-        let Some(number) = departed.owed else { return };
+        let (Some(number), Some(guard)) = (departed.owed, &mut self.guard) else { return };
         let held = guard.take_held(number);
         match pool.copy_of(held) {
             Some(nack) => {
@@ -781,7 +937,7 @@ impl Tor {
                 self.counters.compensated += 1;
                 self.outs.push_back(note(now, Event::Compensated { responder: roce.qp, psn: kept.psn }));
                 let class = self.class(&link, pool.bytes(&nack));
-                let meta = Meta {
+                let mut meta = Meta {
                     link,
                     roce: Some(kept),
                     ingress,
@@ -790,8 +946,9 @@ impl Tor {
                     crossed: false,
                     unrecorded: false,
                     undo: 0,
+                    ticket: Ticket::NONE,
                 };
-                self.forward(now, meta, nack, pool);
+                self.forward(now, &mut meta, nack, pool);
             }
             None => self.count_drop(now, port, Drop::NoBuffer),
         }

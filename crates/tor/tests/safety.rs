@@ -232,6 +232,57 @@ proptest! {
     }
 }
 
+/// Feeds frames to a ToR that remembers connections, and to one that forgets them all the time: both do the same.
+fn compare(settings: &Settings, input: &[(u16, Vec<u8>, u64)]) -> Result<(), TestCaseError> {
+    let (mut own, mut other) = (Box_::new(settings), Box_::new(settings));
+    for (port, bytes, micros) in input {
+        other.tor.forget_recent();
+        prop_assert_eq!(own.enter(*port, bytes), other.enter(*port, bytes));
+        other.tor.forget_recent();
+        prop_assert_eq!(own.pass(Span::from_micros(*micros)), other.pass(Span::from_micros(*micros)));
+        prop_assert_eq!(own.tor.counters(), other.tor.counters());
+        prop_assert_eq!(&own.notes, &other.notes);
+    }
+    prop_assert!(own.tor.flows().eq(other.tor.flows()));
+    Ok(())
+}
+
+/// The frames of some connections between hosts that stay where they are, and some that move.
+fn conversations() -> impl Strategy<Value = Vec<(u16, Vec<u8>, u64)>> {
+    // Time passes a little, or so much that stations and connections are forgotten.
+    let micros = prop_oneof![20 => 0..30u64, 1 => Just(70_000_000), 1 => Just(301_000_000)];
+    let moves = prop_oneof![30 => Just(None), 1 => (0..4u16).prop_map(Some)];
+    let packet = (packets(), micros, moves)
+        .prop_map(|((from, bytes), micros, moved)| (moved.unwrap_or(from as u16), bytes, micros));
+    prop::collection::vec(packet, 1..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_remembered_changes_nothing(
+        steer in prop::sample::select(vec![Steer::Port, Steer::XorUndo, Steer::XorIcrc]),
+        fast: bool,
+        uplinks: bool,
+        input in conversations(),
+    ) {
+        let mut settings = fabric(steer);
+        if fast {
+            // Most frames then pass in one go.
+            settings.spines.iter_mut().for_each(|spine| spine.delay = Span::ZERO);
+            settings.ports.iter_mut().for_each(|port| (port.rate, port.last_hop) = (None, Span::ZERO));
+            settings.classes.marking = [None; 8];
+        }
+        if uplinks {
+            settings.spines.clear();
+            settings.ports[2].uplink = true;
+            settings.ports[3].uplink = true;
+        }
+        compare(&settings, &input)?;
+    }
+}
+
 /// Numbers from a seed (xorshift, Marsaglia 2003), for tests that need millions.
 struct Numbers(u64);
 
