@@ -13,7 +13,7 @@ use wire::bth::Opcode;
 use wire::ecn::Ecn;
 use wire::roce::Extension;
 
-const FRAMES: u32 = 200_000;
+const FRAMES: u32 = 2_000_000;
 /// Connections, as many as stand in one table of a host.
 const CONNECTIONS: u32 = 64;
 

@@ -166,13 +166,21 @@ impl Roce {
 }
 
 /// A frame's class, from its link header.
-#[inline(always)] // the result is large, and would be copied from call to call
 pub fn classify(link: &Link, frame: &[u8]) -> Class {
+    match roce_of(link, frame) {
+        Some(roce) => Class::Roce(roce),
+        None if link.ether_type == EtherType::MAC_CONTROL => Class::Control,
+        None => Class::Other,
+    }
+}
+
+/// The RoCEv2 packet in a frame, if it has one.
+#[inline(always)] // the result is large, and would be copied from call to call
+pub(crate) fn roce_of(link: &Link, frame: &[u8]) -> Option<Roce> {
     match link.ether_type {
-        EtherType::IPV4 => roce_v4(link.payload, frame).map_or(Class::Other, Class::Roce),
-        EtherType::IPV6 => roce_v6(link.payload, frame).map_or(Class::Other, Class::Roce),
-        EtherType::MAC_CONTROL => Class::Control,
-        _ => Class::Other,
+        EtherType::IPV4 => roce_v4(link.payload, frame),
+        EtherType::IPV6 => roce_v6(link.payload, frame),
+        _ => None,
     }
 }
 

@@ -213,6 +213,12 @@ impl Egress {
         self.busy <= now && self.waiting | self.pausing == 0 && self.urgent.is_empty()
     }
 
+    /// True if a frame that is sent now is at the other end now.
+    #[inline]
+    pub(crate) fn is_straight(&self, now: Time) -> bool {
+        self.is_free(now) && self.rate.is_none() && self.last_hop == Span::ZERO && self.line.is_empty()
+    }
+
     pub(crate) fn push_pause(&mut self, frame: Frame) {
         self.urgent.push_back(frame);
     }

@@ -52,6 +52,13 @@ pub(crate) struct Entry {
     pub(crate) flow: Option<FlowHint>,
 }
 
+impl Entry {
+    /// MAC addresses of the sender and of the receiver.
+    pub(crate) fn addresses(&self) -> (Address, Address) {
+        (self.key.source_mac, self.key.destination_mac)
+    }
+}
+
 /// A frame's way to its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
@@ -174,7 +181,7 @@ fn place(roce: &Roce) -> usize {
     let ports = u64::from(roce.qp.value()) ^ u64::from(roce.source_port) << 24;
     // Fibonacci hashing: the high bits of the product with 2^64 divided by the golden ratio.
     let product = (hosts.rotate_left(17) ^ ports).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (product >> 32) as usize % ENTRIES
+    (product >> (64 - ENTRIES.ilog2())) as usize
 }
 
 #[cfg(test)]

@@ -15,6 +15,9 @@
 //! is due in order of time, and does it at its own time even if the call came late. So the outcome depends on frames and
 //! their times only, and not on how often the surroundings call.
 
+mod express;
+
+use self::express::Express;
 use crate::counters::{Counters, FailOpen};
 use crate::draw::{Chance, Draw};
 use crate::events::{Action, Injector};
@@ -34,7 +37,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use themis::Verdict;
 use wire::ecn::Ecn;
-use wire::ethernet::Address;
+use wire::ethernet::{Address, EtherType};
 
 /// Time between two looks for idle connections. Each look examines one part in [`SWEEPS`] of the table.
 const SWEEP: Span = Span::from_millis(100);
@@ -149,6 +152,7 @@ pub struct Tor {
     places: Box<[Place]>,
     stations: Stations,
     recent: Recent,
+    express: Option<Express>,
     /// The paths to each ToR, one after the other.
     paths: Vec<Path>,
     sprayer: Sprayer,
@@ -226,6 +230,7 @@ impl Tor {
         let mut tor = Tor {
             places: settings.ports.iter().zip(0..).map(place).collect(),
             recent: Recent::new(settings.seed),
+            express: Express::new(&settings),
             stations,
             paths,
             sprayer: Sprayer::new(settings.spray, ways.max(1) as u16, settings.seed),
@@ -281,6 +286,13 @@ impl Tor {
         if port.index() >= self.ports.len() {
             return pool.put_back(frame);
         }
+        if let Err(frame) = self.express(now, port, frame, pool) {
+            self.arrive_at(now, port, frame, pool);
+        }
+    }
+
+    /// A frame has arrived at a port that exists.
+    fn arrive_at(&mut self, now: Time, port: PortId, frame: Frame, pool: &mut Pool) {
         if self.meta.len() < pool.count() {
             self.meta.resize(pool.count(), BLANK);
         }
@@ -291,11 +303,10 @@ impl Tor {
         if !link.source_is_station() {
             return self.drop_frame(now, port, frame, Drop::Source, pool);
         }
-        let roce = match frame::classify(&link, bytes) {
-            Class::Control => return self.control(now, port, &link, frame, pool),
-            Class::Roce(roce) => Some(roce),
-            Class::Other => None,
-        };
+        if link.ether_type == EtherType::MAC_CONTROL {
+            return self.control(now, port, &link, frame, pool);
+        }
+        let roce = frame::roce_of(&link, bytes);
         let class = match &roce {
             Some(roce) => self.roce_class(&link, roce),
             None => self.class(&link, bytes),
@@ -307,6 +318,9 @@ impl Tor {
             self.counters.fail_open(FailOpen::Icrc, false);
         }
         let ticket = roce.as_ref().map_or(Ticket::NONE, |roce| self.recent.find(&link, roce, port));
+        if let (Some(express), Some(roce)) = (&mut self.express, &roce) {
+            express.add(bytes, &link, roce, class, port, ticket);
+        }
         let mut meta = Meta {
             link,
             roce,
@@ -366,6 +380,9 @@ impl Tor {
     /// Forgets what saves look-ups. This changes nothing but the time that the next frames take, and tests check that.
     pub fn forget_recent(&mut self) {
         self.recent.clear();
+        if let Some(express) = &mut self.express {
+            express.clear();
+        }
     }
 
     /// Lets all frames that are under way leave at once, without their delays, as at the end of a program.
@@ -705,11 +722,7 @@ impl Tor {
                     Some(entry) => (entry.base, entry.hash),
                     None => (spray::base(roce, self.settings.seed), spray::flow_hash(roce)),
                 };
-                if roce.is_request() {
-                    self.sprayer.request(roce.psn, base)
-                } else {
-                    self.sprayer.base(hash)
-                }
+                if roce.is_request() { self.sprayer.request(roce.psn, base) } else { self.sprayer.base(hash) }
             }
             None => {
                 let word =
@@ -873,12 +886,8 @@ impl Tor {
         }
         let known = self.recent.entry(meta.ticket);
         let hint = known.as_ref().and_then(|entry| entry.flow);
-        let next = NextPacket {
-            source_mac: meta.link.source,
-            source_port: roce.source_port,
-            psn: roce.psn,
-            port,
-        };
+        let next =
+            NextPacket { source_mac: meta.link.source, source_port: roce.source_port, psn: roce.psn, port };
         if span == 1
             && let Some(hint) = hint
             && guard.depart_usual(now, &next, hint)
