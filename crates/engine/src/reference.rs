@@ -77,7 +77,7 @@ struct Position {
 }
 
 #[derive(Default)]
-struct Port<A> {
+struct Port<A: Annex> {
     /// Queues by class, and their bytes.
     queues: [VecDeque<Parcel<A>>; Classes::MOST],
     bytes: [u64; Classes::MOST],
@@ -92,6 +92,8 @@ struct Port<A> {
     row: u32,
     /// Time of the valid departure event in the heap; 0 if there is none.
     planned: u64,
+    /// State of the digest of telemetry.
+    meters: A::Meters,
 }
 
 impl<A: Annex> Port<A> {
@@ -971,7 +973,7 @@ impl<P: Parts> Reference<'_, P> {
         if (node as usize) >= self.servers {
             let (sent, queue) = (self.links[gp].bytes, port.bytes[self.setup.data_class]);
             let hop = self.setup.hop::<P::Annex>(gp, port.row);
-            self.setup.trace(&mut pkt, LinkState { hop, at: now, sent, queue });
+            self.setup.trace(&mut pkt, LinkState { hop, at: now, sent, queue }, &mut port.meters);
         }
         let link = &mut self.links[gp];
         link.frames += 1;

@@ -4,6 +4,7 @@ use crate::failing::{Failing, fastest};
 use crate::listed::Listed;
 use crate::posted::{AnyMessage, Posted, PostedMessage};
 use crate::window::cost;
+use model::digest::{Digest, Sight};
 use model::draw::{Key, Purpose};
 use model::fabric::{Link, Router};
 use model::packet::Kinds;
@@ -66,7 +67,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) longest_time: u64,
     /// More packets than any port sends in a window: frames of one byte at the highest rate.
     pub(crate) most_departures: usize,
-    /// Numbers of the rates in INT records, by row; empty without telemetry.
+    /// Numbers of the rates in telemetry, by row; empty without telemetry.
     rate_numbers: Vec<u8>,
     /// Number of frame sizes in a row.
     row_length: u32,
@@ -146,7 +147,7 @@ impl<'a> Setup<'a> {
         for (link, port) in (0..).map(LinkId).zip(&mut ports) {
             port.fails = failing.concerns(link);
         }
-        let known = if plan.wire.hops > 0 { plan.rates() } else { Vec::new() };
+        let known = if plan.wire.hops > 0 || plan.digest.is_some() { plan.rates() } else { Vec::new() };
         let number = |rate: &model::Rate| known.binary_search(rate).ok().map(|n| n as u8);
         let rate_numbers = rates.iter().filter_map(number).collect();
         let mut sends = vec![0u32; fabric.hosts()];
@@ -256,18 +257,35 @@ impl<'a> Setup<'a> {
     /// The fields of INT records of port `gp` at the rate of `row`, in runs with telemetry.
     #[inline(always)]
     pub(crate) fn hop<A: Annex>(&self, gp: usize, row: u32) -> TracedLink {
-        let room = self.plan.wire.hops;
-        match A::TELEMETRY && room > 0 {
-            true => TracedLink::new(gp as u32, self.rate_numbers[(row / self.row_length) as usize], room),
+        match A::TELEMETRY && !self.rate_numbers.is_empty() {
+            true => {
+                let rate = self.rate_numbers[(row / self.row_length) as usize];
+                TracedLink::new(gp as u32, rate, self.plan.wire.hops)
+            }
             false => TracedLink::default(),
         }
     }
 
-    /// Writes an INT record on data whose frame starts at a switch, in runs with telemetry.
+    /// Writes an INT record, or the code of a digest, on data whose frame starts at a switch, in runs with telemetry.
+    /// `meters` are those of the port.
     #[inline(always)]
-    pub(crate) fn trace<A: Annex>(&self, pkt: &mut Parcel<A>, link: LinkState) {
+    pub(crate) fn trace<A: Annex>(&self, pkt: &mut Parcel<A>, link: LinkState, meters: &mut A::Meters) {
         if A::TELEMETRY && pkt.is_data() {
-            pkt.annex.trace(&link.hop, Time(link.at), link.sent, link.queue);
+            match &self.plan.digest {
+                None => pkt.annex.trace(&link.hop, Time(link.at), link.sent, link.queue),
+                Some(digest) => self.fold(digest, pkt, &link, meters),
+            }
+        }
+    }
+
+    /// Folds a link into the digest on a data packet.
+    #[inline(never)]
+    fn fold<A: Annex>(&self, digest: &Digest, pkt: &mut Parcel<A>, link: &LinkState, meters: &mut A::Meters) {
+        for meter in meters.as_mut() {
+            let sight = Sight { link: &link.hop, at: Time(link.at), sent: link.sent, queue: link.queue };
+            if let Some(code) = digest.see(meter, &sight, &pkt.label) {
+                pkt.annex.fold(code);
+            }
         }
     }
 

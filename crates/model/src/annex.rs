@@ -4,6 +4,7 @@ mod sack;
 
 pub use sack::{Envelope, Sack, SackStamp};
 
+use crate::digest::Meter;
 use crate::telemetry::{TracedLink, Trail};
 use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
 use std::fmt::Debug;
@@ -30,6 +31,9 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// Form of the annex on an engine's lists of packets: the annex itself, or for a large annex its place. An engine sorts
     /// and moves packets with this form, and copies a large annex once, when the packet leaves.
     type Held: Copy + Default + Debug + PartialEq + Send + Sync + 'static;
+
+    /// State of a port for a digest of telemetry: one [`Meter`], or none in runs without telemetry.
+    type Meters: Copy + Default + Debug + Send + Sync + AsMut<[Meter]> + 'static;
 
     /// The form of this annex on a list; `place` computes its place.
     fn hold(&self, place: impl FnOnce() -> u32) -> Self::Held;
@@ -106,6 +110,10 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// Adds a switch's record of a frame, see [`Trail::trace`].
     #[inline(always)]
     fn trace(&mut self, _link: &TracedLink, _at: Time, _sent: u64, _queue: u64) {}
+
+    /// Keeps the larger code of a digest, see [`Trail::fold`].
+    #[inline(always)]
+    fn fold(&mut self, _code: u16) {}
 
     /// Records of the packet's links. A reply carries the records of the packet that it answers.
     #[inline(always)]
@@ -235,6 +243,7 @@ pub struct NoticeRules {
 macro_rules! moves_with_its_packet {
     () => {
         type Held = Self;
+        type Meters = [Meter; 0];
 
         #[inline(always)]
         fn hold(&self, _: impl FnOnce() -> u32) -> Self {
@@ -492,6 +501,7 @@ impl Annex for TelemetryStamp {
     const TELEMETRY: bool = true;
 
     type Held = u32;
+    type Meters = [Meter; 1];
 
     #[inline(always)]
     fn hold(&self, place: impl FnOnce() -> u32) -> u32 {
@@ -555,6 +565,11 @@ impl Annex for TelemetryStamp {
     #[inline(always)]
     fn trace(&mut self, link: &TracedLink, at: Time, sent: u64, queue: u64) {
         self.trail.trace(link, at, sent, queue);
+    }
+
+    #[inline]
+    fn fold(&mut self, code: u16) {
+        self.trail.fold(code);
     }
 
     #[inline]

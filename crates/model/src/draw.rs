@@ -34,6 +34,8 @@ pub enum Purpose {
     Cut = 11,
     /// The first path of messages that are split over all paths.
     Split = 12,
+    /// Which packets carry a digest of telemetry, and the rounding of its code.
+    Digest = 13,
 }
 
 /// A seed, a purpose and an entity, mixed into one number; a draw adds the ordinal.

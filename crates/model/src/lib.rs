@@ -12,6 +12,7 @@
 //! | [`packet`] | the 16-byte [`Packet`] that crosses links by value |
 //! | [`advice`] | what a switch tells a sender in a CNP |
 //! | [`annex`] | further fields of packets, in runs whose parts need them |
+//! | [`digest`] | telemetry that switches fold into one number per packet |
 //! | [`telemetry`] | in-band network telemetry (INT): records of switches on data packets |
 //! | [`route_state`] | detour and leg of a packet in a fabric of groups |
 //! | [`wire`] | frame sizes and transmission times |
@@ -32,6 +33,7 @@
 pub mod advice;
 pub mod annex;
 pub mod congestion;
+pub mod digest;
 pub mod draw;
 pub mod fabric;
 pub mod failure;

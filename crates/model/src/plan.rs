@@ -1,5 +1,6 @@
 //! The checked input of a run, which `scenario` makes and the engine runs.
 
+use crate::digest::Digest;
 use crate::draw::{Key, Purpose};
 use crate::packet::Kinds;
 use crate::record::RecordPlan;
@@ -21,6 +22,8 @@ pub struct Plan {
     pub wire: Wire,
     /// Traffic classes of every port.
     pub classes: Classes,
+    /// The digest of telemetry that switches write on data packets, if a congestion control reads it.
+    pub digest: Option<Digest>,
     /// Settings of every port, by [`LinkId`] of its outgoing direction.
     pub ports: Vec<PortSettings>,
     /// Settings of every switch, by node number minus the number of hosts.

@@ -103,6 +103,8 @@ impl Record {
 pub struct TracedLink {
     /// Part of the path's identifier, in its place in a trail.
     id: u64,
+    /// Number of the link.
+    number: u32,
     rate: u8,
     /// Most records of a packet.
     room: u8,
@@ -116,19 +118,47 @@ impl TracedLink {
         // regular numbers get different identifiers.
         let id = (link.wrapping_add(1).wrapping_mul(0x9E37_79B9) >> (32 - PATH_BITS)) as u64;
         let room = if room as usize > MOST_HOPS { MOST_HOPS as u8 } else { room };
-        TracedLink { id: id << HOPS_BITS, rate, room }
+        TracedLink { id: id << HOPS_BITS, number: link, rate, room }
+    }
+
+    /// Number of the link.
+    #[inline]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Index of the link's rate in [`crate::Plan::rates`].
+    #[inline]
+    pub const fn rate(&self) -> u8 {
+        self.rate
     }
 }
 
-/// The records that a packet has collected.
+/// The records that a packet has collected, or in a run with a digest its largest code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trail {
     /// From the lowest bit: number of hops (4 bits), path (12 bits), indices of the rates (6 bits each).
     head: u64,
+    /// The records; in a run with a digest, the first word is the largest code plus 1, or 0.
     words: [u64; MOST_HOPS],
 }
 
 impl Trail {
+    /// Keeps the larger of two codes of a digest ([`crate::digest`]), each plus 1.
+    #[inline]
+    pub fn fold(&mut self, code: u16) {
+        self.words[0] = self.words[0].max(code.into());
+    }
+
+    /// The largest code of a digest, if the packet carries one; only in runs with a digest.
+    #[inline]
+    pub const fn digest(&self) -> Option<u16> {
+        match self.words[0] {
+            0 => None,
+            code => Some((code - 1) as u16),
+        }
+    }
+
     /// Adds the record of `link`, unless the trail already has `room` records.
     #[inline]
     pub fn push(&mut self, link: u32, record: Record, room: u8) {

@@ -57,6 +57,7 @@ pub fn plan(flows: u32) -> Plan {
         traffic_classes: vec!["foreground".into(), "background".into()],
         clock_spread: Time::ZERO,
         stop_after: None,
+        digest: None,
         posted: None,
         no_progress: Time::from_ms(10),
         record: RecordPlan::default(),

@@ -82,6 +82,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         fabric,
         wire,
         classes,
+        digest: None,
         ports,
         switches,
         lose_replies: scenario.links.lose_replies,

@@ -153,6 +153,7 @@ fn plan(b: FabricBuilder) -> Plan {
         traffic_classes: Vec::new(),
         clock_spread: Time::ZERO,
         stop_after: None,
+        digest: None,
         posted: None,
         no_progress: Time::from_ms(100),
         record: RecordPlan::default(),

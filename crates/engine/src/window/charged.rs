@@ -369,7 +369,7 @@ impl<A: Annex> Play<'_, A> {
         let port = &mut self.ports[p];
         let (sent, queue) = (port.bytes, port.waiting);
         let hop = out.setup.hop::<A>(out.gp + p, port.row);
-        out.setup.trace(&mut pkt, LinkState { hop, at, sent, queue });
+        out.setup.trace(&mut pkt, LinkState { hop, at, sent, queue }, &mut port.meters);
         match port.is(LOSSY | TAPPED) {
             true => out.launch_special(p, port, at, pkt),
             false => out.launch(p, port, at, pkt),

@@ -243,7 +243,7 @@ impl<A: Annex> Departures<A> {
                 let leaving = super::lanes::add_copy(&mut lane, holder, label, out.unit);
                 let (at, queue) = (out.window.opened + time(event), self.waiting);
                 let link = LinkState { hop: self.hop, at, sent: bytes, queue };
-                out.setup.trace(leaving, link);
+                out.setup.trace(leaving, link, &mut port.meters);
                 bytes += u64::from(pkt.frame());
             } else {
                 lines.sent[sent] = Parcel { label, annex: *annex };
@@ -410,7 +410,7 @@ impl<A: Annex> Departures<A> {
             sent: port.bytes + spent(self.spent, self.frames).1,
             queue: self.waiting,
         };
-        setup.trace(&mut pkt, link);
+        setup.trace(&mut pkt, link, &mut port.meters);
         self.free = (event & WHOLE_TICKS) + cost;
         self.spent = self.spent.wrapping_add(cost);
         self.frames += 1;

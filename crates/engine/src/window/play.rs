@@ -88,7 +88,7 @@ pub(super) fn forward<A: Annex>(
         }
         let (sent, queue) = (port.bytes + wire.bytes(), length.bytes);
         let link = LinkState { hop, at: opened + start, sent, queue };
-        out.setup.trace(&mut pkt, link);
+        out.setup.trace(&mut pkt, link, &mut port.meters);
         if let Some((after, sent)) = wire.launch(start, pkt) {
             out.send_far(p, port, after, &sent);
         }

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 /// A port. Its first cache line holds the fields that every packet needs.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Port<A> {
+pub(super) struct Port<A: Annex> {
     pub(super) data: Queue<A>,
     /// Time at which the wire is free, ps.
     pub(super) busy: u64,
@@ -48,6 +48,8 @@ pub(super) struct Port<A> {
     /// Packets in flight that arrive after the next window, with their times of arrival.
     pub(super) far: VecDeque<(u64, Parcel<A>)>,
     pub(super) cnps: Queue<A>,
+    /// State of the digest of telemetry.
+    pub(super) meters: A::Meters,
 }
 
 /// First bit of the classes that may start.
@@ -73,6 +75,7 @@ impl<A: Annex> Port<A> {
         let flag = |on: bool, flag: u8| if on { flag } else { 0 };
         let unmarked = marking.map_or(u64::MAX, |m| m.kmin.get());
         Port {
+            meters: A::Meters::default(),
             data: Queue::default(),
             busy: 0,
             due: u64::MAX,

@@ -568,7 +568,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let (sent, queue) = (port.bytes, port.waiting);
         let hop = self.out.setup.hop::<P::Annex>(self.out.gp + p, port.row);
         let link = LinkState { hop, at, sent, queue };
-        self.out.setup.trace(&mut pkt, link);
+        self.out.setup.trace(&mut pkt, link, &mut port.meters);
         if port.is(LOSSY | TAPPED) {
             self.out.launch_special(p, port, at, pkt);
         } else {

@@ -77,6 +77,7 @@ impl Annex for SackStamp {
     const SACKS: bool = true;
 
     type Held = u32;
+    type Meters = [crate::digest::Meter; 0];
 
     #[inline(always)]
     fn hold(&self, place: impl FnOnce() -> u32) -> u32 {
