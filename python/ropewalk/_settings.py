@@ -106,6 +106,16 @@ class Settings(TypedDict, total=False):
     nic__congestion__nscc__quick_adapt_gate: Any
     nic__congestion__nscc__target: Any
     nic__congestion__nscc__window: Any
+    nic__congestion__pint: Any
+    nic__congestion__pint__additive_increase: Any
+    nic__congestion__pint__base_rtt: Any
+    nic__congestion__pint__log_base: Any
+    nic__congestion__pint__max_stage: Any
+    nic__congestion__pint__min_rate: Any
+    nic__congestion__pint__probability: Any
+    nic__congestion__pint__resolution: Any
+    nic__congestion__pint__scale_increase: Any
+    nic__congestion__pint__target_utilization: Any
     nic__congestion__rccc: Any
     nic__congestion__rccc__nscc: Any
     nic__congestion__rccc__nscc__average_weight: Any

@@ -109,7 +109,7 @@ impl NicConfig {
         })
     }
 
-    /// Bytes of the congestion control's time stamp on packets and replies, see [`Evidence::stamp`].
+    /// Bytes of the congestion control's time stamp or code on packets and replies, see [`Evidence::stamp`].
     pub fn stamp(&self) -> u8 {
         self.congestion.facts().evidence.stamp()
     }
@@ -133,7 +133,9 @@ impl NicConfig {
             let text = format!("must be \"flag\" with `congestion.{name}`, which reads marks on ACKs");
             return Err(Invalid::new("cnp", text));
         }
-        if matches!(facts.evidence, Evidence::Telemetry { .. }) && self.transport.facts().sacks {
+        if matches!(facts.evidence, Evidence::Telemetry { .. } | Evidence::Digest(_))
+            && self.transport.facts().sacks
+        {
             let (control, mode) = (self.congestion.name(), self.transport.name());
             let text =
                 format!("cannot be `{control}`: packets of `transport.{mode}` have no space for telemetry");

@@ -8,6 +8,7 @@ use crate::path::Path;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::timeout::Timing;
+use model::digest::Code;
 use model::{Congestion, Rate, Time};
 
 /// The table `[nic.transport.NAME]`: every file of `transport` implements it for its `Config`.
@@ -153,7 +154,7 @@ pub enum Unit {
 }
 
 /// Evidence of congestion that a control uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Evidence {
     /// None: it ignores congestion.
     None,
@@ -173,20 +174,45 @@ pub enum Evidence {
         /// The control's setting for that number.
         setting: &'static str,
     },
+    /// The largest code of the links of a packet's path ([`model::digest`]).
+    Digest(Digested),
+}
+
+/// The digest that a control reads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Digested {
+    /// Base and resolution of its code, see [`model::digest::Code`].
+    pub base: f64,
+    /// Units of a full link.
+    pub resolution: u32,
+    /// Share of the packets that carry a code.
+    pub share: f64,
+    /// Time over which switches average; `None` for the longest round trip of any two hosts.
+    pub period: Option<Time>,
 }
 
 impl Evidence {
-    /// Bytes that the control adds to the headers of packets and replies, besides the area of telemetry.
-    pub const fn stamp(self) -> u8 {
+    /// Bytes that the control adds to the headers of packets and replies, besides the area of telemetry: a time stamp or a
+    /// code.
+    pub fn stamp(self) -> u8 {
         match self {
             Evidence::RoundTrips { stamp } => stamp,
+            Evidence::Digest(Digested { base, resolution, .. }) => {
+                Code::new(base, resolution).map_or(0, |code| code.bytes())
+            }
             _ => 0,
         }
     }
 
     /// True if the evidence is in replies alone: CNPs then explain no change of the rate.
     pub const fn is_in_replies(self) -> bool {
-        matches!(self, Evidence::Marks | Evidence::RoundTrips { .. } | Evidence::Telemetry { .. })
+        match self {
+            Evidence::Marks
+            | Evidence::RoundTrips { .. }
+            | Evidence::Telemetry { .. }
+            | Evidence::Digest(_) => true,
+            Evidence::None | Evidence::Cnps => false,
+        }
     }
 
     /// Report of marks that the evidence requires; `None` if the user may choose.
@@ -194,7 +220,7 @@ impl Evidence {
         match self {
             Evidence::None | Evidence::Cnps => None,
             Evidence::Marks => Some(Cnp::Flag),
-            Evidence::RoundTrips { .. } | Evidence::Telemetry { .. } => Some(Cnp::None),
+            Evidence::RoundTrips { .. } | Evidence::Telemetry { .. } | Evidence::Digest(_) => Some(Cnp::None),
         }
     }
 }

@@ -64,7 +64,9 @@ mod tests;
 
 pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender};
-pub use facts::{Advised, Control, ControlFacts, Due, Evidence, Grants, OnNack, TransportFacts, Unit};
+pub use facts::{
+    Advised, Control, ControlFacts, Digested, Due, Evidence, Grants, OnNack, TransportFacts, Unit,
+};
 pub use limits::Invalid;
 pub use nic::Nic;
 pub use nics::Nics;
@@ -111,6 +113,8 @@ family::congestions! {
     dctcp: Dctcp = "dctcp",
     /// HPCC: switches report the load of their links, and the window follows the busiest link.
     hpcc: Hpcc = "hpcc",
+    /// HPCC-PINT: HPCC with one number per packet, the code of the busiest link's load.
+    pint: Pint = "pint",
     /// TIMELY: a rate that follows the slope of round-trip times.
     timely: Timely = "timely",
     /// Swift: a window that keeps round trips near a target.

@@ -110,7 +110,7 @@ const SCHEMES: &[&str] = &[
 const DLBF: &str = "dlbf";
 
 /// Fabrics and NICs, each a setting or two away from the defaults.
-const SETTINGS: [(&str, &[&str]); 16] = [
+const SETTINGS: [(&str, &[&str]); 17] = [
     ("defaults", &[]),
     ("tight buffer", &["switch.buffer=1MB"]),
     ("lossy, tight buffer", &["switch.pfc=off", "switch.buffer=300kB"]),
@@ -143,6 +143,7 @@ const SETTINGS: [(&str, &[&str]); 16] = [
     ("HPCC", &["nic.congestion.hpcc={}"]),
     ("Swift", &["nic.congestion.swift={}"]),
     ("TIMELY", &["nic.congestion.timely={}"]),
+    ("HPCC-PINT", &["nic.congestion.pint={}"]),
     (
         "a dead and a slow link",
         &["failure=[{random=1,at='100us'},{random=1,rate=0.1}]", "routing.detection=100us"],

@@ -57,6 +57,7 @@ builtins! {
     "themis-fig1",
     "themis-fig5-allreduce",
     "themis-fig5-alltoall",
+    "pint-incast",
     "timely-incast",
     "ultra-ethernet",
     "mrc",

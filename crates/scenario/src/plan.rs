@@ -113,6 +113,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     of_nics.dedup();
     warnings.append(&mut of_nics);
     warnings.extend(capped(scenario, &plan));
+    plan.digest = telemetry::digest(scenario, &plan)?;
     telemetry::check(scenario, &plan)?;
     crate::plan_check(&plan)
         .map_err(|broken| KeyError::new("", format!("this is a bug of ropewalk: {broken}")))?;

@@ -3,9 +3,10 @@
 use crate::error::KeyError;
 use crate::ideal::Ideals;
 use crate::{Plan, Scenario};
+use model::digest::{Code, Digest};
 use model::telemetry::{MOST_HOPS, MOST_RATES, area};
 use model::{Packet, Wire};
-use rnic::{Evidence, NicConfig};
+use rnic::{Digested, Evidence, NicConfig};
 use schemes::SchemeConfig;
 
 /// The NIC whose congestion control reads telemetry of most hops, among all jobs; `None` if none reads telemetry.
@@ -19,7 +20,7 @@ pub(crate) fn wanted(scenario: &Scenario) -> Option<u8> {
     most_traced(scenario)?.telemetry()
 }
 
-/// The wire with space for the telemetry and the time stamps that the congestion control of a job reads. All data frames
+/// The wire with space for the telemetry, and for the time stamps or codes, that the congestion control of a job reads. All data frames
 /// and ACKs of a run have the space, as switches do not distinguish queue pairs.
 pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, KeyError> {
     let hops = wanted(scenario).unwrap_or(0);
@@ -33,7 +34,7 @@ pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, KeyError>
     let stamp = u32::from(stamps.max().unwrap_or(0));
     if stamp > 0 && wire.max_frame() > most - stamp {
         let text = format!(
-            "a time stamp takes {stamp} B of every frame, so `frame` must be at most {} B",
+            "the congestion control takes {stamp} B of every frame, so `frame` must be at most {} B",
             most - stamp
         );
         return Err(KeyError::new("wire.frame", text));
@@ -41,17 +42,47 @@ pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, KeyError>
     Ok(wire.with_stamp(stamp).with_telemetry(hops))
 }
 
+/// The digest of telemetry that the congestion control of a job reads, if one does. Switches do not distinguish queue pairs,
+/// so all jobs must read the same one, and none may read records.
+pub(crate) fn digest(scenario: &Scenario, plan: &Plan) -> Result<Option<Digest>, KeyError> {
+    let mut found: Option<Digested> = None;
+    let nics = || scenario.workload.iter().map(|entry| scenario.nic_of(entry.class()));
+    for nic in nics() {
+        let Evidence::Digest(digested) = nic.congestion.facts().evidence else { continue };
+        if found.is_some_and(|other| other != digested) {
+            let text = format!(
+                "all jobs must have the same settings of `congestion.{}`: switches write one digest for all",
+                nic.congestion.name()
+            );
+            return Err(KeyError::new("nic.congestion", text));
+        }
+        if let Some(other) = nics().find(|nic| nic.telemetry().is_some_and(|hops| hops > 0)) {
+            let text = format!(
+                "cannot be `{}` for one job and `{}` for another: switches write either records or a digest",
+                nic.congestion.name(),
+                other.congestion.name()
+            );
+            return Err(KeyError::new("nic.congestion", text));
+        }
+        found = Some(digested);
+    }
+    let Some(Digested { base, resolution, share, period }) = found else { return Ok(None) };
+    let Some(code) = Code::new(base, resolution) else { return Ok(None) };
+    let period = period.unwrap_or_else(|| Ideals::new(plan).longest_rtt());
+    Ok(Some(Digest::new(code, period, share, &plan.rates(), plan.seed)))
+}
+
 /// Checks that the routes and rates of a plan fit into the telemetry of its packets.
 pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), KeyError> {
     let area = usize::from(plan.wire.hops);
     let Some(nic) = most_traced(scenario) else { return Ok(()) };
-    let Evidence::Telemetry { setting, .. } = nic.congestion.facts().evidence else { return Ok(()) };
-    let key = format!("nic.congestion.{}.{setting}", nic.congestion.name());
     let rates = plan.rates().len();
-    if rates > MOST_RATES {
+    if rates > MOST_RATES && (area > 0 || plan.digest.is_some()) {
         let text = format!("telemetry distinguishes {MOST_RATES} rates of links, and the fabric has {rates}");
         return Err(KeyError::new("nic.congestion", text));
     }
+    let Evidence::Telemetry { setting, .. } = nic.congestion.facts().evidence else { return Ok(()) };
+    let key = format!("nic.congestion.{}.{setting}", nic.congestion.name());
     let mut ideals = Ideals::new(plan);
     for qp in &plan.qps {
         let hops = ideals.switches(qp.from, qp.to).unwrap_or_default();

@@ -59,7 +59,7 @@ const SCHEMES: &[&str] = &[
     "long-haul]\nnotification = \"proactive\"\ncnp-delay-most = \"5us\"\ncnp-table = { entries = 2 }\nreaction = \"loop\"\n\
      loop = { ramp = \"twenty\", slots = 2, recovery = { after = \"3us\", mode = \"direct\" } }",
 ];
-const NICS: [&str; 35] = [
+const NICS: [&str; 36] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -76,6 +76,7 @@ const NICS: [&str; 35] = [
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.irn]\nbdp-cap = 9\nlow-timeout = \"15us\"\n\
      on-gap = \"all\"\non-timeout = \"all\"",
     "[nic.congestion.hpcc]\nint-hops = 7",
+    "[nic.congestion.pint]\nlog-base = 1.01\nprobability = 0.2\nbase-rtt = \"3us\"",
     "[nic.congestion.timely]\nt-low = \"5us\"\nmin-rtt = \"2us\"\nhyper-increase = \"3Gbps\"",
     "[nic]\ntimeout = { fixed = \"70us\" }\non-nack = { to = 0.5 }\nwindow = { bytes = \"9kB\" }\n\
      window-scales-with-rate = true\n[nic.transport.go-back-n]\n[nic.congestion.timely]\nt-high = \"60us\"",

@@ -211,6 +211,24 @@ fn hpcc_empties_the_queue_of_two_senders_where_dcqcn_keeps_one() {
 }
 
 #[test]
+fn pint_settles_where_hpcc_does_with_a_byte_per_packet() {
+    let series = "[switch]\necn = \"off\"\n[record]\nwidth = \"1us\"\nbins = 4096\n\
+                  [nic]\nwindow = \"bdp\"\nwindow-scales-with-rate = true\n";
+    for (keys, stamp, most) in [("", 1, 8), ("log-base = 1.01", 2, 8), ("probability = 0.0625", 1, 12)] {
+        let pint = |flows: &[u64]| run(&star(&format!("{series}[nic.congestion.pint]\n{keys}"), flows));
+        let (checked, alone) = pint(&[100_000_000]);
+        assert_eq!(checked.plan.wire.max_frame(), 1_500 + stamp);
+        let lone = share(&checked.plan, &alone, 0);
+        assert!((0.93..0.975).contains(&lone), "{keys}: {lone}");
+        let (checked, two) = pint(&[10_000_000, 10_000_000]);
+        let queue = queue_after(&checked, &two, Time::from_us(200));
+        assert!(queue < most * 1_520, "{keys}: {queue} B after fifty round trips");
+        let shares = [0, 1].map(|message| share(&checked.plan, &two, message));
+        assert!(shares.iter().all(|share| (0.44..0.5).contains(share)), "{keys}: {shares:?}");
+    }
+}
+
+#[test]
 fn swift_keeps_the_delay_near_its_target() {
     let series = "[record]\nwidth = \"1us\"\nbins = 4096\n";
     for (scale, keys) in [(1, ""), (4, "hop-scale = \"4us\"")] {

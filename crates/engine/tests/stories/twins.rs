@@ -55,7 +55,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-pub(crate) const NICS: [&str; 26] = [
+pub(crate) const NICS: [&str; 27] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",
@@ -71,6 +71,7 @@ pub(crate) const NICS: [&str; 26] = [
     "[nic]\non-nack = \"none\"\n[nic.transport.irn]\nbdp-cap = 12\nlow-timeout = \"30us\"",
     "[nic.transport.mp-rdma]\nbitmap = 9\n[nic.congestion.mp-rdma]\ninitial = 12",
     "[nic.congestion.hpcc]\nadditive-increase = \"1Gbps\"",
+    "[nic]\nwindow = \"bdp\"\nwindow-scales-with-rate = true\n[nic.congestion.pint]\nprobability = 0.5",
     "[nic.congestion.swift]\nhop-scale = \"100ns\"",
     "[nic.congestion.timely]\nt-low = \"10us\"\nmin-rtt = \"5us\"",
     "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\ninfer-loss = true\n[nic.congestion.nscc]",

@@ -356,6 +356,14 @@ impl Hpcc {
     }
 }
 
+/// The rate and the stage that follow from a reference and its stage, by `excess`, the utilisation over its target.
+pub(super) fn next(reference: f64, stage: u32, (excess, max_stage, step): (f64, u32, f64)) -> (f64, u32) {
+    match excess >= 1.0 || stage >= max_stage {
+        true => (reference / excess + step, 0),
+        false => (reference + step, stage + 1),
+    }
+}
+
 /// The smaller of two numbers. Unlike [`f64::min`] it need not treat NaN, which takes several instructions.
 fn smaller(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
@@ -397,10 +405,7 @@ impl Congestion for Hpcc {
         };
         if self.measure(trail) {
             let excess = self.utilization / self.target;
-            let (rate, stage) = match excess >= 1.0 || self.stage >= self.max_stage {
-                true => (self.reference / excess + self.step, 0),
-                false => (self.reference + self.step, self.stage + 1),
-            };
+            let (rate, stage) = next(self.reference, self.stage, (excess, self.max_stage, self.step));
             self.set(smaller(larger(rate, self.min), self.line));
             if feedback.una > round {
                 self.reference = self.rate;

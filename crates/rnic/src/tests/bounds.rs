@@ -95,6 +95,13 @@ fn settings_of_congestion_controls_have_their_bounds() {
     check(hpcc, "int-hops", &["1", "15"], &["0", "16"]);
     check(hpcc, "cnp-cut", &["1e-9", "0.999999"], &["0.0", "1.0", "nan"]);
     check(hpcc, "unknown-rate", rate.0, rate.1);
+    let pint = "congestion.pint";
+    check(pint, "target-utilization", share.0, share.1);
+    check(pint, "probability", share.0, share.1);
+    check(pint, "log-base", &["1.0002", "2.0"], &["1.0", "1.0001", "inf", "nan"]);
+    check(pint, "resolution", &["2", "4096"], &["1", "4097"]);
+    check(pint, "base-rtt", &["\"1ps\""], &["\"0us\""]);
+    check(pint, "min-rate", rate.0, rate.1);
     let timely = "congestion.timely";
     check(timely, "alpha", share.0, share.1);
     check(timely, "beta", share.0, share.1);

@@ -1,6 +1,7 @@
 //! What the rest of the workspace gets from a NIC: every call reaches the part, and the facts of the parts reach the caller.
 
 use super::nic;
+use crate::Digested;
 use crate::congestion::{dcqcn, hpcc, swift};
 use crate::notification::Cnp;
 use crate::transport::{ideal, nic_sr};
@@ -163,12 +164,14 @@ fn controlled(congestion: CongestionConfig) -> Nic {
 #[test]
 fn every_control_declares_its_evidence_and_its_needs() {
     let telemetry = Evidence::Telemetry { hops: 5, setting: "int-hops" };
+    let digest = Evidence::Digest(Digested { base: 1.05, resolution: 512, share: 1.0, period: None });
     // Evidence, the report of marks that it requires, the telemetry of frames, and whether the path matters.
     let wanted = [
         ("dcqcn", Evidence::Cnps, None, None, false),
         ("annulus", Evidence::Cnps, None, None, false),
         ("dctcp", Evidence::Marks, Some(Cnp::Flag), Some(0), false),
         ("hpcc", telemetry, Some(Cnp::None), Some(5), true),
+        ("pint", digest, Some(Cnp::None), Some(0), false),
         ("timely", Evidence::RoundTrips { stamp: 8 }, Some(Cnp::None), Some(0), false),
         ("swift", Evidence::RoundTrips { stamp: 0 }, Some(Cnp::None), Some(0), true),
         ("mp-rdma", Evidence::Marks, Some(Cnp::Flag), None, true),
@@ -180,8 +183,10 @@ fn every_control_declares_its_evidence_and_its_needs() {
         ("smartt", Evidence::Marks, Some(Cnp::Flag), Some(0), true),
         ("none", Evidence::None, None, None, false),
     ];
-    let in_replies =
-        ["dctcp", "hpcc", "timely", "swift", "mp-rdma", "nscc", "rccc", "eqds", "ndp", "strack", "smartt"];
+    let in_replies = [
+        "dctcp", "hpcc", "pint", "timely", "swift", "mp-rdma", "nscc", "rccc", "eqds", "ndp", "strack",
+        "smartt",
+    ];
     let got: Vec<_> = CongestionConfig::all()
         .map(|config| {
             let (name, nic) = (config.name(), controlled(config));
@@ -201,6 +206,7 @@ fn a_control_puts_no_more_time_between_packets_than_its_least_rate_allows() {
         (format!("dcqcn]\n{rate}"), 12),
         (format!("dctcp]\n{rate}"), 12),
         (format!("hpcc]\n{rate}"), 12),
+        (format!("pint]\n{rate}"), 12),
         (format!("timely]\n{rate}"), 12),
         ("swift]\nmin-window = 0.01".to_string(), 1000), // a packet per hundred round trips
         ("mp-rdma]".to_string(), 0),
