@@ -280,14 +280,16 @@ pub const KEYS: &[Key] = &[
         "PINT_LOG_BASE",
         Of::Hpcc,
         "HPCC-PINT: base of the code. Default 1.05.",
-        "none: HPCC replaces HPCC-PINT, with a warning",
-    ),
+        "`nic.congestion.pint.log-base`",
+    )
+    .without("1.05", ""),
     key(
         "PINT_PROB",
         Of::Hpcc,
         "HPCC-PINT: share of ACKs that the sender uses. Default 1.",
-        "none: HPCC replaces HPCC-PINT, with a warning",
-    ),
+        "`nic.congestion.pint.probability`; here the switches draw, once per packet",
+    )
+    .without("1.0", ""),
     key(
         "FAST_REACT",
         Of::All,

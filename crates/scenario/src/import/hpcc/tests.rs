@@ -114,6 +114,29 @@ fn a_configuration_of_dctcp_keeps_its_gain_and_its_step() {
 }
 
 #[test]
+fn a_configuration_of_pint_keeps_its_code_and_its_probability() {
+    let config = format!(
+        "CC_MODE 10\nPINT_LOG_BASE 1.01\nPINT_PROB 0.25\nU_TARGET 0.9\nMI_THRESH 0\nRATE_AI 50Mb/s\nHAS_WIN 1\nVAR_WIN 1\n\
+         MULTI_RATE 1\n{MAPS}"
+    );
+    let got = run(PLAIN, SIX, Some(&config)).unwrap();
+    assert_eq!(got.warnings, [""; 0]);
+    let c = plan(&got);
+    let rnic::CongestionConfig::Pint(pint) = &c.scenario.nic.congestion else {
+        panic!("{:?}", c.scenario.nic)
+    };
+    assert_eq!((pint.log_base, pint.probability, pint.target_utilization), (1.01, 0.25, 0.9));
+    assert_eq!(
+        (pint.max_stage, pint.scale_increase, c.scenario.nic.window_scales_with_rate),
+        (0, false, true)
+    );
+    // 1000 B of payload, 48 B of headers and a code of two bytes, which takes padding in ACKs.
+    assert_eq!((c.plan.wire.max_frame(), c.plan.wire.ack), (1_050, 60));
+    let absent = plan(&run(PLAIN, SIX, Some(&format!("CC_MODE 10\n{MAPS}"))).unwrap());
+    assert_eq!(absent.plan.wire.max_frame(), 1_049);
+}
+
+#[test]
 fn so_many_flows_are_read_as_the_first_line_states() {
     let got = run(PLAIN, "1\n0 2 3 100 1000 2\n0 3 3 100 1000 1\nprose\n", None).unwrap();
     assert_eq!(

@@ -25,10 +25,7 @@ impl<'a> Mapping<'a, '_, '_> {
             3 => self.hpcc(mode, global)?,
             7 => self.timely(mode)?,
             8 => self.dctcp(mode)?,
-            10 if !self.config.is_conweave() => {
-                self.warn(&mode, "HPCC-PINT is not available; HPCC replaces it, whose packets carry a record of every link");
-                self.hpcc(mode, global)?;
-            }
+            10 if !self.config.is_conweave() => self.pint(mode)?,
             _ => {
                 self.put(mode, "nic.congestion.none", "");
                 self.warn(&mode, format!("there is no congestion control {control}: the program sends at line rate then, and so does the scenario"));
@@ -123,11 +120,26 @@ impl<'a> Mapping<'a, '_, '_> {
         self.rate("MIN_RATE", TABLE, "min-rate")
     }
 
+    fn pint(&mut self, mode: Token<'a>) -> Result<(), Error> {
+        const TABLE: &str = "nic.congestion.pint";
+        self.put(mode, TABLE, "");
+        self.utilisation(TABLE)?;
+        self.rate("RATE_AI", TABLE, "additive-increase")?;
+        if self.config.given("RATE_AI").is_some() {
+            self.put(mode, TABLE, "scale-increase = false");
+        }
+        self.rate("MIN_RATE", TABLE, "min-rate")?;
+        self.map("PINT_LOG_BASE", TABLE, "log-base", |word| {
+            Ok(toml::Value::Float(word.number("a base")?).to_string())
+        })?;
+        self.map("PINT_PROB", TABLE, "probability", |word| share(word, "a probability"))
+    }
+
     /// The bound on outstanding bytes, which holds for every control.
     fn window(&mut self, control: u32, global: bool) -> Result<(), Error> {
         let (has, varies) = (self.config.flag("HAS_WIN")?, self.config.flag("VAR_WIN")?);
         let word = self.config.given("HAS_WIN").unwrap_or(self.settings.start);
-        if control == 3 || control == 10 && !self.config.is_conweave() {
+        if control == 3 {
             let other = match (has, varies) {
                 (false, _) => {
                     Some((word, "HPCC without a window is not available: its window follows its rate here"))

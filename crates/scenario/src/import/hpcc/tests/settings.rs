@@ -26,7 +26,7 @@ fn windows_are_those_of_all_hosts_or_of_the_pair_and_may_follow_the_rate() {
         ("HAS_WIN 1\nGLOBAL_T 0\nVAR_WIN 1", Some(Window::Bdp), true),
         ("HAS_WIN 0\nVAR_WIN 1", None, false),
     ] {
-        for mode in ["1", "7", "8"] {
+        for mode in ["1", "7", "8", "10"] {
             let nic = plan(&with(&format!("CC_MODE {mode}\n{keys}"))).scenario.nic;
             assert_eq!((nic.window, nic.window_scales_with_rate), (window, scales), "CC_MODE {mode}, {keys}");
         }
@@ -43,9 +43,6 @@ fn windows_are_those_of_all_hosts_or_of_the_pair_and_may_follow_the_rate() {
 
 #[test]
 fn controls_that_ropewalk_lacks_are_a_warning_with_the_one_that_runs() {
-    let pint = with("CC_MODE 10");
-    warned(&pint, "HPCC-PINT is not available; HPCC replaces it");
-    assert!(pint.toml.contains("[nic.congestion.hpcc]"));
     let none = with("CC_MODE 4");
     warned(&none, "there is no congestion control 4: the program sends at line rate then");
     assert!(none.toml.contains("[nic.congestion.none]"));
