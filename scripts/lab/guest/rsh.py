@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 PORT = 7777
 
@@ -27,8 +28,18 @@ def run(caller):
         subprocess.run(["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=caller.fileno(), stderr=caller.fileno())
 
 
+def reach(host):
+    """A connection to the server, which may have started just now."""
+    for _ in range(300):
+        try:
+            return socket.create_connection((host, PORT))
+        except ConnectionRefusedError:
+            time.sleep(0.2)
+    sys.exit(f"no remote shell on {host}")
+
+
 def call(host, words):
-    with socket.create_connection((host, PORT)) as peer:
+    with reach(host) as peer:
         peer.sendall((" ".join(words) + "\n").encode())
         while part := peer.recv(1 << 16):
             sys.stdout.buffer.write(part)
