@@ -5,7 +5,7 @@ ROPEWALK = target/release/ropewalk
 CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 .PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs gallery \
-	python-package python-tests wheel dist miri lab lab-full lab-smoke clean
+	python-package python-tests wheel dist miri lab lab-full lab-smoke lab-speed clean
 
 all: build
 
@@ -148,9 +148,10 @@ target/docs-env/made: docs/requirements.txt
 	touch $@
 
 # Real RDMA clients in two QEMU guests, through `ropewalk nic` and `ropewalk tor` (docs/soft-tor.md). Root on a Debian installs
-# QEMU and builds the guests first; what is missing is named, and counts as skipped. For some tests: make lab TESTS="A2 A3"
+# QEMU and builds the guests first; what is missing is named, and counts as skipped. For some tests: make lab TESTS="A2 A3".
+# With MINUTES=6, tests that come later than that are skipped, too.
 lab: lab-smoke
-	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/lab.py $(CARGO_TARGET)/debug/ropewalk $(TESTS)
+	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/lab.py $(CARGO_TARGET)/debug/ropewalk $(if $(MINUTES),--minutes $(MINUTES)) $(TESTS)
 
 lab-full: lab-smoke
 	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/lab.py $(CARGO_TARGET)/debug/ropewalk --full $(TESTS)
@@ -160,6 +161,10 @@ lab-smoke:
 	$(CARGO) build --locked -p ropewalk
 	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/smoke.py $(CARGO_TARGET)/debug/ropewalk
 	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/ebpf.py
+
+# The speed of the ToR between packet sockets, in frames per second of its CPU time. Root only.
+lab-speed: build
+	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/packets.py $(ROPEWALK)
 
 # Needs the nightly toolchain with miri; checks the crates whose tests it can run.
 miri:
