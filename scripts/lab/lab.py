@@ -19,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from guests import Guests, LeftOut, disk, tools
+from guests import NICE, Guests, LeftOut, disk, tools
 
 FOLDER = Path("target/lab").resolve()
 SERVER = "10.0.0.1"
@@ -66,7 +66,7 @@ class Run:
         words = [self.ropewalk, command, file, "--status", status, "--record", self.at / f"{command}.log"]
         words += ["--pcap", self.at / f"{command}.pcapng", "--pcap-frames", FRAMES] if keep else []
         out = open(self.at / f"{command}.out", "w")
-        process = subprocess.Popen(["nice", *words], stdout=out, stderr=subprocess.STDOUT)
+        process = subprocess.Popen([*NICE, *words], stdout=out, stderr=subprocess.STDOUT)
         self.processes.append((command, process))
         deadline = time.monotonic() + 60
         while not status.exists():
@@ -133,7 +133,7 @@ class Run:
         command = [self.ropewalk, "tor", "check", self.at / "tor.pcapng", "--log", self.at / "tor.log", *words]
         # The programs get their turns of the processor tens of milliseconds apart, in which a host sends hundreds of packets.
         command += ["--under-way", "2000"]
-        done = subprocess.run(["nice", *command], capture_output=True, text=True)
+        done = subprocess.run([*NICE, *command], capture_output=True, text=True)
         (self.at / "check.out").write_text(done.stdout + done.stderr)
         if done.returncode != 0:
             breach = re.findall(r"^  \S.*", done.stdout, re.M) or [done.stderr.strip()]
@@ -142,7 +142,7 @@ class Run:
     def replay(self):
         """The decisions that the captured frames cause must be those of the run."""
         command = [self.ropewalk, "tor", "replay", self.at / "tor.toml", "--pcap", self.at / "tor.pcapng", "--decisions"]
-        done = subprocess.run(["nice", *command], capture_output=True, text=True)
+        done = subprocess.run([*NICE, *command], capture_output=True, text=True)
         lines = (self.at / "tor.log").read_text().splitlines()
         if done.stdout.splitlines() != lines:
             differing = [pair for pair in zip(done.stdout.splitlines(), lines) if pair[0] != pair[1]][:1]
