@@ -24,7 +24,8 @@ NICE = ["nice", "-n", str(max(0, 10 - os.nice(0)))]
 READY_LIMIT = 90
 
 # Runs a server, and tells the host as soon as it listens: by TCP on a port on which nobody listened before, or by the connection
-# manager of RDMA. A process takes long to start here, so nearly everything in the loop is built into the shell.
+# manager of RDMA. A process takes long to start here and keeps the server from its own start, so nearly everything in the loop is
+# built into the shell, and the loop soon slows down.
 SERVE = """
 seen=" "
 look() {
@@ -42,10 +43,10 @@ server=$!
 (
     new= round=0
     while [ -z "$new" ]; do
-        sleep 0.3
+        if [ $round -lt 10 ]; then sleep 0.2; else sleep 1; fi
         look
         round=$((round + 1))
-        if [ $((round % 4)) = 0 ]; then
+        if [ $((round % 5)) = 0 ]; then
             case $(rdma resource show cm_id 2>/dev/null) in *" state LISTEN "*) new=1 ;; esac
         fi
     done
