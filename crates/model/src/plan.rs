@@ -243,7 +243,7 @@ impl Marking {
     #[inline]
     pub fn marks(&self, queue: u64, draw: impl FnOnce() -> u64) -> bool {
         let (kmin, kmax) = (self.kmin.get(), self.kmax.get());
-        queue > kmin && (queue > kmax || self.pmax.scaled(queue - kmin, kmax - kmin).hits(draw()))
+        queue > kmin && (queue > kmax || self.pmax.hits_scaled(draw(), queue - kmin, kmax - kmin))
     }
 }
 

@@ -183,10 +183,12 @@ impl Probability {
         self.0 == 0
     }
 
-    /// This probability times `part / whole`.
+    /// True if an event of this probability times `part / whole` happens for a uniform 64-bit `draw`. `part` is at most
+    /// `whole`, which is at least 1.
     #[inline]
-    pub const fn scaled(self, part: u64, whole: u64) -> Self {
-        Probability((self.0 as u128 * part as u128 / whole as u128) as u64)
+    pub const fn hits_scaled(self, draw: u64, part: u64, whole: u64) -> bool {
+        // draw < probability * part / whole, rounded down, without a division.
+        (draw as u128 + 1) * whole as u128 <= self.0 as u128 * part as u128
     }
 }
 
