@@ -42,7 +42,7 @@ pub struct TransportFacts {
     pub names_packets: bool,
     /// Whether receivers act on notices ([`model::annex::Notice`]).
     pub heeds_notices: bool,
-    /// Whether replies carry a [`model::annex::Sack`], and windows count bytes in flight. Packets then have an annex of 56 B.
+    /// Whether replies carry a [`model::annex::Sack`], and windows count bytes in flight. Packets then have an annex of 48 B.
     pub sacks: bool,
     /// Most packets of a message after which alone its receiver sends an ACK, unless the sender asks; `None` if receivers
     /// acknowledge packets.
