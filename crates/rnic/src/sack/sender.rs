@@ -49,7 +49,6 @@ impl std::hash::Hash for Infer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(test, derive(Hash))]
 struct Sent {
-    at: Time,
     frame: u32,
     state: State,
     /// True if the packet was sent more than once.
@@ -66,7 +65,7 @@ enum State {
 }
 
 /// Frames of a posted message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(test, derive(Hash))]
 struct Posted {
     /// First packet after the message.
@@ -86,9 +85,12 @@ pub struct Sender {
     una: u64,
     /// First packet that was never sent.
     next: u64,
-    /// Packets from `una` to `next`.
+    /// Packets from `una` to `next`, and the times at which they were sent last.
     packets: VecDeque<Sent>,
-    /// Messages with packets that were never sent.
+    times: VecDeque<Time>,
+    /// The message of the next new packet; empty before the first one. The last message stays after its packets were sent.
+    message: Posted,
+    /// Messages after it.
     posted: VecDeque<Posted>,
     /// Packets to send again, before new ones.
     missing: BTreeSet<u64>,
@@ -101,8 +103,12 @@ pub struct Sender {
     arrived: u32,
     /// The last map of packets that have arrived, without those below `una`: its first packet, and its bits.
     map: (u64, u64),
-    /// Packets in the order in which they were sent last, with outdated entries: (time, packet).
-    order: VecDeque<(Time, u64)>,
+    /// Packets before this one are not in flight, or were sent again. First transmissions are in the order of packets.
+    fresh: u64,
+    /// Packets that were sent again, in the order of their last transmissions, with outdated entries: (time, packet).
+    repeats: VecDeque<(Time, u64)>,
+    /// Time at which the timer fires.
+    due: Time,
     fired: u8,
     /// Time since which a window of 0 has held packets back while none is in flight; [`Time::NEVER`] if it has not.
     held: Time,
@@ -149,6 +155,8 @@ impl Sender {
             una: 0,
             next: 0,
             packets: VecDeque::new(),
+            times: VecDeque::new(),
+            message: Posted::default(),
             posted: VecDeque::new(),
             missing: BTreeSet::new(),
             unsent: 0,
@@ -156,7 +164,9 @@ impl Sender {
             flight: 0,
             arrived: 0,
             map: (0, 0),
-            order: VecDeque::new(),
+            fresh: 0,
+            repeats: VecDeque::new(),
+            due: Time::NEVER,
             fired: 0,
             held: Time::NEVER,
             asks: false,
@@ -173,8 +183,7 @@ impl Sender {
 
     /// Packets that a window of so many bytes holds.
     fn packets_of(&self, bytes: u64) -> u64 {
-        let full = self.posted.front().map_or(1, |message| message.full.max(1));
-        bytes / u64::from(full)
+        bytes / u64::from(self.message.full.max(1))
     }
 
     /// Takes missing packets for lost if enough later ones have arrived, or during a recovery; returns their bytes.
@@ -230,7 +239,7 @@ impl Sender {
         let age = self.least_trip.ps().saturating_mul(times.into());
         let mut bytes = 0;
         self.tidy();
-        while let Some(&(at, seq)) = self.order.front()
+        while let Some((at, seq)) = self.oldest()
             && at < self.latest_arrived
             && now.ps() - at.ps() > age
         {
@@ -248,23 +257,44 @@ impl Sender {
         (seq < self.next).then_some(seq)
     }
 
+    #[inline]
     fn packet(&mut self, seq: u64) -> &mut Sent {
         &mut self.packets[(seq - self.una) as usize]
     }
 
-    /// The frame of the next new packet, if the reach allows one.
+    /// Time at which packet `seq` was sent last.
     #[inline]
-    fn next_frame(&self) -> Option<u32> {
-        let message = self.posted.front()?;
-        let free = self.next - self.una < u64::from(self.rules.reach);
-        free.then_some(if self.next + 1 == message.end { message.last } else { message.full })
+    fn sent_at(&self, seq: u64) -> Time {
+        self.times[(seq - self.una) as usize]
     }
 
-    /// Forgets messages whose packets were all sent, but keeps the last one for the length of a full frame.
+    /// True if a new packet may be sent under some window.
+    #[inline]
+    fn has_new(&self) -> bool {
+        self.unsent > 0 && self.next - self.una < u64::from(self.rules.reach)
+    }
+
+    /// Goes on to the next message if all packets of this one were sent.
+    #[inline]
     fn forget_sent(&mut self) {
-        if self.posted.len() > 1 && self.posted.front().is_some_and(|message| message.end == self.next) {
-            self.posted.pop_front();
+        if self.message.end == self.next
+            && let Some(message) = self.posted.pop_front()
+        {
+            self.message = message;
         }
+    }
+
+    /// Takes the first packet to send again out of the list, and notes its transmission.
+    #[cold]
+    fn repeat(&mut self, now: Time) -> Option<(u64, u32)> {
+        let seq = self.missing.pop_first()?;
+        let packet = self.packet(seq);
+        (packet.state, packet.again) = (State::Flying, true);
+        let frame = packet.frame;
+        self.times[(seq - self.una) as usize] = now;
+        self.again -= u64::from(frame);
+        self.repeats.push_back((now, seq));
+        Some((seq, frame))
     }
 
     /// True if a full frame more may be in flight. Packets to send again pass during a recovery.
@@ -273,19 +303,20 @@ impl Sender {
         if self.recovers() && !self.missing.is_empty() && window > 0 {
             return true;
         }
-        let full = self.posted.front().map_or(0, |message| message.full);
-        window == u64::MAX || self.flight.saturating_add(full.into()) <= window.min(i64::MAX as u64) as i64
+        let after = self.flight.saturating_add(self.message.full.into());
+        window == u64::MAX || after <= window.min(i64::MAX as u64) as i64
     }
 
     /// Notes that a packet has arrived.
     fn note_arrival(&mut self, now: Time, seq: u64) {
         let packet = *self.packet(seq);
-        if packet.state == State::Flying {
+        if packet.state == State::Flying && self.rules.infer.is_some() {
+            let at = self.sent_at(seq);
             // The news may concern an earlier transmission of a packet that was sent again.
             if !packet.again {
-                self.least_trip = self.least_trip.min(Time(now.ps().saturating_sub(packet.at.ps())));
+                self.least_trip = self.least_trip.min(Time(now.ps().saturating_sub(at.ps())));
             }
-            self.latest_arrived = self.latest_arrived.max(packet.at);
+            self.latest_arrived = self.latest_arrived.max(at);
         }
         self.packet(seq).state = State::Arrived;
         if packet.state == State::Missing {
@@ -322,14 +353,27 @@ impl Sender {
         }
     }
 
-    /// The timer runs for the packet that was sent first among those in flight, or while a window of 0 holds packets back.
+    /// The packet in flight whose last transmission is the oldest, and the time of that transmission.
     #[inline]
-    fn timer(&self) -> Time {
-        match self.order.front() {
-            Some((at, _)) => self.rules.timing.deadline(*at, self.fired),
-            None if self.held != Time::NEVER => self.rules.timing.deadline(self.held, self.fired),
-            None => Time::NEVER,
+    fn oldest(&self) -> Option<(Time, u64)> {
+        let fresh = match self.fresh < self.next {
+            true => Some((self.sent_at(self.fresh), self.fresh)),
+            false => None,
+        };
+        match self.repeats.front() {
+            Some(&repeat) if fresh.is_none_or(|(at, _)| repeat.0 <= at) => Some(repeat),
+            _ => fresh,
         }
+    }
+
+    /// Sets the timer. It runs for the oldest packet in flight, or while a window of 0 holds packets back.
+    #[inline]
+    fn set_timer(&mut self) {
+        let since = self.oldest().map_or(self.held, |(at, _)| at);
+        self.due = match since {
+            Time::NEVER => Time::NEVER,
+            since => self.rules.timing.deadline(since, self.fired),
+        };
     }
 
     /// Takes a flying packet out of flight, to send it again; returns its bytes.
@@ -342,18 +386,23 @@ impl Sender {
         frame.into()
     }
 
-    /// Removes outdated entries from the front of `order`. A recovery judges its packets itself, so their timers run only once
-    /// they were sent again.
+    /// Finds the oldest packet in flight, and sets the timer. A recovery judges its packets itself, so their timers run only
+    /// once they were sent again.
     fn tidy(&mut self) {
-        while let Some(&(at, seq)) = self.order.front() {
-            let current = seq >= self.una
-                && matches!(*self.packet(seq), Sent { at: latest, state: State::Flying, .. } if latest == at)
-                && (seq >= self.recovery || self.packet(seq).again);
+        self.fresh = self.fresh.max(self.una).max(self.recovery);
+        let from = self.fresh - self.una;
+        let is_fresh = |packet: &Sent| packet.state == State::Flying && !packet.again;
+        let passed = self.packets.range(from as usize..).position(is_fresh);
+        self.fresh = passed.map_or(self.next, |passed| self.fresh + passed as u64);
+        while let Some(&(at, seq)) = self.repeats.front() {
+            let current =
+                seq >= self.una && self.packet(seq).state == State::Flying && self.sent_at(seq) == at;
             if current {
                 break;
             }
-            self.order.pop_front();
+            self.repeats.pop_front();
         }
+        self.set_timer();
     }
 }
 
@@ -364,7 +413,7 @@ impl model::Sender for Sender {
     }
 
     fn post_message(&mut self, packets: u64, full: u32, last: u32) {
-        let end = self.posted.back().map_or(self.next, |message| message.end) + packets;
+        let end = self.posted.back().map_or(self.message.end, |message| message.end) + packets;
         self.posted.push_back(Posted { end, full, last });
         self.forget_sent();
         self.unsent += (packets - 1) * u64::from(full) + u64::from(last);
@@ -374,36 +423,36 @@ impl model::Sender for Sender {
         if !self.ready(window) {
             return None;
         }
-        let (seq, frame, again) = match self.missing.pop_first() {
-            Some(seq) => {
-                let packet = self.packet(seq);
-                (packet.at, packet.state, packet.again) = (now, State::Flying, true);
-                let frame = packet.frame;
-                self.again -= u64::from(frame);
-                (seq, frame, true)
-            }
-            None => {
-                let frame = self.next_frame()?;
-                self.packets.push_back(Sent { at: now, frame, state: State::Flying, again: false });
-                self.unsent -= u64::from(frame);
+        let again = !self.missing.is_empty();
+        let (seq, frame) = match again {
+            true => self.repeat(now)?,
+            false => {
+                let seq = self.next;
                 self.next += 1;
-                (self.next - 1, frame, false)
+                let frame = if self.next == self.message.end { self.message.last } else { self.message.full };
+                self.packets.push_back(Sent { frame, state: State::Flying, again: false });
+                self.times.push_back(now);
+                self.unsent -= u64::from(frame);
+                (seq, frame)
             }
         };
         self.flight += i64::from(frame);
-        self.held = Time::NEVER;
-        self.order.push_back((now, seq));
+        if self.due == Time::NEVER || self.held != Time::NEVER {
+            self.held = Time::NEVER;
+            self.set_timer();
+        }
         let left = window.saturating_sub(self.flight.max(0) as u64);
-        let full = self.posted.front().map_or(frame, |message| message.full);
-        self.asks =
-            again || self.unsent + self.again == 0 || left < u64::from(full) || window < self.rules.ask_below;
+        self.asks = again
+            || self.unsent + self.again == 0
+            || left < u64::from(self.message.full)
+            || window < self.rules.ask_below;
         self.forget_sent();
         Some((seq, again))
     }
 
     #[inline]
     fn ready(&self, window: u64) -> bool {
-        (!self.missing.is_empty() || self.unsent > 0 && self.next_frame().is_some()) && self.fits(window)
+        (self.has_new() || !self.missing.is_empty()) && self.fits(window)
     }
 
     fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
@@ -437,15 +486,16 @@ impl model::Sender for Sender {
         if matches!(self.rules.infer, Some(Infer::Beyond { .. }))
             && !sack.probe
             && let Some(seq) = self.outstanding(sack.cause)
-            && let Sent { at, again: false, .. } = *self.packet(seq)
+            && !self.packet(seq).again
         {
-            self.least_trip = self.least_trip.min(Time(now.ps() - at.ps()));
+            self.least_trip = self.least_trip.min(Time(now.ps() - self.sent_at(seq).ps()));
         }
         // What has arrived matters for packets that wait to be sent again, and for round trips.
         if !self.missing.is_empty() || matches!(self.rules.infer, Some(Infer::Age(_))) {
             (self.una..self.una + acked).for_each(|seq| self.note_arrival(now, seq));
         }
         self.packets.drain(..acked as usize);
+        self.times.drain(..acked as usize);
         self.una += acked;
         self.note_map(now, sack);
         if is_nack
@@ -489,7 +539,7 @@ impl model::Sender for Sender {
 
     #[inline]
     fn deadline(&self) -> Time {
-        self.timer().min(self.probe.at)
+        self.due.min(self.probe.at)
     }
 
     fn take_probe(&mut self, now: Time) -> bool {
@@ -501,25 +551,26 @@ impl model::Sender for Sender {
     }
 
     fn on_held(&mut self, now: Time) {
-        if self.order.is_empty() && self.held == Time::NEVER && self.unsent + self.again > 0 {
+        if self.oldest().is_none() && self.held == Time::NEVER && self.unsent + self.again > 0 {
             self.held = now;
+            self.set_timer();
         }
     }
 
     fn on_timeout(&mut self, now: Time) {
         let fired = self.fired;
-        if self.order.is_empty() && self.held != Time::NEVER {
+        if self.oldest().is_none() && self.held != Time::NEVER {
             (self.held, self.fired) = (now, fired.saturating_add(1));
         }
-        while let Some(&(at, seq)) = self.order.front()
+        while let Some((at, seq)) = self.oldest()
             && self.rules.timing.deadline(at, fired) <= now
         {
             self.give_up(seq);
             self.lost.push_back(seq);
             self.fired = fired.saturating_add(1);
-            self.order.pop_front();
             self.tidy();
         }
+        self.set_timer();
     }
 }
 
@@ -750,7 +801,7 @@ mod tests {
         assert_eq!(repeated, [1, 2, 3, 4].map(|seq| (seq, true)), "they pass the window");
         assert!(!prompt.ready(1_000));
         // The timers of the rest of the recovery do not run, but those of repeated packets do.
-        assert_eq!(prompt.timer(), US(56));
+        assert_eq!(prompt.due, US(56));
         // Another prompt answer starts anew.
         let again = prompt.probe.at;
         assert!(prompt.take_probe(again));
