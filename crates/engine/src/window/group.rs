@@ -734,11 +734,14 @@ impl<P: Parts> Group<P> {
         let words = node.words();
         for (i, word) in self.outputs.far[words].iter().enumerate() {
             for p in bits(*word, i * 64) {
-                let Some((at, _)) = self.ports[node.first_port as usize + p].far.front() else { continue };
+                let Some(at) = self.ports[node.first_port as usize + p].far.first() else { continue };
                 // The packet goes onto its lane one window before it arrives, which is mostly the next window.
                 let Window { next, span, .. } = window;
-                let hand_on = if *at < next + 2 * span { next } else { (at / span - 1) * span };
+                let hand_on = if at < next + 2 * span { next } else { (at / span - 1) * span };
                 node.next = node.next.min(hand_on);
+                if node.next <= next {
+                    return;
+                }
             }
         }
     }
@@ -746,7 +749,7 @@ impl<P: Parts> Group<P> {
     /// Time of the group's first event in a run without mail, ps. In contrast to [`Group::next`], a packet counts when it
     /// arrives.
     pub(super) fn next_event(&self) -> u64 {
-        let arrivals = self.ports.iter().filter_map(|port| port.far.front()).map(|(at, _)| *at);
+        let arrivals = self.ports.iter().filter_map(|port| port.far.first());
         self.nodes.iter().map(|node| node.next_event).chain(arrivals).min().unwrap_or(u64::MAX)
     }
 
@@ -829,7 +832,7 @@ impl<P: Parts> Group<P> {
                 let port = &self.ports[own];
                 let queues = [&port.data, &port.replies, &port.cnps].map(Queue::memory).iter().sum::<u64>();
                 memory.add_queue(gp, queues + self.classed.get(own).map_or(0, Queues::memory));
-                memory.in_flight += (port.far.capacity() * (parcel + size_of::<u64>())) as u64;
+                memory.in_flight += port.far.memory();
             }
         }
         for lane in self.outputs.lanes.iter_mut().chain(written) {
@@ -856,7 +859,7 @@ impl<P: Parts> Group<P> {
             self.outputs.tally.count_in_flight(pkt);
         }
         for port in &self.ports {
-            port.far.iter().for_each(|(_, p)| self.outputs.tally.count_in_flight(p));
+            port.far.packets().for_each(|p| self.outputs.tally.count_in_flight(p));
             port.queued().for_each(|p| self.outputs.tally.count_in_flight(p));
         }
         self.classed.iter().flat_map(Queues::queued).for_each(|p| self.outputs.tally.count_in_flight(p));

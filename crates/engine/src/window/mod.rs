@@ -20,7 +20,7 @@
 //! | [`nic`] | a NIC whose ports serve all its queue pairs |
 //! | [`live`] | runs that a program drives: hosts that wait for it within a window |
 //! | [`port`], [`queue`], [`wire`] | a port, its queues, and its wire |
-//! | [`out`], [`lanes`] | packets that leave a node, and their way to the far end |
+//! | [`out`], [`lanes`], [`far`] | packets that leave a node, and their way to the far end |
 
 mod charged;
 mod classed;
@@ -28,6 +28,7 @@ mod classed_host;
 mod clock;
 mod crew;
 mod departures;
+mod far;
 mod group;
 mod host;
 mod inside;

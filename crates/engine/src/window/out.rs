@@ -1,11 +1,10 @@
 //! The egress side of a node: packets go onto lanes and into the counts.
 
 use super::inside::InnerMail;
-use super::lanes::{Address, Lane, Outbox, Pause, Pool, add, add_copy, bits};
-use super::port::{LOSSY, Port, TAPPED};
+use super::lanes::{Address, Lane, Outbox, Pause, Pool, add, bits};
+use super::port::{LATER, LOSSY, Port, TAPPED};
 use crate::books::Tally;
 use crate::failing::FailureEvent;
-use crate::gentle::Gentle;
 use crate::outcome::{EventKind, LinkRecord, Passed};
 use crate::record::{Note, Recorder};
 use crate::setup::Setup;
@@ -163,8 +162,14 @@ impl<A: Annex> Out<'_, A> {
     /// [`Out::send`] for a packet that arrives after the lane's span.
     #[inline(never)]
     pub(super) fn send_far(&mut self, p: usize, port: &mut Port<A>, after: u64, pkt: &Parcel<A>) {
-        port.far.make_room();
-        port.far.push_back((self.lane_span(p).0 + after, *pkt));
+        let Window { next, span, .. } = self.window;
+        let from = self.lane_span(p).0;
+        if from + after < next + 2 * span && !port.is(LATER) {
+            port.far.add_soon(from + span, after - span, port.peer_port, pkt);
+        } else {
+            port.far.add_later(from + after, pkt);
+            port.set(LATER, true);
+        }
         self.far[p >> 6] |= 1 << (p & 63);
     }
 
@@ -208,16 +213,14 @@ impl<A: Annex> Out<'_, A> {
     #[inline(never)]
     fn bring_near_from(&mut self, p: usize, port: &mut Port<A>) {
         let ((from, span), unit) = (self.lane_span(p), self.unit);
-        if port.far.front().is_some_and(|(at, _)| at - from < span) {
-            let lane = self.lane_packets(p);
-            while let Some((at, pkt)) = port.far.front()
-                && at - from < span
-            {
-                add_copy(lane, pkt, pkt.label.arriving((at - from) as u32, port.peer_port), unit);
-                port.far.pop_front();
-            }
+        if port.far.is_due(from) {
+            port.far.bring(self.lane_packets(p), unit);
         }
-        if port.far.is_empty() {
+        if port.is(LATER) && port.far.is_near(from + span) {
+            port.far.bring_later(self.lane_packets(p), (from, from + span), port.peer_port, unit);
+            port.set(LATER, port.far.has_later());
+        }
+        if !port.far.has_soon() && !port.is(LATER) {
             self.far[p >> 6] &= !(1 << (p & 63));
         }
     }

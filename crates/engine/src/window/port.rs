@@ -1,5 +1,6 @@
 //! A port: its queues, and the times of its wire.
 
+use super::far::Far;
 use super::lanes::fetch;
 use super::queue::Queue;
 use crate::outcome::LinkRecord;
@@ -8,7 +9,6 @@ use crate::setup::{CLASSES, DATA, PortFacts};
 use crate::switch::channel;
 use model::plan::{MarkAt, Marking};
 use model::{Annex, Parcel, PortIndex, Time};
-use std::collections::VecDeque;
 
 /// A port. Its first cache line holds the fields that every packet needs.
 #[derive(Clone, Debug)]
@@ -45,9 +45,9 @@ pub(super) struct Port<A: Annex> {
 
     /// End of the last frame, ps.
     pub(super) last: u64,
-    /// Packets in flight that arrive after the next window, with their times of arrival.
-    pub(super) far: VecDeque<(u64, Parcel<A>)>,
     pub(super) cnps: Queue<A>,
+    /// Packets in flight that arrive after the next window.
+    pub(super) far: Far<A>,
     /// State of the digest of telemetry.
     pub(super) meters: A::Meters,
 }
@@ -69,6 +69,8 @@ pub(super) const MARKS_EARLY: u8 = 16;
 pub(super) const UNCHARGED: u8 = 32;
 /// Some virtual channels are paused, but not all. Data leaves in order; packets of paused channels are skipped.
 pub(super) const PARTLY_PAUSED: u8 = 64;
+/// Packets in flight belong to lanes after the next one. The flag spares a cache line where there are none.
+pub(super) const LATER: u8 = 128;
 
 impl<A: Annex> Port<A> {
     pub(super) fn new(facts: &PortFacts, marking: Option<&Marking>) -> Self {
@@ -95,7 +97,7 @@ impl<A: Annex> Port<A> {
             unmarked: unmarked.min(u32::MAX as u64) as u32,
             bytes: 0,
             last: 0,
-            far: VecDeque::new(),
+            far: Far::new(),
             cnps: Queue::default(),
             channels: facts.channels,
             paused_channels: 0,
@@ -317,6 +319,6 @@ mod tests {
     #[test]
     fn fields_that_every_packet_needs_fit_one_cache_line() {
         assert_eq!(std::mem::offset_of!(Port<()>, replies), 64);
-        assert_eq!(size_of::<Port<()>>(), 192);
+        assert_eq!(size_of::<Port<()>>(), 256);
     }
 }

@@ -20,8 +20,8 @@ pub(super) struct Wire<'v, A> {
     span: u64,
     peer_port: PortIndex,
     unit: u32,
-    /// Packets in the lane and in [`Port::far`] when the wire was taken. Their growth is the number of frames sent.
-    before: usize,
+    /// Frames sent since the wire was taken, their bytes, and their time on the wire.
+    frames: u64,
     bytes: u64,
     time: u64,
     /// Control packets sent since the wire was taken. Callers count them, as most callers test a packet's kind anyway.
@@ -37,13 +37,13 @@ impl<'v, A: Annex> Wire<'v, A> {
         Wire {
             origin,
             free: port.busy.saturating_sub(origin),
-            before: lane.len() + port.far.len(),
             lane,
             times: out.setup.times_on_wire(port.row),
             reach: port.delay.wrapping_add(origin).wrapping_sub(from),
             span,
             peer_port: port.peer_port,
             unit: out.unit,
+            frames: 0,
             bytes: 0,
             time: 0,
             control: 0,
@@ -74,6 +74,7 @@ impl<'v, A: Annex> Wire<'v, A> {
         pkt: Parcel<A>,
     ) -> Option<(u64, Parcel<A>)> {
         self.free = start + time;
+        self.frames += 1;
         self.bytes += frame as u64;
         self.time += time;
         let after = self.free.wrapping_add(self.reach);
@@ -88,12 +89,11 @@ impl<'v, A: Annex> Wire<'v, A> {
     /// Writes lane, times and counts back to port `p`.
     #[inline(always)]
     pub(super) fn put_back(&mut self, port: &mut Port<A>, out: &mut Out<'_, A>, p: usize) {
-        let frames = self.lane.len() + port.far.len() - self.before;
         out.close_lane(p, std::mem::take(&mut self.lane));
-        if frames > 0 {
+        if self.frames > 0 {
             port.busy = self.origin + self.free;
             port.last = port.busy;
-            port.frames += frames as u64;
+            port.frames += self.frames;
             port.bytes += self.bytes;
             port.busy_for += self.time;
             out.tally.control_hops += self.control;
