@@ -47,6 +47,8 @@ pub(crate) enum Admission {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caps {
     overflow: Overflow,
+    /// Least cap of any queue of the switch, bytes.
+    pub(crate) least: u64,
 }
 
 impl Caps {
@@ -332,9 +334,9 @@ impl Buffer {
     /// Starts a visit whose ports keep their caps by themselves: if the shared buffer cannot fill, caps are all that bounds
     /// queues. Returns the caps, or `None` if the buffer has none or could fill. The charges by account are then unknown.
     pub(crate) fn caps(&mut self, incoming: u64) -> Option<Caps> {
-        let FlowControl::Capped { .. } = self.flow_control else { return None };
+        let FlowControl::Capped { least } = self.flow_control else { return None };
         let fits = self.light_without_detail(self.used + incoming <= self.shared);
-        fits.then_some(Caps { overflow: self.overflow })
+        fits.then_some(Caps { overflow: self.overflow, least: least.get() })
     }
 
     fn light_without_detail(&mut self, light: bool) -> bool {

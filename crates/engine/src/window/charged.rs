@@ -150,7 +150,7 @@ impl<A: Annex> Play<'_, A> {
         let end = line::instant(self.out.window.length);
         for word in 0..self.layer.busy.len() {
             for p in bits(self.layer.busy[word], word * 64) {
-                if self.may_exceed(p) {
+                if self.may_exceed(p, &caps) {
                     self.layer.busy[word] &= !(1 << (p % 64));
                     let mut port = self.begin_charged(p);
                     self.advance(&mut port, end, &mut caps);
@@ -168,11 +168,15 @@ impl<A: Annex> Play<'_, A> {
 
     /// True if the queue of port `p` would exceed its cap if all data of the window arrived before any departs.
     #[inline(always)]
-    fn may_exceed(&self, p: usize) -> bool {
-        let (port, line) = (&self.ports[p], &self.layer.line(p, DATA).packets);
-        let room = self.cap(p).saturating_sub(port.waiting);
-        line.len() as u64 * u64::from(self.out.setup.largest_frame) > room
-            && line.iter().map(|pkt| u64::from(pkt.frame())).sum::<u64>() > room
+    fn may_exceed(&self, p: usize, caps: &Caps) -> bool {
+        let (waiting, line) = (self.ports[p].waiting, &self.layer.line(p, DATA).packets);
+        let most = line.len() as u64 * u64::from(self.out.setup.largest_frame);
+        // The port's own cap has mostly left the caches.
+        if waiting + most <= caps.least {
+            return false;
+        }
+        let room = self.cap(p).saturating_sub(waiting);
+        most > room && line.iter().map(|pkt| u64::from(pkt.frame())).sum::<u64>() > room
     }
 
     /// True if data may arrive or depart at port `p`.
