@@ -11,7 +11,7 @@
 use super::departures::Departures;
 use super::lanes::bits;
 use super::line::{self, LOW, NEVER, departure, key};
-use super::local::{CNPS, DATA, Play, REPLIES, Taken};
+use super::local::{CNPS, DATA, Play, REPLIES, in_order};
 use super::port::{LOSSY, MARKS_EARLY, TAPPED, TO_HOST};
 use super::queue::Queue;
 use crate::buffer::{Admission, Caps};
@@ -413,19 +413,13 @@ impl<A: Annex> Play<'_, A> {
     /// Sends the frames that port `p` owes.
     #[cold]
     #[inline(never)]
-    pub(super) fn send_owed(
-        &mut self,
-        p: usize,
-        departures: &mut Departures<A>,
-        taken: &mut Taken<A::Held>,
-        queue: &Queue<A>,
-    ) {
+    pub(super) fn send_owed(&mut self, p: usize, departures: &mut Departures<A>, queue: &Queue<A>) {
         for i in 0..self.charging.owed.len() {
             let Owed { port, limit, at, on } = self.charging.owed[i];
             if port == p {
-                let (state, lines) =
-                    (&mut self.ports[p], &mut taken.lines(queue, self.shelf.reborrow(), self.sent));
-                departures.run::<false>(state, lines, limit, &mut self.out, |_, _| {});
+                let lines = &mut in_order(&mut self.layer.lines[p], queue, self.shelf.reborrow(), self.sent);
+                let state = &mut self.ports[p];
+                departures.run_unwatched(state, lines, limit, &mut self.out);
                 departures.note_busy(state, &self.out);
                 self.out.send_pause(p, state, at, 0, on);
             }

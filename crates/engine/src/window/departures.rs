@@ -4,6 +4,7 @@
 //! frame comes. The next departure is the earliest of what may start: at one instant, queued packets by class, then
 //! arrivals by rank. See [`super::line`] for the keys that make this one comparison.
 
+use super::lanes::Pause;
 use super::line::{LOW, NEVER, WHOLE_TICKS, departure, instant, key, spent, time};
 use super::out::Out;
 use super::port::{LOSSY, MARKS_EARLY, Port, TAPPED};
@@ -54,6 +55,10 @@ pub(super) struct Departures<A> {
     /// Number of packets sent, and of packets in [`Lines::sent`], which await the lane.
     frames: u64,
     sent: usize,
+    /// The lane in runs with large annexes, which go from their places onto the lane.
+    lane: Vec<Parcel<A>>,
+    /// First word of packets that arrive after the lane's span.
+    far: u64,
     /// Sum of the costs of all frames, see [`super::line::cost`].
     spent: u64,
     control: u64,
@@ -78,13 +83,14 @@ pub(super) struct Departures<A> {
 
 impl<A: Annex> Departures<A> {
     #[inline(always)]
-    pub(super) fn begin(port: &Port<A>, out: &Out<'_, A>, p: usize, arrivals: usize) -> Self {
-        let (opened, (from, _)) = (out.window.opened, out.lane_span(p));
+    pub(super) fn begin(port: &Port<A>, out: &mut Out<'_, A>, p: usize, arrivals: usize) -> Self {
+        let (opened, (from, span)) = (out.window.opened, out.lane_span(p));
         let unnoticed = port.most_waiting.min(port.unmarked.into());
         let may_mark = port.waiting + arrivals as u64 * u64::from(out.setup.largest_frame);
         let special = port.is(LOSSY | TAPPED)
             || port.is(MARKS_EARLY) && may_mark > port.unmarked.into()
             || port.delay >= super::line::LONGEST;
+        let short = !A::TELEMETRY && !special && port.waiting <= unnoticed;
         Departures {
             p,
             left: Left::default(),
@@ -93,6 +99,8 @@ impl<A: Annex> Departures<A> {
             hop: out.setup.hop::<A>(out.gp + p, port.row),
             frames: 0,
             sent: 0,
+            lane: if A::LARGE { out.open_lane(p) } else { Vec::new() },
+            far: span << Packet::TIME_SHIFT,
             spent: 0,
             control: 0,
             joined: 0,
@@ -100,8 +108,8 @@ impl<A: Annex> Departures<A> {
             most: port.most_waiting,
             unmarked: if port.is(MARKS_EARLY) { u64::MAX } else { port.unmarked.into() },
             unmarked_early: if port.is(MARKS_EARLY) { port.unmarked.into() } else { u64::MAX },
-            few: (unnoticed / u64::from(out.setup.largest_frame)) as usize,
-            short: !A::TELEMETRY && !special && port.waiting <= unnoticed,
+            few: if short { (unnoticed / u64::from(out.setup.largest_frame)) as usize } else { 0 },
+            short,
             special,
             paused: port.paused(),
             annex: PhantomData,
@@ -128,6 +136,18 @@ impl<A: Annex> Departures<A> {
             self.lengthen();
         }
         self.run_both::<false, WATCHED>(port, lines, limit, out, &mut departed);
+    }
+
+    /// [`Departures::run`] of a port whose departures nobody watches.
+    #[inline(never)]
+    pub(super) fn run_unwatched(
+        &mut self,
+        port: &mut Port<A>,
+        lines: &mut Lines<'_, A>,
+        limit: u64,
+        out: &mut Out<'_, A>,
+    ) {
+        self.run::<false>(port, lines, limit, out, |_, _| {});
     }
 
     /// Computes departures of the port's own queue, then those of the line of data. Returns false if the queue is no longer
@@ -171,8 +191,8 @@ impl<A: Annex> Departures<A> {
         let mut next_data = if QUEUED { 0 } else { key(lines.data, d) };
         let few = self.few;
         let mut sent = self.sent;
-        // A large annex goes from its place onto the lane; `bytes` have been sent before.
-        let mut lane = if A::LARGE { out.open_lane(self.p) } else { Vec::new() };
+        let mut lane = std::mem::take(&mut self.lane);
+        // Bytes that have been sent before.
         let mut bytes = port.bytes + spent(self.spent, self.frames).1;
         let mut is_short = true;
         loop {
@@ -256,9 +276,9 @@ impl<A: Annex> Departures<A> {
         self.free = free;
         self.spent = self.spent.wrapping_add(sum);
         self.frames += (sent - self.sent) as u64;
-        match A::LARGE {
-            true => close_lane(out, self.p, port, lane),
-            false => self.sent = sent,
+        self.lane = lane;
+        if !A::LARGE {
+            self.sent = sent;
         }
         self.control += (r - self.left.replies) as u64;
         self.left.replies = r;
@@ -313,6 +333,14 @@ impl<A: Annex> Departures<A> {
         self.most = self.most.max(self.waiting);
     }
 
+    /// [`Departures::join`] of all arrivals for ports that mark no arrival.
+    #[inline(always)]
+    fn join_all(&mut self, lines: &Lines<'_, A>) {
+        let rest = lines.data.get(self.joined..).unwrap_or_default();
+        self.waiting += rest.iter().map(|pkt| u64::from(pkt.frame())).sum::<u64>();
+        self.most = self.most.max(self.waiting);
+    }
+
     /// [`Departures::run`] for rare cases: CNPs, pauses, and links that lose packets, are tapped or are long.
     #[inline(never)]
     fn run_slowly(
@@ -327,6 +355,20 @@ impl<A: Annex> Departures<A> {
         if std::mem::take(&mut self.short) {
             self.lengthen();
         }
+        self.run_one_by_one(port, lines, limit, out, departed);
+        if A::LARGE {
+            self.lane = out.open_lane(self.p);
+        }
+    }
+
+    fn run_one_by_one(
+        &mut self,
+        port: &mut Port<A>,
+        lines: &mut Lines<'_, A>,
+        limit: u64,
+        out: &mut Out<'_, A>,
+        departed: &mut dyn FnMut(u64, &Packet),
+    ) {
         loop {
             let next_cnp = key(lines.cnps, self.left.cnps);
             let next_reply = key(lines.replies, self.left.replies);
@@ -438,6 +480,8 @@ impl<A: Annex> Departures<A> {
 
     /// A pause or resume frame takes effect `after` ps from the window's start, after all earlier departures. `paused`
     /// is the port's state from now on.
+    #[cold]
+    #[inline(never)]
     pub(super) fn pause(
         &mut self,
         port: &mut Port<A>,
@@ -445,7 +489,7 @@ impl<A: Annex> Departures<A> {
         after: u64,
         paused: bool,
         out: &mut Out<'_, A>,
-        departed: impl FnMut(u64, &Packet),
+        departed: &mut dyn FnMut(u64, &Packet),
     ) {
         let resumed = self.paused && !paused;
         self.paused = paused;
@@ -459,10 +503,36 @@ impl<A: Annex> Departures<A> {
         }
     }
 
+    /// Computes all departures before the port's last pause frame, and lets the frames take effect.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn run_to_pauses(
+        &mut self,
+        port: &mut Port<A>,
+        lines: &mut Lines<'_, A>,
+        pauses: &[Pause],
+        out: &mut Out<'_, A>,
+    ) {
+        let p = self.p;
+        for pause in pauses.iter().filter(|pause| pause.port.index() == p) {
+            let after = pause.at - out.window.opened;
+            self.run_unwatched(port, lines, instant(after), out);
+            out.paused(p, port, pause.at, pause.channel, pause.on);
+            let paused = port.paused();
+            self.pause(port, lines, after, paused, out, &mut |_, _| {});
+        }
+    }
+
     /// Puts the packets that have been sent onto the lane.
     #[inline(always)]
     fn flush(&mut self, port: &mut Port<A>, lines: &Lines<'_, A>, out: &mut Out<'_, A>) {
-        lay_on_lane(out, self.p, port, &lines.sent[..std::mem::take(&mut self.sent)]);
+        match A::LARGE {
+            true => close_lane(out, self.p, port, std::mem::take(&mut self.lane), self.far),
+            false => {
+                let sent = &lines.sent[..std::mem::take(&mut self.sent)];
+                lay_on_lane(out, self.p, port, sent, self.far);
+            }
+        }
     }
 
     /// Writes the end of the last frame to the port.
@@ -497,6 +567,7 @@ impl<A: Annex> Departures<A> {
                 self.waiting +=
                     lines.data[self.left.data..].iter().map(|pkt| u64::from(pkt.frame())).sum::<u64>()
             }
+            false if self.unmarked_early == u64::MAX => self.join_all(lines),
             false => self.join(lines, NEVER, out),
         }
         (port.waiting, port.most_waiting) = (self.waiting, self.most.max(self.waiting));
@@ -504,16 +575,16 @@ impl<A: Annex> Departures<A> {
     }
 }
 
-/// Puts the lane of port `p` back, without the packets that arrive after its span. They are the last ones, as the wire sends
-/// packets in order.
+/// Puts the lane of port `p` back, without the packets that arrive after its span: their first words are at least `far`. They are
+/// the last ones, as the wire sends packets in order.
 #[inline(always)]
 pub(super) fn close_lane<A: Annex>(
     out: &mut Out<'_, A>,
     p: usize,
     port: &mut Port<A>,
     mut lane: Vec<Parcel<A>>,
+    far: u64,
 ) {
-    let far = out.lane_span(p).1 << Packet::TIME_SHIFT;
     let late = lane.iter().rev().take_while(|pkt| pkt.word() >= far).count();
     if late > 0 {
         let near = lane.len() - late;
@@ -544,10 +615,15 @@ pub(super) fn reach<A: Annex>(port: &Port<A>, opened: u64, from: u64) -> u64 {
 }
 
 /// Puts packets that port `p` has sent onto its lane. The wire sends them in order, so only the last ones can arrive after
-/// the lane's span.
+/// the lane's span: their first words are at least `far`.
 #[inline(always)]
-pub(super) fn lay_on_lane<A: Annex>(out: &mut Out<'_, A>, p: usize, port: &mut Port<A>, sent: &[Parcel<A>]) {
-    let far = out.lane_span(p).1 << Packet::TIME_SHIFT;
+pub(super) fn lay_on_lane<A: Annex>(
+    out: &mut Out<'_, A>,
+    p: usize,
+    port: &mut Port<A>,
+    sent: &[Parcel<A>],
+    far: u64,
+) {
     let near = match sent.last() {
         Some(last) if last.word() >= far => sent.partition_point(|pkt| pkt.word() < far),
         _ => sent.len(),

@@ -117,7 +117,7 @@ pub(super) enum Bound {
 
 /// Lays arrivals onto lines.
 pub(super) struct Layer<'v, H> {
-    lines: &'v mut [[Line<H>; CLASSES]],
+    pub(super) lines: &'v mut [[Line<H>; CLASSES]],
     pub(super) busy: &'v mut [u64],
     line_of: &'v LineOf,
     pub(super) tie: Tie,
@@ -450,9 +450,10 @@ impl<A: Annex> Play<'_, A> {
         (up, acks): (&[Parcel<A::Held>], &[Packet]),
     ) {
         let own = PortIndex(p as u16);
-        let (mut taken, queue) = self.take(p);
-        let mut lines = taken.lines(&queue, self.shelf.reborrow(), self.sent);
-        let mut departures = Departures::begin(&self.ports[p], &self.out, p, lines.data.len());
+        let queue = self.take_queue(p);
+        let mut taken = std::mem::take(&mut self.layer.lines[p]);
+        let mut lines = in_order(&mut taken, &queue, self.shelf.reborrow(), self.sent);
+        let mut departures = Departures::begin(&self.ports[p], &mut self.out, p, lines.data.len());
         let (mut up, mut acks) = (up.iter(), Acks::new(acks));
         let (scheme, made) = (&mut switch.scheme, &mut *self.made);
         let mut pauses = self.pauses.iter().filter(|pause| pause.port == own).peekable();
@@ -492,31 +493,28 @@ impl<A: Annex> Play<'_, A> {
         }
         scheme.on_acks(own, acks.until(NEVER));
         let left = departures.end(&mut self.ports[p], &mut lines, self.mixed, &mut self.out);
-        self.put_back(p, taken, queue, left, &mut switch.uncharged);
+        self.layer.lines[p] = taken;
+        self.put_back(p, queue, left, &mut switch.uncharged);
     }
 
     /// Computes a port whose departures nobody watches.
     #[inline(never)]
     fn port(&mut self, p: usize, uncharged: &mut u64) {
-        let own = PortIndex(p as u16);
-        let opened = self.out.window.opened;
-        let (mut taken, queue) = self.take(p);
-        let mut departures = Departures::begin(&self.ports[p], &self.out, p, taken.data.packets.len());
+        let queue = self.take_queue(p);
+        let (port, arrivals) = (&self.ports[p], self.layer.line(p, DATA).packets.len());
+        let mut departures = Departures::begin(port, &mut self.out, p, arrivals);
         if self.owes(p) {
-            self.send_owed(p, &mut departures, &mut taken, &queue);
+            self.send_owed(p, &mut departures, &queue);
         }
-        let mut lines = taken.lines(&queue, self.shelf.reborrow(), self.sent);
-        for pause in self.pauses.iter().filter(|pause| pause.port == own) {
-            let (port, after) = (&mut self.ports[p], pause.at - opened);
-            departures.run::<false>(port, &mut lines, line::instant(after), &mut self.out, |_, _| {});
-            self.out.paused(p, port, pause.at, pause.channel, pause.on);
-            let paused = port.paused();
-            departures.pause(port, &mut lines, after, paused, &mut self.out, |_, _| {});
+        let Play { layer, shelf, ports, out, pauses, sent, .. } = self;
+        let mut lines = in_order(&mut layer.lines[p], &queue, shelf.reborrow(), sent);
+        let (port, limit) = (&mut ports[p], line::instant(out.window.length));
+        if !pauses.is_empty() {
+            departures.run_to_pauses(port, &mut lines, pauses, out);
         }
-        let (port, limit) = (&mut self.ports[p], line::instant(self.out.window.length));
-        departures.run::<false>(port, &mut lines, limit, &mut self.out, |_, _| {});
-        let left = departures.end(port, &mut lines, self.mixed, &mut self.out);
-        self.put_back(p, taken, queue, left, uncharged);
+        departures.run_unwatched(port, &mut lines, limit, out);
+        let left = departures.end(port, &mut lines, self.mixed, out);
+        self.put_back(p, queue, left, uncharged);
     }
 
     /// Shows the scheme all packets that join ports, for each port in order.
@@ -578,65 +576,53 @@ impl<A: Annex> Play<'_, A> {
         self.pauses.iter().any(|pause| pause.port.index() == p) || self.owes(p)
     }
 
-    /// Takes the lines of a port, in order, and its queue of data.
+    /// Puts the lines of a port in order, and takes its queue of data.
     #[inline(always)]
-    pub(super) fn take(&mut self, p: usize) -> (Taken<A::Held>, Queue<A>) {
+    fn take_queue(&mut self, p: usize) -> Queue<A> {
         if !self.gets_made(p) {
             self.sort_lines(p);
         }
-        let lines = &mut self.layer.lines[p];
-        let [data, replies, cnps] = [DATA, REPLIES, CNPS].map(|class| std::mem::take(&mut lines[class]));
-        let taken = Taken { data, replies, cnps };
         let queue = std::mem::take(&mut self.ports[p].data);
-        let Taken { data, replies, cnps } = &taken;
-        let all = queue.len() as usize + data.packets.len() + replies.packets.len() + cnps.packets.len();
-        // A long queue cannot leave in one window.
-        let most = all.min(self.out.setup.most_departures);
-        if !A::LARGE && self.sent.len() < most {
-            self.sent.resize(most.next_power_of_two(), Parcel::default());
+        if !A::LARGE {
+            let arrivals = self.layer.lines[p].iter().map(|line| line.packets.len()).sum::<usize>();
+            // A long queue cannot leave in one window.
+            let most = (queue.len() as usize + arrivals).min(self.out.setup.most_departures);
+            if self.sent.len() < most {
+                self.sent.resize(most.next_power_of_two(), Parcel::default());
+            }
         }
-        (taken, queue)
+        queue
     }
 
-    /// Puts the lines of a port back, empty. What has not left goes into the port's queues.
+    /// Puts the queue of data back, and what has not left of the port's lines into its queues.
     #[inline(always)]
-    pub(super) fn put_back(
-        &mut self,
-        p: usize,
-        taken: Taken<A::Held>,
-        mut queue: Queue<A>,
-        left: Left,
-        uncharged: &mut u64,
-    ) {
+    fn put_back(&mut self, p: usize, mut queue: Queue<A>, left: Left, uncharged: &mut u64) {
         let tie = self.layer.tie;
         let port = &mut self.ports[p];
         let own = port.is(UNCHARGED) || !self.made.is_empty();
-        let made = &*self.made;
         let shelf = &self.shelf;
-        let unkeyed = |pkt: &Parcel<A::Held>| {
-            let label = match made.iter().any(|made| made.to == Some(p) && made.word == pkt.word()) {
-                true => pkt.label.arriving(0, PortIndex::VIRTUAL),
-                false => line::unkeyed(pkt.label, tie),
-            };
-            Parcel { label, ..shelf.parcel(pkt) }
-        };
+        let [data, replies, cnps, _] = &mut self.layer.lines[p];
+        if !self.made.is_empty() {
+            [&mut *data, replies, cnps]
+                .into_iter()
+                .for_each(|line| queue_made(p, self.made, &mut line.packets));
+        }
         let before = if own { made_here(queue.packets()) } else { 0 };
         queue.skip(left.queued);
-        let Taken { mut data, mut replies, mut cnps } = taken;
-        data.packets[left.data..].iter().for_each(|pkt| queue.push(unkeyed(pkt)));
-        replies.packets[left.replies..].iter().for_each(|pkt| port.replies.push(unkeyed(pkt)));
-        cnps.packets[left.cnps..].iter().for_each(|pkt| port.cnps.push(unkeyed(pkt)));
+        queue.extend(data.packets[left.data..].iter().map(|pkt| shelf.unkeyed(pkt, tie)));
+        for pkt in &replies.packets[left.replies..] {
+            port.replies.push(shelf.unkeyed(pkt, tie));
+        }
+        for pkt in &cnps.packets[left.cnps..] {
+            port.cnps.push(shelf.unkeyed(pkt, tie));
+        }
+        [data, replies, cnps].into_iter().for_each(Line::clear);
         if own {
             let after = made_here(queue.packets());
             *uncharged = *uncharged + after - before;
             port.set(UNCHARGED, after > 0);
         }
         port.data = queue;
-        let lines = &mut self.layer.lines[p];
-        for (line, class) in [(&mut data, DATA), (&mut replies, REPLIES), (&mut cnps, CNPS)] {
-            line.clear();
-            lines[class] = std::mem::take(line);
-        }
         self.note_queues(p);
     }
 
@@ -728,28 +714,24 @@ impl<H: Copy + Default> Line<H> {
     }
 }
 
-/// The lines of one port, out of their places.
-#[derive(Debug)]
-pub(super) struct Taken<H> {
-    pub(super) data: Line<H>,
-    pub(super) replies: Line<H>,
-    pub(super) cnps: Line<H>,
+/// The lines of a port and its queue of data, for [`Departures`].
+#[inline(always)]
+pub(super) fn in_order<'l, A: Annex>(
+    [data, replies, cnps, _]: &'l mut [Line<A::Held>; CLASSES],
+    queue: &'l Queue<A>,
+    shelf: Shelf<'l, A>,
+    sent: &'l mut [Parcel<A>],
+) -> Lines<'l, A> {
+    let (replies, cnps) = (&replies.packets, &cnps.packets);
+    Lines { queued: queue.packets(), data: &mut data.packets, replies, cnps, shelf, sent }
 }
 
-impl<H> Taken<H> {
-    pub(super) fn lines<'l, A: Annex<Held = H>>(
-        &'l mut self,
-        queue: &'l Queue<A>,
-        shelf: Shelf<'l, A>,
-        sent: &'l mut [Parcel<A>],
-    ) -> Lines<'l, A> {
-        Lines {
-            queued: queue.packets(),
-            data: &mut self.data.packets,
-            replies: &self.replies.packets,
-            cnps: &self.cnps.packets,
-            shelf,
-            sent,
+/// Replaces the keys of packets that the scheme has made for port `p` by first words as in its queues.
+#[cold]
+fn queue_made<H>(p: usize, made: &[Made], line: &mut [Parcel<H>]) {
+    for pkt in line {
+        if made.iter().any(|made| made.to == Some(p) && made.word == pkt.word()) {
+            pkt.label = pkt.label.arriving(0, PortIndex::VIRTUAL);
         }
     }
 }

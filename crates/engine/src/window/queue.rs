@@ -39,6 +39,17 @@ impl<A: Annex> Queue<A> {
         self.tail += 1;
     }
 
+    /// Adds packets.
+    #[inline(always)]
+    pub(super) fn extend(&mut self, packets: impl ExactSizeIterator<Item = Parcel<A>>) {
+        let (count, tail) = (packets.len(), self.tail as usize);
+        if count > self.slots.len() - tail {
+            return packets.for_each(|pkt| self.push(pkt));
+        }
+        self.slots[tail..tail + count].iter_mut().zip(packets).for_each(|(slot, pkt)| *slot = pkt);
+        self.tail += count as u32;
+    }
+
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<Parcel<A>> {
         if self.is_empty() {

@@ -6,7 +6,7 @@ use super::lanes::add_copy;
 use super::line::{self, LOW, WHOLE_TICKS, departure, instant, key, time};
 use super::local::{CNPS, DATA, Play, REPLIES};
 use super::port::{LOSSY, TAPPED, UNCHARGED};
-use model::{Annex, Parcel};
+use model::{Annex, Packet, Parcel};
 
 /// Up to this many arrivals of data, the queue is measured whenever a packet leaves it. Our choice.
 const COUNTED: usize = 8;
@@ -65,7 +65,8 @@ impl<A: Annex> Play<'_, A> {
             self.sent.resize((first.len() + second.len()).next_power_of_two(), Parcel::default());
         }
         let (costs, limit) = (out.setup.costs(port.row), instant(out.window.length));
-        let reach = reach(port, opened, out.lane_span(p).0);
+        let (from, span) = out.lane_span(p);
+        let (reach, far) = (reach(port, opened, from), span << Packet::TIME_SHIFT);
         let (mut free, mut sum) = (departure(port.busy.saturating_sub(opened)), 0u64);
         let (mut i, mut j, mut control) = (0, 0, 0);
         let (mut next_first, mut next_second) = (key(first, 0), key(second, 0));
@@ -111,11 +112,11 @@ impl<A: Annex> Play<'_, A> {
             count_sent(port, opened + time(free), sum, sent as u64);
             out.tally.control_hops += control;
             if !A::LARGE {
-                lay_on_lane(out, p, port, &self.sent[..sent]);
+                lay_on_lane(out, p, port, &self.sent[..sent], far);
             }
         }
         if A::LARGE {
-            close_lane(out, p, port, lane);
+            close_lane(out, p, port, lane, far);
         }
         for (class, left) in classes.into_iter().zip([i, j]) {
             self.keep(p, class, left);
