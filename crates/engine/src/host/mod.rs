@@ -28,4 +28,5 @@ mod tests;
 mod timers;
 
 pub(crate) use nic::{Abroad, Host, Replies};
+pub(crate) use receiving::Received;
 pub(crate) use sharing::Vacancy;

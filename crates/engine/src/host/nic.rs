@@ -214,11 +214,13 @@ impl<P: Parts> Host<P> {
     ) -> Replies<P::Annex> {
         self.last_event = now;
         if matches!(pkt.kind(), Kind::Data | Kind::Trimmed) {
-            let (replies, whole) = match pkt.is_data() {
+            let got = match pkt.is_data() {
                 true => self.receive::<false>(setup, now, pkt),
+                false if self.returns(pkt) => return self.return_header(now, pkt),
                 false => self.receive::<true>(setup, now, pkt),
             };
-            if whole {
+            let replies = self.replies(setup, now, pkt, got);
+            if got.whole {
                 self.complete(setup, now, pkt.qp());
             }
             replies

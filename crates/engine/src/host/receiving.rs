@@ -5,7 +5,19 @@ use super::queue_pair::Incoming;
 use crate::setup::Setup;
 use model::annex::Answer;
 use model::transport::{Arrived, Fate, Plain, Receiver, Reply};
-use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Plan, PortIndex, QpId, Time};
+use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Plan, QpId, Time};
+
+/// What a packet causes at its receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Received {
+    /// The reply to make, and whether it carries the packet's mark.
+    pub(crate) reply: Option<Reply>,
+    pub(crate) echo: bool,
+    /// True if a CNP goes back.
+    pub(crate) cnp: bool,
+    /// True if [`Host::complete`] must follow.
+    pub(crate) whole: bool,
+}
 
 impl<P: Parts> Host<P> {
     /// Adds the receiving side of a queue pair; called in the order of queue pairs.
@@ -62,36 +74,25 @@ impl<P: Parts> Host<P> {
         Some((reply, incoming.receiver.completed() >= incoming.message_end))
     }
 
-    /// Takes a data packet in a run with SACKs; returns the answers, and whether [`Host::complete`] must follow. Neither
-    /// affects departures before that. Requires [`Host::may_run_ahead`].
+    /// Takes a data packet in a run with SACKs. The result affects no departure before the packet. Requires
+    /// [`Host::may_run_ahead`].
     #[inline(always)]
-    pub(crate) fn on_sacked(
-        &mut self,
-        setup: &Setup<'_>,
-        now: u64,
-        pkt: &Parcel<P::Annex>,
-    ) -> (Replies<P::Annex>, bool) {
+    pub(crate) fn on_sacked(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) -> Received {
         self.last_event = now;
         self.receive::<false>(setup, now, pkt)
     }
 
-    /// Handles a data packet, or the headers of a data packet that a switch has cut (`CUT`). Returns the answers, and whether
-    /// [`Host::complete`] must follow.
+    /// Handles a data packet, or the headers of a data packet that a switch has cut (`CUT`).
     #[inline(always)]
     pub(super) fn receive<const CUT: bool>(
         &mut self,
         setup: &Setup<'_>,
         now: u64,
         pkt: &Parcel<P::Annex>,
-    ) -> (Replies<P::Annex>, bool) {
+    ) -> Received {
         let qp = pkt.qp();
-        let index = (qp.0 - self.first_incoming) as usize;
-        let (from, port) = self.back(self.incoming[index].from, pkt.ingress());
-        let mut incoming = &mut self.incoming[index];
+        let mut incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         let notice = pkt.annex.notice();
-        if CUT && P::Annex::SACKS && notice.is_none() && incoming.receiver.returns_headers() {
-            return (self.return_header(now, pkt, from, port), false);
-        }
         let noted = !self.arrivals_of.is_empty();
         let expected = if noted { incoming.receiver.expected() } else { 0 };
         let got = match notice {
@@ -158,41 +159,69 @@ impl<P: Parts> Host<P> {
             self.data.reorder_sum += if notice.is_none() && !CUT { held } else { 0 };
             self.data.reorder_peak = self.data.reorder_peak.max(held);
         }
-        let reply = got.reply.map(|reply| {
-            let mut annex = P::Annex::default();
-            if P::Annex::CARRIES {
-                let incoming = &self.incoming[(qp.0 - self.first_incoming) as usize];
-                annex = incoming.answer(Time(now + self.clock), pkt);
-                if P::Annex::SACKS {
-                    annex.set_sack(&incoming.receiver.sack());
-                    annex.set_own_entropy(incoming.receiver.reply_entropy(pkt.annex.entropy(), port));
-                }
-            }
-            let label = self.label(setup, qp, from, reply).with_echo(got.echo).arriving(0, port);
-            Parcel { label, annex }
-        });
-        let cnp = got.cnp.then(|| {
-            self.control.cnp += 1;
-            self.control.created += 1;
-            let label = Packet::new(Kind::Cnp, qp, from, pkt.psn(), setup.plan.wire.cnp);
-            Parcel::bare(label.arriving(0, port))
-        });
         self.arm_receiver(now, qp.0 - self.first_incoming, pkt);
         if !self.granter.is_idle() {
             self.ask_granter(now, pkt);
         }
-        ([reply, cnp], whole)
+        Received { reply: got.reply, echo: got.echo, cnp: got.cnp, whole }
+    }
+
+    /// Makes the reply to a packet that has just been received.
+    #[inline]
+    pub(crate) fn reply(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+        reply: Reply,
+        echo: bool,
+    ) -> Parcel<P::Annex> {
+        let qp = pkt.qp();
+        let incoming = &self.incoming[(qp.0 - self.first_incoming) as usize];
+        let (to, port) = self.back(incoming.from, pkt.ingress());
+        let mut annex = P::Annex::default();
+        if P::Annex::CARRIES {
+            annex = incoming.answer(Time(now + self.clock), pkt);
+            if P::Annex::SACKS {
+                annex.set_sack(&incoming.receiver.sack());
+                annex.set_own_entropy(incoming.receiver.reply_entropy(pkt.annex.entropy(), port));
+            }
+        }
+        let label = self.label(setup, qp, to, reply).with_echo(echo).arriving(0, port);
+        Parcel { label, annex }
+    }
+
+    /// Makes the answers to a packet that has just been received.
+    pub(crate) fn replies(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+        got: Received,
+    ) -> Replies<P::Annex> {
+        let reply = got.reply.map(|reply| self.reply(setup, now, pkt, reply, got.echo));
+        let cnp = got.cnp.then(|| {
+            self.control.cnp += 1;
+            self.control.created += 1;
+            let from = self.incoming[(pkt.qp().0 - self.first_incoming) as usize].from;
+            let (to, port) = self.back(from, pkt.ingress());
+            let label = Packet::new(Kind::Cnp, pkt.qp(), to, pkt.psn(), setup.plan.wire.cnp);
+            Parcel::bare(label.arriving(0, port))
+        });
+        [reply, cnp]
+    }
+
+    /// True if the headers of a cut packet go back to their sender.
+    pub(super) fn returns(&self, pkt: &Parcel<P::Annex>) -> bool {
+        let incoming = &self.incoming[(pkt.qp().0 - self.first_incoming) as usize];
+        P::Annex::SACKS && pkt.annex.notice().is_none() && incoming.receiver.returns_headers()
     }
 
     /// Sends the headers of a cut packet back to their sender.
     #[inline(never)]
-    fn return_header(
-        &mut self,
-        now: u64,
-        pkt: &Parcel<P::Annex>,
-        to: HostId,
-        port: PortIndex,
-    ) -> Replies<P::Annex> {
+    pub(super) fn return_header(&mut self, now: u64, pkt: &Parcel<P::Annex>) -> Replies<P::Annex> {
+        let from = self.incoming[(pkt.qp().0 - self.first_incoming) as usize].from;
+        let (to, port) = self.back(from, pkt.ingress());
         self.data.headers_arrived += 1;
         self.control.returned += 1;
         self.control.returned_bytes += u64::from(pkt.frame());

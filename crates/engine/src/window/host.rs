@@ -12,9 +12,9 @@ use super::queue::Queue;
 use super::server::Step;
 use super::wire::Wire;
 use crate::failing::FailureEvent;
-use crate::host::{Host, Replies};
+use crate::host::{Host, Received, Replies};
 use model::packet::Kinds;
-use model::{Annex, Kind, Parcel, Parts, PortIndex, QpId};
+use model::{Annex, Kind, Parcel, Parts, PortIndex};
 
 /// The visit of one host in one window.
 pub(super) struct Visit<'v, P: Parts> {
@@ -157,16 +157,16 @@ impl<'v, P: Parts> Visit<'v, P> {
         pkt: &Parcel<P::Annex>,
         calm: u64,
     ) -> u64 {
-        let (answers, whole) = self.host.on_sacked(self.out.setup, now, pkt);
-        match answers {
-            [reply, None] if !whole => {
-                if let Some(reply) = reply {
-                    uplink.replies.push(at_offset(reply, pkt.offset() + 1));
-                }
-                calm.min(self.host.timer_at().saturating_add(1))
-            }
-            answers => self.end_ahead(uplink, now, (answers, whole), pkt.qp()),
+        let setup = self.out.setup;
+        let got = self.host.on_sacked(setup, now, pkt);
+        if got.cnp || got.whole {
+            return self.end_ahead(uplink, now, pkt, got);
         }
+        if let Some(reply) = got.reply {
+            let reply = self.host.reply(setup, now, pkt, reply, got.echo);
+            uplink.replies.push(at_offset(reply, pkt.offset() + 1));
+        }
+        calm.min(self.host.timer_at().saturating_add(1))
     }
 
     /// The end of [`Visit::take_ahead`] for a packet that completes a message or causes a CNP.
@@ -176,12 +176,13 @@ impl<'v, P: Parts> Visit<'v, P> {
         &mut self,
         uplink: &mut Uplink<'v, P::Annex>,
         now: u64,
-        (answers, whole): (Replies<P::Annex>, bool),
-        qp: QpId,
+        pkt: &Parcel<P::Annex>,
+        got: Received,
     ) -> u64 {
+        let answers = self.host.replies(self.out.setup, now, pkt, got);
         self.catch_up(uplink, now, now);
-        if whole {
-            self.host.complete(self.out.setup, now, qp);
+        if got.whole {
+            self.host.complete(self.out.setup, now, pkt.qp());
         }
         self.answer(uplink, now, answers);
         self.calm_before()
@@ -304,6 +305,7 @@ impl<'v, P: Parts> Visit<'v, P> {
             if start > until {
                 return None;
             }
+            let reply = *reply;
             uplink.replies.drop_front();
             uplink.wire.control += 1;
             let sent = uplink.wire.launch(start, reply);

@@ -62,8 +62,8 @@ impl<A: Annex> Queue<A> {
 
     /// The first packet. The queue must have one.
     #[inline(always)]
-    pub(super) fn front(&self) -> Parcel<A> {
-        self.slots[self.head as usize]
+    pub(super) fn front(&self) -> &Parcel<A> {
+        &self.slots[self.head as usize]
     }
 
     /// Removes the first packet. The queue must have one.
