@@ -197,7 +197,7 @@ impl Scheme for LongHaul {
                 Reactor::Stash(stash) if came => stash.hear(pkt),
                 // The prototype does not tell CNPs of local receivers from CNPs of the long link.
                 Reactor::Prototype(prototype) => prototype.report(cx.now, pkt.qp()),
-                Reactor::Loop(ring) if leaves && !came => ring.report(cx.now, pkt),
+                Reactor::Loop(ring) if leaves && !came => ring.report(cx, pkt),
                 Reactor::Pause(pauses) if leaves && !came => pauses.report(cx, port),
                 _ => {}
             }

@@ -8,8 +8,12 @@
 //! Passes never become fewer, so packets of a flow stay in order. Only recovery lets packets out early. A flow's state never
 //! expires (as in the artefact): each of its later packets makes at least one pass.
 //!
-//! Passes need no event of the engine each. A packet leaves only on its last pass or in recovery; the switch is woken for
-//! those returns alone, and catches up on the others.
+//! Passes need no event of the engine each. A packet leaves only on its last pass, or in recovery if all packets of its flow
+//! before it have left. The switch is woken for those returns alone, and catches up on the others.
+//!
+//! The artefact counts a flow's packets by the passes that they have left, and lets a packet out early if none has fewer. Here
+//! a packet is the next one if all that came before it have left, which is the same: the loop keeps the order, and a later
+//! packet never makes fewer passes.
 
 use super::config::{Circuit, Collision, Ramp, RecoveryMode};
 use super::{MOST, react::time_to_send};
@@ -23,10 +27,14 @@ use std::collections::VecDeque;
 struct Lap {
     /// Time at which it comes back.
     back: Time,
+    /// Its flow is not in recovery before this time.
+    recovery: Time,
     /// Index of its flow's state; [`BACKGROUND`] for a packet that circles for ever.
     state: u32,
     /// Passes left, with the one under way.
     left: u32,
+    /// Number among the packets of its state, in the order of arrival.
+    number: u32,
     handle: Handle,
     port: PortIndex,
     to: HostId,
@@ -46,8 +54,9 @@ struct State {
     last: Time,
     /// Time from which packets make passes.
     acts: Time,
-    /// Packets in the loop by the passes that they have left.
-    behind: Vec<u32>,
+    /// Packets that have come, and packets that have left, both modulo 2^32.
+    came: u32,
+    gone: u32,
     bytes: u64,
 }
 
@@ -75,6 +84,8 @@ pub(super) struct Ring {
     ends: Vec<(HostId, HostId)>,
     /// Frame of a background packet.
     full: u32,
+    /// Time of a frame on the wire of the loop by its size, ps.
+    times: Vec<u64>,
     flows: Flows<Owned>,
     states: Vec<State>,
     /// State by place, if places are limited.
@@ -97,6 +108,9 @@ impl Ring {
             config: config.clone(),
             ends: plan.qps.iter().map(|qp| (qp.from, qp.to)).collect(),
             full: plan.wire.max_frame(),
+            times: (0..=plan.wire.max_frame())
+                .map(|frame| time_to_send(frame.into(), config.rate).max(1))
+                .collect(),
             flows: Flows::new(),
             states: Vec::new(),
             slots: vec![None; config.slots.unwrap_or(0) as usize],
@@ -135,7 +149,8 @@ impl Ring {
             passes: 0,
             last: now,
             acts: Time(now.ps().saturating_add(self.config.cpu_delay.min(MOST).ps())),
-            behind: Vec::new(),
+            came: 0,
+            gone: 0,
             bytes: 0,
         });
         self.flows.insert(qp, Owned(Some(index)));
@@ -146,7 +161,12 @@ impl Ring {
     }
 
     /// Reacts to a CNP of a local receiver that is about to leave.
-    pub(super) fn report(&mut self, now: Time, pkt: &Packet) {
+    pub(super) fn report(&mut self, cx: &mut Cx<'_>, pkt: &Packet) {
+        let now = cx.now;
+        // Packets that have come back in recovery lower the threshold first.
+        if self.held > 0 {
+            self.catch_up(cx, Time(now.ps().saturating_sub(1)));
+        }
         let Some(index) = self.state_of(now, pkt) else { return };
         let Circuit { passes, most_passes, ramp, gap, .. } = self.config;
         let state = &mut self.states[index as usize];
@@ -200,7 +220,12 @@ impl Ring {
             self.fill(cx.now);
         }
         self.held += 1;
-        let lap = Lap { back: cx.now, state: index, left, handle: cx.handle(), port, to: pkt.to(), frame };
+        let state = &mut self.states[index as usize];
+        let number = state.came;
+        state.came = state.came.wrapping_add(1);
+        let recovery = recovery_of(&self.config, state);
+        let (back, handle, to) = (cx.now, cx.handle(), pkt.to());
+        let lap = Lap { back, recovery, state: index, left, number, handle, port, to, frame };
         self.enter(lap);
         self.alarm(cx);
         Verdict::Hold
@@ -217,8 +242,10 @@ impl Ring {
             let back = Time(now.ps() + cycle * k / count);
             self.laps.push_back(Lap {
                 back,
+                recovery: Time::NEVER,
                 state: BACKGROUND,
                 left: 1,
+                number: 0,
                 handle: Handle(0),
                 port: PortIndex(0),
                 to: HostId(0),
@@ -232,17 +259,10 @@ impl Ring {
     /// Sends a packet into the loop at the time in `back`.
     fn enter(&mut self, mut lap: Lap) {
         let starts = lap.back.max(self.free).ps();
-        let sent = starts.saturating_add(time_to_send(lap.frame.into(), self.config.rate).max(1));
+        let sent = starts.saturating_add(self.times[lap.frame as usize]);
         self.free = Time(sent);
         lap.back = Time(sent.saturating_add(self.config.delay.min(MOST).ps()));
-        if let Some(state) = self.states.get_mut(lap.state as usize) {
-            let left = lap.left as usize;
-            if state.behind.len() <= left {
-                state.behind.resize(left + 1, 0);
-            }
-            state.behind[left] += 1;
-            self.counts.passes += 1;
-        }
+        self.counts.passes += u64::from(lap.state != BACKGROUND);
         self.laps.push_back(lap);
     }
 
@@ -260,34 +280,43 @@ impl Ring {
     }
 
     fn come_back(&mut self, cx: &mut Cx<'_>, mut lap: Lap) {
-        let recovers = self.recovers(&lap);
-        let state = &mut self.states[lap.state as usize];
-        state.behind[lap.left as usize] -= 1;
         lap.left -= 1;
-        if recovers {
-            state.threshold /= 2;
-            let ordered = self.config.recovery.mode == RecoveryMode::Ordered;
-            // With the pass that is over, the packet had one more left.
-            let first = state.behind[..=lap.left as usize].iter().all(|&packets| packets == 0);
-            if (first || !ordered) && lap.left > 0 {
-                self.counts.early += 1;
-                lap.left = 0;
+        if lap.back >= lap.recovery {
+            let state = &mut self.states[lap.state as usize];
+            lap.recovery = recovery_of(&self.config, state);
+            if lap.back >= lap.recovery {
+                state.threshold /= 2;
+                if lap.left > 0 && is_next(&self.config, state, &lap) {
+                    self.counts.early += 1;
+                    lap.left = 0;
+                }
             }
         }
         if lap.left > 0 {
             return self.enter(lap);
         }
+        let state = &mut self.states[lap.state as usize];
+        state.gone = state.gone.wrapping_add(1);
         state.bytes -= u64::from(lap.frame);
         self.bytes -= u64::from(lap.frame);
         self.held -= 1;
         cx.release(lap.handle, lap.port);
     }
 
-    /// True if the flow of a packet is in recovery when the packet comes back.
-    fn recovers(&self, lap: &Lap) -> bool {
-        let recovery = self.config.recovery;
-        let last = self.states[lap.state as usize].last.ps();
-        recovery.mode != RecoveryMode::None && lap.back.ps().saturating_sub(last) >= recovery.after.ps()
+    /// True if a packet stays in the loop when it comes back. A later CNP only puts recovery off, and the packets before it
+    /// in its flow leave at a return of their own, for which the switch is woken first or which is later than this one.
+    fn stays(&self, lap: &Lap) -> bool {
+        if lap.state == BACKGROUND {
+            return true;
+        }
+        if lap.left <= 1 {
+            return false;
+        }
+        if lap.back < lap.recovery {
+            return true;
+        }
+        let state = &self.states[lap.state as usize];
+        lap.back < recovery_of(&self.config, state) || !is_next(&self.config, state, lap)
     }
 
     pub(super) fn wake(&mut self, cx: &mut Cx<'_>) {
@@ -300,9 +329,8 @@ impl Ring {
         if self.held == 0 {
             return;
         }
-        // A packet that cannot leave on its way back stays unable to: a later CNP only puts recovery off.
         while let Some(lap) = self.laps.get(self.staying)
-            && (lap.state == BACKGROUND || lap.left > 1 && !self.recovers(lap))
+            && self.stays(lap)
         {
             self.staying += 1;
         }
@@ -341,6 +369,21 @@ impl Ring {
             sink(name, count);
         }
     }
+}
+
+/// Time from which a flow is in recovery: so long after its last CNP.
+fn recovery_of(config: &Circuit, state: &State) -> Time {
+    let recovery = config.recovery;
+    match recovery.mode {
+        RecoveryMode::None => Time::NEVER,
+        _ if recovery.after == Time::ZERO => Time::ZERO,
+        _ => Time(state.last.ps().saturating_add(recovery.after.ps())),
+    }
+}
+
+/// True if a packet of a flow in recovery leaves when it comes back.
+fn is_next(config: &Circuit, state: &State, lap: &Lap) -> bool {
+    config.recovery.mode == RecoveryMode::Direct || lap.number == state.gone
 }
 
 /// CNPs that make a pass each with `ramp = "twenty"` (ICNP'25 artefact until March 2025).
