@@ -29,6 +29,9 @@ struct Mapping<'a, 'c, 'g> {
     settings: Settings<'a>,
 }
 
+/// Switches with the long-haul system in the program of its prototype.
+const EXTERNAL: [u32; 2] = [48, 49];
+
 /// Longest time at which a scenario may stop, s.
 const LONGEST: f64 = 1e6;
 
@@ -46,6 +49,7 @@ pub(super) fn of<'a>(
     mapping.switch()?;
     let control = mapping.nic()?;
     mapping.scheme()?;
+    mapping.external()?;
     mapping.failure()?;
     mapping.stop(flows)?;
     let settings = mapping.settings;
@@ -127,6 +131,43 @@ impl<'a> Mapping<'a, '_, '_> {
                 &word,
                 format!("there is no load balancer {n}: the program has ECMP then, and so has the scenario"),
             ),
+        }
+        Ok(())
+    }
+
+    /// The external switches of the long-haul prototype, whose program knows them by their numbers.
+    fn external(&mut self) -> Result<(), Error> {
+        let Some(word) = self.config.given("ENABLE_THEMIS") else { return Ok(()) };
+        if word.number::<f64>("0 or 1")? == 0.0 {
+            return Ok(());
+        }
+        let ids: Vec<u32> = EXTERNAL.into_iter().filter(|id| self.graph.switches.contains_key(id)).collect();
+        if ids.is_empty() {
+            let text = "the program has the long-haul system in switches 48 and 49 alone, and the topology has neither";
+            self.notes.notes.push(word.error(text).located());
+            return Ok(());
+        }
+        // A switch has one role, so the new one takes the settings of the old one along.
+        let old: Vec<Option<String>> = ids.iter().map(|id| self.settings.roles.remove(id)).collect();
+        if let [first, second] = &old[..]
+            && first != second
+        {
+            self.warn(&word, "switches 48 and 49 differ in their buffers; both have that of switch 48 here");
+        }
+        if let Some(Some(old)) = old.first() {
+            let lines = self.settings.tables.get(&format!("switch-role.{old}")).cloned();
+            self.settings.tables.insert("switch-role.external".to_owned(), lines.unwrap_or_default());
+        }
+        for old in old.into_iter().flatten() {
+            if !self.settings.roles.values().any(|role| *role == old) {
+                self.settings.tables.remove(&format!("switch-role.{old}"));
+            }
+        }
+        for id in ids {
+            self.settings.roles.insert(id, "external".to_owned());
+        }
+        for line in ["notification = \"prototype\"", "interval = \"10us\"", "reaction = \"prototype\""] {
+            self.put(word, "switch-role.external.scheme.long-haul", line);
         }
         Ok(())
     }

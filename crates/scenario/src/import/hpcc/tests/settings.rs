@@ -153,6 +153,34 @@ fn seeds_and_start_times_of_conweaves_generator_are_kept() {
 }
 
 #[test]
+fn the_long_haul_system_is_in_switches_48_and_49_of_its_prototype() {
+    // Two datacentres with an external switch each; the headroom of the long link exceeds the buffers.
+    let topology = |low: u32| {
+        let high = low + 1;
+        let hosts = (0..50).filter(|id| ![2, 3, 4, low, high].contains(id));
+        let links: String = hosts.map(|id| format!("{id} {} 100Gbps 1us 0\n", 2 + id % 2)).collect();
+        format!(
+            "50 5 49\n2 3 4 {low} {high}\n2 4 100Gbps 1us 0\n2 {low} 100Gbps 1us 0\n3 {high} 100Gbps 1us 0\n{low} {high} 100Gbps 5ms 0\n{links}"
+        )
+    };
+    let on = |topology: &str, value: &str| {
+        let config = format!("CC_MODE 1\nBUFFER_SIZE 32\nENABLE_THEMIS {value}\n{MAPS}");
+        run(topology, "1\n0 1 3 100 1000 2\n", Some(&config)).unwrap()
+    };
+    let got = on(&topology(48), "1");
+    let scenario = plan(&got).scenario;
+    let settings = &scenario.switch_role["external"];
+    assert!(settings.buffer.is_some_and(|buffer| buffer.get() > 4_000_000_000), "{}", got.toml);
+    assert_eq!(settings.scheme.as_ref().map(schemes::SchemeConfig::name), Some("long-haul"));
+    assert_eq!(scenario.switch_role.len(), 1, "the role of wrapped buffers is gone: {}", got.toml);
+    assert!(got.toml.contains("reaction = \"prototype\""), "{}", got.toml);
+    for (got, note) in [(on(&topology(48), "0"), false), (on(&topology(40), "1"), true)] {
+        assert!(!got.toml.contains("long-haul"), "{}", got.toml);
+        assert_eq!(got.notes.iter().any(|note| note.contains("in switches 48 and 49 alone")), note);
+    }
+}
+
+#[test]
 fn telemetry_has_room_for_every_switch_of_a_path() {
     let chain = |switches: usize| {
         let ids: Vec<String> = (2..2 + switches).map(|id| id.to_string()).collect();
