@@ -255,8 +255,8 @@ pub trait Receiver {
         None
     }
 
-    /// Handles the answer to a receiver's probe of this entropy, which has arrived by this port.
-    fn on_probed(&mut self, _now: Time, _entropy: u16, _port: PortIndex) {}
+    /// Handles the answer to a receiver's probe of this entropy, which has arrived by this port after this round trip.
+    fn on_probed(&mut self, _entropy: u16, _round_trip: Time, _port: PortIndex) {}
 
     /// The report of the last reply, in runs with [`crate::Annex::SACKS`].
     fn sack(&self) -> Sack {

@@ -337,8 +337,8 @@ impl model::Receiver for AnyReceiver {
         of_receiver!(self, receiver => receiver.take_probe(now))
     }
 
-    fn on_probed(&mut self, now: Time, entropy: u16, port: PortIndex) {
-        of_receiver!(self, receiver => receiver.on_probed(now, entropy, port));
+    fn on_probed(&mut self, entropy: u16, round_trip: Time, port: PortIndex) {
+        of_receiver!(self, receiver => receiver.on_probed(entropy, round_trip, port));
     }
 
     #[inline]

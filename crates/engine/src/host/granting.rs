@@ -140,7 +140,9 @@ impl<P: Parts> Host<P> {
             Packet::PROBE => return self.answer_probe(setup, now, pkt),
             Packet::ANSWER if !of_sender => {
                 let receiver = &mut self.incoming[(pkt.qp().0 - self.first_incoming) as usize].receiver;
-                receiver.on_probed(Time(now), pkt.annex.entropy(), pkt.ingress());
+                let sent = pkt.annex.sent().map_or(now, Time::ps);
+                let round_trip = Time((now + self.clock).saturating_sub(sent));
+                receiver.on_probed(pkt.annex.entropy(), round_trip, pkt.ingress());
                 return None;
             }
             Packet::ANSWER => {

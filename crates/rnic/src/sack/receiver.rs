@@ -184,9 +184,9 @@ impl model::Receiver for Receiver {
         self.probed.as_mut()?.take(now)
     }
 
-    fn on_probed(&mut self, now: Time, entropy: u16, port: PortIndex) {
+    fn on_probed(&mut self, entropy: u16, round_trip: Time, port: PortIndex) {
         if let Some(probed) = &mut self.probed {
-            probed.on_answer(now, entropy, port);
+            probed.on_answer(entropy, round_trip, port);
         }
     }
 

@@ -29,9 +29,9 @@ pub(crate) struct Probed {
     working: Vec<u16>,
     /// Number of probes so far, which is also the key of the next random entropy.
     probes: u64,
-    /// Start of the last probe, and its entropy.
+    /// Start of the last probe.
     sent: Time,
-    entropy: u16,
+    /// Round trip of the probe that was answered last.
     round_trip: Time,
     /// True if data has arrived since the last probe.
     heard: bool,
@@ -39,14 +39,7 @@ pub(crate) struct Probed {
 
 impl Probed {
     pub(crate) fn new() -> Self {
-        Probed {
-            working: Vec::new(),
-            probes: 0,
-            sent: Time::ZERO,
-            entropy: 0,
-            round_trip: FIRST,
-            heard: false,
-        }
+        Probed { working: Vec::new(), probes: 0, sent: Time::ZERO, round_trip: FIRST, heard: false }
     }
 
     /// The entropy of a reply by this port.
@@ -75,20 +68,19 @@ impl Probed {
         }
         self.probes += 1;
         // Switches hash the entropy with the queue pair, so all receivers may draw the same ones.
-        self.entropy = Key::from_salt(0).draw(self.probes) as u16;
+        let entropy = Key::from_salt(0).draw(self.probes) as u16;
         (self.sent, self.heard) = (now, false);
-        Some(self.entropy)
+        Some(entropy)
     }
 
-    /// Handles an answer that has come by this port.
-    pub(crate) fn on_answer(&mut self, now: Time, entropy: u16, port: PortIndex) {
+    /// Handles an answer that has come by this port. It brings back the time of its probe, so its round trip counts even if a
+    /// later probe has started.
+    pub(crate) fn on_answer(&mut self, entropy: u16, round_trip: Time, port: PortIndex) {
         if self.working.len() <= port.index() {
             self.working.resize(port.index() + 1, 0);
         }
         self.working[port.index()] = entropy;
-        if entropy == self.entropy {
-            self.round_trip = Time(now.ps() - self.sent.ps());
-        }
+        self.round_trip = round_trip;
     }
 }
 
@@ -107,20 +99,37 @@ mod tests {
         assert_eq!(probed.deadline(), Time::NEVER, "no data since");
         probed.note_data();
         assert_eq!((probed.deadline(), probed.take(US(28))), (US(29), None));
-        probed.on_answer(US(14), first, PortIndex(0));
+        probed.on_answer(first, US(5), PortIndex(0));
         assert_eq!(probed.deadline(), US(14), "the round trip takes 5 us");
         let second = probed.take(US(14)).unwrap();
         assert_ne!(first, second);
     }
 
     #[test]
+    fn the_interval_grows_with_the_round_trip_although_a_later_probe_has_started() {
+        let mut probed = Probed::new();
+        let probe = |probed: &mut Probed, at| {
+            probed.note_data();
+            probed.take(US(at)).unwrap()
+        };
+        let first = probe(&mut probed, 0);
+        probed.on_answer(first, US(5), PortIndex(0));
+        // From now on a round trip takes 12 us, so each answer comes after two later probes.
+        let slow = probe(&mut probed, 5);
+        (10..20).step_by(5).for_each(|at| _ = probe(&mut probed, at));
+        probed.on_answer(slow, US(12), PortIndex(0));
+        probed.note_data();
+        assert_eq!((probed.deadline(), probed.take(US(20))), (US(27), None));
+    }
+
+    #[test]
     fn each_port_uses_the_entropy_that_was_answered_last() {
         let mut probed = Probed::new();
         assert_eq!(probed.entropy(PortIndex(2)), 0);
-        probed.on_answer(US(1), 7, PortIndex(2));
-        probed.on_answer(US(2), 9, PortIndex(0));
+        probed.on_answer(7, US(1), PortIndex(2));
+        probed.on_answer(9, US(1), PortIndex(0));
         assert_eq!([0, 1, 2, 3].map(|port| probed.entropy(PortIndex(port))), [9, 0, 7, 0]);
-        probed.on_answer(US(3), 8, PortIndex(2));
+        probed.on_answer(8, US(1), PortIndex(2));
         assert_eq!(probed.entropy(PortIndex(2)), 8);
     }
 }
