@@ -169,7 +169,8 @@ impl model::Receiver for Receiver {
     #[inline]
     fn reply_entropy(&self, of_packet: u16, port: PortIndex) -> u16 {
         match &self.probed {
-            Some(probed) => probed.entropy(port),
+            // Our choice: replies of a queue pair that knows no path yet share none, as a dead one would lose all of them.
+            Some(probed) => probed.entropy(port).unwrap_or(of_packet),
             None if self.rules.reply_paths == ReplyPaths::OfPacket => of_packet,
             None => 0,
         }

@@ -12,7 +12,8 @@ pub enum ReplyPaths {
     /// The entropy of the packet that the reply answers.
     OfPacket,
     /// An entropy for each port that has worked last. While data arrives, the receiver probes a random entropy in every round
-    /// trip, and an answered one is the next to use.
+    /// trip, and an answered one is the next to use. Until the first answer, replies by a port take the entropies of their
+    /// packets.
     Probed,
     /// The path to which the queue pair hashes.
     Flow,
@@ -26,7 +27,7 @@ const FIRST: Time = Time::from_us(20);
 #[cfg_attr(test, derive(Hash))]
 pub(crate) struct Probed {
     /// Entropies by port; a port behind the last one has none yet.
-    working: Vec<u16>,
+    working: Vec<Option<u16>>,
     /// Number of probes so far, which is also the key of the next random entropy.
     probes: u64,
     /// Start of the last probe.
@@ -42,9 +43,9 @@ impl Probed {
         Probed { working: Vec::new(), probes: 0, sent: Time::ZERO, round_trip: FIRST, heard: false }
     }
 
-    /// The entropy of a reply by this port.
-    pub(crate) fn entropy(&self, port: PortIndex) -> u16 {
-        self.working.get(port.index()).copied().unwrap_or(0)
+    /// The entropy of a reply by this port, if one is known to work.
+    pub(crate) fn entropy(&self, port: PortIndex) -> Option<u16> {
+        self.working.get(port.index()).copied().flatten()
     }
 
     /// Notes that data has arrived.
@@ -77,9 +78,9 @@ impl Probed {
     /// later probe has started.
     pub(crate) fn on_answer(&mut self, entropy: u16, round_trip: Time, port: PortIndex) {
         if self.working.len() <= port.index() {
-            self.working.resize(port.index() + 1, 0);
+            self.working.resize(port.index() + 1, None);
         }
-        self.working[port.index()] = entropy;
+        self.working[port.index()] = Some(entropy);
         self.round_trip = round_trip;
     }
 }
@@ -125,11 +126,11 @@ mod tests {
     #[test]
     fn each_port_uses_the_entropy_that_was_answered_last() {
         let mut probed = Probed::new();
-        assert_eq!(probed.entropy(PortIndex(2)), 0);
+        assert_eq!(probed.entropy(PortIndex(2)), None);
         probed.on_answer(7, US(1), PortIndex(2));
         probed.on_answer(9, US(1), PortIndex(0));
-        assert_eq!([0, 1, 2, 3].map(|port| probed.entropy(PortIndex(port))), [9, 0, 7, 0]);
+        assert_eq!([0, 1, 2, 3].map(|port| probed.entropy(PortIndex(port))), [Some(9), None, Some(7), None]);
         probed.on_answer(8, US(1), PortIndex(2));
-        assert_eq!(probed.entropy(PortIndex(2)), 8);
+        assert_eq!(probed.entropy(PortIndex(2)), Some(8));
     }
 }
