@@ -159,9 +159,13 @@ pub trait Sender {
         0
     }
 
-    /// Notes that a window of 0 holds packets back, in runs with [`crate::Annex::SACKS`]. Where no packet is in flight whose
-    /// timer could fire, the sender may start a timer, so that a lost grant does not hold it forever.
-    fn on_held(&mut self, _now: Time) {}
+    /// Notes that this window holds packets back, in runs with [`crate::Annex::SACKS`]; true if [`Sender::deadline`] has become
+    /// earlier. Under a window of 0 with no packet in flight whose timer could fire, the sender may start a timer, so that a
+    /// lost grant does not hold it forever. Under another window it may plan a probe, if no packet in flight has asked for an
+    /// ACK.
+    fn on_held(&mut self, _now: Time, _window: u64) -> bool {
+        false
+    }
 
     /// The next packet that the sender has taken for lost since the last call.
     fn take_lost(&mut self) -> Option<u64> {

@@ -225,8 +225,9 @@ impl model::Sender for AnySender {
         of_sender!(self, sender => sender.backlog())
     }
 
-    fn on_held(&mut self, now: Time) {
-        of_sender!(self, sender => sender.on_held(now))
+    #[inline]
+    fn on_held(&mut self, now: Time, window: u64) -> bool {
+        of_sender!(self, sender => sender.on_held(now, window))
     }
 
     #[inline]

@@ -113,11 +113,10 @@ impl<P: Parts> Outgoing<P> {
         }
     }
 
-    /// Tells the sender that a window of 0 holds it back.
+    /// Tells the sender that this window holds it back.
     #[inline]
     pub(super) fn note_held(&mut self, now: u64, slot: u32, clock: u64, window: u64, timers: &mut Timers) {
-        if P::Annex::SACKS && window == 0 {
-            self.sender.on_held(Time(now));
+        if P::Annex::SACKS && self.sender.on_held(Time(now), window) {
             self.arm(now, slot, clock, timers);
         }
     }

@@ -174,9 +174,10 @@ fn all_flows_end_on_a_fabric_that_cuts_everywhere() {
 
 /// NICs that read headers: paths, delivery and control. With credit and a window together a sender may wait for its timer, which
 /// takes the place of requests for credit.
-const READERS: [&str; 5] = [
+const READERS: [&str; 6] = [
     "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.nscc]",
     "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.rccc]",
+    "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.rccc]\nnscc = {}",
     "[scheme.reps]\n[nic.transport.uec]\n[nic.congestion.none]",
     "[scheme.mrc]\n[nic.transport.mrc]\nlost-after = 0\n[nic.congestion.nscc]",
     "[scheme.rps]\n[nic.transport.dcp]\n[nic.congestion.none]",

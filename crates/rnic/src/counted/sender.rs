@@ -308,10 +308,11 @@ impl model::Sender for Sender {
         }
     }
 
-    fn on_held(&mut self, now: Time) {
-        if self.messages.is_empty() && self.held == Time::NEVER && !self.posted.is_empty() {
-            self.held = now;
-        }
+    fn on_held(&mut self, now: Time, window: u64) -> bool {
+        let starts =
+            window == 0 && self.messages.is_empty() && self.held == Time::NEVER && !self.posted.is_empty();
+        self.held = if starts { now } else { self.held };
+        starts
     }
 
     fn on_timeout(&mut self, now: Time) {
@@ -490,7 +491,7 @@ mod tests {
     #[test]
     fn a_sender_without_credit_has_a_timer_all_the_same() {
         let mut sender = sender(100, &[3]);
-        sender.on_held(US(5));
+        assert!(sender.on_held(US(5), 0));
         assert_eq!(sender.deadline(), US(55));
         sender.on_timeout(US(55));
         assert_eq!(sender.deadline(), US(105));

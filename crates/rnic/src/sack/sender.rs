@@ -126,10 +126,13 @@ pub struct Sender {
     /// Largest window so far, bytes.
     largest: u64,
     probe: Probe,
+    /// The last packet that asked for an ACK, and the time of its transmission.
+    asked: (u64, Time),
     rules: Arc<Rules>,
 }
 
-/// The probes of a sender under [`Infer::Beyond`].
+/// The probes of a sender: under [`Infer::Beyond`] whenever no ACK comes, otherwise while the window holds packets back and no
+/// packet in flight has asked for an ACK.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(test, derive(Hash))]
 struct Probe {
@@ -177,6 +180,7 @@ impl Sender {
             latest_arrived: Time::ZERO,
             largest: 0,
             probe: Probe { at: Time::NEVER, sent: Time::ZERO },
+            asked: (0, Time::NEVER),
             rules,
         }
     }
@@ -218,7 +222,7 @@ impl Sender {
     /// Sets the time of the next probe after an ACK, and begins a recovery if the ACK answers a probe without delay: what was
     /// sent before is no longer on its way.
     fn plan_probe(&mut self, now: Time, sack: &Sack) {
-        if !matches!(self.rules.infer, Some(Infer::Beyond { .. })) {
+        if !self.probes_when_silent() {
             return;
         }
         let trips = |n: u64| Time(n.saturating_mul(self.least_trip.ps()));
@@ -231,6 +235,27 @@ impl Sender {
             true => now + trips(patience),
             false => Time::NEVER,
         };
+    }
+
+    /// True under [`Infer::Beyond`].
+    fn probes_when_silent(&self) -> bool {
+        matches!(self.rules.infer, Some(Infer::Beyond { .. }))
+    }
+
+    /// Drops the probe of a sender that its window holds back.
+    #[inline]
+    fn drop_request(&mut self) {
+        if self.probe.at != Time::NEVER && !self.probes_when_silent() {
+            self.probe.at = Time::NEVER;
+        }
+    }
+
+    /// True if a packet in flight has asked for an ACK.
+    fn awaits_ack(&mut self) -> bool {
+        let (seq, at) = self.asked;
+        (self.una..self.next).contains(&seq)
+            && self.packet(seq).state == State::Flying
+            && self.sent_at(seq) == at
     }
 
     /// Takes old packets for lost if a packet that was sent later has arrived; returns their bytes.
@@ -446,6 +471,10 @@ impl model::Sender for Sender {
             || self.unsent + self.again == 0
             || left < u64::from(self.message.full)
             || window < self.rules.ask_below;
+        if self.asks {
+            self.asked = (seq, now);
+        }
+        self.drop_request();
         self.forget_sent();
         Some((seq, again))
     }
@@ -483,7 +512,8 @@ impl model::Sender for Sender {
             delivery.arrived = more as u64;
         }
         self.largest = self.largest.max(window);
-        if matches!(self.rules.infer, Some(Infer::Beyond { .. }))
+        self.drop_request();
+        if !matches!(self.rules.infer, Some(Infer::Age(_)))
             && !sack.probe
             && let Some(seq) = self.outstanding(sack.cause)
             && !self.packet(seq).again
@@ -550,10 +580,28 @@ impl model::Sender for Sender {
         due
     }
 
-    fn on_held(&mut self, now: Time) {
-        if self.oldest().is_none() && self.held == Time::NEVER && self.unsent + self.again > 0 {
-            self.held = now;
-            self.set_timer();
+    /// Packets in flight may all have arrived without an ACK: a window that shrinks can hold the sender back before any of
+    /// them has asked for one.
+    fn on_held(&mut self, now: Time, window: u64) -> bool {
+        let flies = self.oldest().is_some();
+        if window == 0 {
+            let starts = !flies && self.held == Time::NEVER && self.backlog() > 0;
+            if starts {
+                self.held = now;
+                self.set_timer();
+            }
+            starts
+        } else {
+            let starts = flies
+                && self.least_trip != Time::NEVER
+                && self.probe.at == Time::NEVER
+                && !self.probes_when_silent()
+                && self.backlog() > 0
+                && !self.awaits_ack();
+            if starts {
+                self.probe.at = now + Time(FIRST_PROBE.saturating_mul(self.least_trip.ps()));
+            }
+            starts
         }
     }
 
@@ -704,7 +752,7 @@ mod tests {
         let mut sender = sender(3, 2, None);
         reply(&mut sender, 2, &[]);
         assert_eq!(sender.deadline(), Time::NEVER);
-        sender.on_held(US(5));
+        sender.on_held(US(5), 0);
         assert_eq!(sender.deadline(), US(55));
         sender.on_timeout(US(55));
         assert_eq!((sender.deadline(), sender.take_lost()), (US(105), None));
@@ -714,12 +762,42 @@ mod tests {
     fn the_timer_stops_when_the_last_packet_that_a_closed_window_held_back_has_arrived() {
         let mut sender = sender(2, 2, None);
         sender.on_timeout(US(50));
-        sender.on_held(US(50));
+        sender.on_held(US(50), 0);
         assert_eq!((sender.backlog(), sender.deadline()), (1_300, US(100)));
         reply(&mut sender, 1, &[]);
         assert_eq!((sender.backlog(), sender.deadline()), (300, US(100)), "packet 1 still waits");
         sender.on_sack(US(60), Reply::Ack(Psn::new(1)), Selective::Nothing, &Sack::default(), 0);
         assert_eq!((sender.backlog(), sender.deadline()), (0, Time::NEVER));
+    }
+
+    /// A sender of 20 packets that has sent four of them at time 0 under a large window, and whose window then shrinks to two.
+    fn held_back(asks: bool) -> Sender {
+        let mut sender = sender(20, 4, None);
+        sender.asked = if asks { (3, Time::ZERO) } else { sender.asked };
+        reply_in(&mut sender, 1, &[], 2_000);
+        assert!(!sender.ready(2_000), "three packets are in flight");
+        sender
+    }
+
+    #[test]
+    fn a_window_that_shrinks_before_any_packet_has_asked_for_an_ack_makes_the_sender_ask() {
+        let mut sender = held_back(false);
+        assert!(sender.on_held(US(1), 2_000));
+        assert_eq!(sender.deadline(), US(4), "three round trips of 1 us");
+        assert!(!sender.on_held(US(2), 2_000) && sender.deadline() == US(4));
+        assert!(!sender.take_probe(US(3)) && sender.take_probe(US(4)));
+        assert_eq!(sender.deadline(), US(9), "the probe may be lost");
+        // The answer reports that all have arrived.
+        let sack = Sack { cause: Psn::new(4), arrived: 4_000, probe: true, ..Sack::default() };
+        sender.on_sack(US(5), Reply::Ack(Psn::new(3)), Selective::Nothing, &sack, 2_000);
+        assert!(sender.ready(2_000) && sender.deadline() == Time::NEVER);
+    }
+
+    #[test]
+    fn a_sender_that_awaits_an_ack_does_not_ask_again() {
+        let mut sender = held_back(true);
+        assert!(!sender.on_held(US(1), 2_000));
+        assert_eq!(sender.deadline(), US(50), "the timer of the oldest packet");
     }
 
     #[test]
