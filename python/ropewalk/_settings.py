@@ -204,6 +204,8 @@ class Settings(TypedDict, total=False):
     nic__transport__mrc: Any
     nic__transport__mrc__ack_bytes: Any
     nic__transport__mrc__lost_after: Any
+    nic__transport__mrc__port_notice: Any
+    nic__transport__mrc__port_status: Any
     nic__transport__mrc__reorder_window: Any
     nic__transport__mrc__reply_paths: Any
     nic__transport__nic_sr: Any

@@ -30,7 +30,7 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     equal(
         "control packets made, by kind",
         c.created,
-        c.ack + c.nack + c.cnp + c.grants + c.probes + c.returned + c.forged + c.signals,
+        c.ack + c.nack + c.cnp + c.grants + c.probes + c.port_status + c.returned + c.forged + c.signals,
     );
     equal(
         "control packets made and ended",
@@ -74,7 +74,8 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         let gap = u64::from(plan.wire.gap);
         let sent: u64 = run.links[..plan.fabric.hosts()].iter().map(|l| l.bytes + l.frames * gap).sum();
         let data: u64 = run.messages.iter().map(|m| m.wire_bytes).sum();
-        let replies = (c.ack + c.nack + c.grants + c.probes) * (u64::from(plan.wire.ack) + gap)
+        let replies = (c.ack + c.nack + c.grants + c.probes + c.port_status)
+            * (u64::from(plan.wire.ack) + gap)
             + c.cnp * (u64::from(plan.wire.cnp) + gap)
             + c.returned_bytes
             + c.returned * gap;

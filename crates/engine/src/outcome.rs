@@ -230,6 +230,8 @@ pub struct Control {
     pub returned_bytes: u64,
     /// Probes sent by senders, and the answers to them.
     pub probes: u64,
+    /// Reports on the ports of NICs, and their confirmations.
+    pub port_status: u64,
     /// Pause frames sent.
     pub pause: u64,
     /// Resume frames sent.
@@ -255,7 +257,7 @@ pub struct Control {
 }
 
 merge!(Control {
-    sum: ack, nack, cnp, grants, probes, returned, returned_bytes, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
+    sum: ack, nack, cnp, grants, probes, port_status, returned, returned_bytes, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
 });
 
 /// Counts of a queue pair in a bin of time.

@@ -22,7 +22,7 @@ pub enum Kind {
     /// Headers of a data packet that a switch has cut. PSN and all flags are those of the data packet, and the echo flag
     /// reports that its receiver's switch cut it.
     Trimmed = 5,
-    /// Control message from end to end. Its PSN is one of [`Packet::AMOUNT`], [`Packet::PROBE`] and [`Packet::ANSWER`], and the
+    /// Control message from end to end. Its PSN is one of [`Packet::AMOUNT`] and the constants after it, and the
     /// annex holds the content.
     Control = 6,
 }
@@ -125,6 +125,10 @@ impl Packet {
     pub const PROBE: Psn = Psn::new(1);
     /// PSN of the answer to such a message.
     pub const ANSWER: Psn = Psn::new(2);
+    /// PSN of a report on the ports of a NIC that are down.
+    pub const PORTS: Psn = Psn::new(3);
+    /// PSN of the confirmation of such a report.
+    pub const PORTS_HEARD: Psn = Psn::new(4);
     /// Largest frame that the layout can name, bytes.
     pub const MAX_FRAME: u32 = SIZE_MASK as u32;
     /// Most ports that a node can have; the number behind the last port is the virtual port.

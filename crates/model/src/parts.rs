@@ -1,7 +1,7 @@
 //! The pluggable parts of a run.
 
 use crate::{
-    Annex, Congestion, Granter, HostId, Plan, QpId, QpSite, Receiver, Scheme, Sender, Site, Steering,
+    Annex, Congestion, Granter, HostId, Plan, QpId, QpSite, Receiver, Scheme, Sender, Site, Steering, Time,
 };
 
 /// The parts of a run: their types, and a constructor for each. The engine is generic over this trait and names no part.
@@ -35,6 +35,12 @@ pub trait Parts {
 
     /// The steering of a queue pair.
     fn steering(&self, site: QpSite<'_>) -> Self::Steering;
+
+    /// Time from a change of a NIC's port to the NIC's report on it, if the ends of this queue pair exchange port status; only in
+    /// runs with [`Annex::SACKS`] whose queue pairs spread over ports. By default they do not.
+    fn port_notice(&self, _qp: QpId) -> Option<Time> {
+        None
+    }
 
     /// The granter of a host.
     fn granter(&self, plan: &Plan, host: HostId) -> Self::Granter;

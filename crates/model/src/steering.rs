@@ -22,6 +22,9 @@ pub trait Steering {
         (ports != 0).then(|| ports.trailing_zeros() as u8)
     }
 
+    /// Handles a change of the ports that the queue pair may use, a bit for each.
+    fn on_ports(&mut self, _usable: u32) {}
+
     /// True if the steering holds its queue pair back: no packet may start until a handler has changed this.
     #[inline]
     fn holds(&self) -> bool {
@@ -147,6 +150,10 @@ macro_rules! within {
             #[inline]
             fn port(&mut self, now: Time, ports: u32) -> Option<u8> {
                 self.0.port(now, ports)
+            }
+
+            fn on_ports(&mut self, usable: u32) {
+                self.0.on_ports(usable);
             }
 
             #[inline]

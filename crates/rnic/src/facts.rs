@@ -21,6 +21,11 @@ pub(crate) trait Recovery {
         None
     }
 
+    /// Time from a change of a port of the NIC to the report that its peers get, if they get one. Default: none.
+    fn port_notice(&self) -> Option<Time> {
+        None
+    }
+
     /// Checks whether the values are possible.
     fn validate(&self) -> Result<(), Invalid>;
 

@@ -48,6 +48,11 @@ macro_rules! transports {
                 Some((format!("nic.transport.{}.{key}", self.name()), time))
             }
 
+            /// Time from a change of a port of the NIC to the report that its peers get, if they get one.
+            pub(crate) fn port_notice(&self) -> Option<model::Time> {
+                match self { $(Self::$variant(config) => config.port_notice(),)+ }
+            }
+
             /// Settings that its senders share.
             pub(crate) fn sending(&self, timing: timeout::Timing) -> ends::Sending {
                 match self { $(Self::$variant(config) => config.sending(timing),)+ }

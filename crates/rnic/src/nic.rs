@@ -8,9 +8,9 @@ use crate::path::Path;
 use crate::receiver::Answers;
 use crate::window::Window;
 use crate::{Evidence, Grants, NicConfig, Reacting, Unit};
-use model::Rate;
 use model::annex::NoticeRules;
 use model::draw::below;
+use model::{Rate, Time};
 
 /// Builds the ends of queue pairs and their congestion controls from one `[nic]` table.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +76,11 @@ impl Nic {
     /// True if replies carry SACKs ([`model::annex::Sack`]).
     pub fn sacks(&self) -> bool {
         self.config.transport.facts().sacks
+    }
+
+    /// Time from a change of one of its ports to its report, if it exchanges port status with its peers.
+    pub fn port_notice(&self) -> Option<Time> {
+        self.config.transport.port_notice()
     }
 
     /// Credit that receivers grant, see [`crate::ControlFacts::grants`].

@@ -532,6 +532,10 @@ impl Steering for AnySteering {
         of_steering!(self, steering => steering.port(now, ports))
     }
 
+    fn on_ports(&mut self, usable: u32) {
+        of_steering!(self, steering => steering.on_ports(usable))
+    }
+
     #[inline]
     fn holds(&self) -> bool {
         of_steering!(self, steering => steering.holds())
@@ -801,6 +805,9 @@ mod tests {
             fn port(&mut self, _: Time, _: u32) -> Option<u8> {
                 Some(3)
             }
+            fn on_ports(&mut self, _: u32) {
+                self.0.push("on_ports");
+            }
             fn holds(&self) -> bool {
                 true
             }
@@ -851,8 +858,9 @@ mod tests {
         any.on_probed(now, &stamp);
         any.on_timeout(now);
         any.on_lost(now, 0);
+        any.on_ports(1);
         let mut calls = Vec::new();
         any.counters(&mut |call, _| calls.push(call));
-        assert_eq!(calls, ["on_deadline", "on_signal", "on_probed", "on_timeout", "on_lost"]);
+        assert_eq!(calls, ["on_deadline", "on_signal", "on_probed", "on_timeout", "on_lost", "on_ports"]);
     }
 }

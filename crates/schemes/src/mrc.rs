@@ -12,6 +12,9 @@
 //!
 //! A controller may deny planes for a time (`denied`). Their entropies keep their places, and get no packets and no probes.
 //!
+//! A plane whose port is down at one of the ends gets no packets; its losses leave the entropies as they are. Once the port is up
+//! again, bad entropies of the plane are good again, too.
+//!
 //! A plane without spares gives the place to another entropy of its ring, so that planes keep equal shares. A plane whose
 //! entropies are all bad leaves the ring until a probe is answered. Probes of bad entropies are control packets. The
 //! interval between them doubles, and a queue pair without packets in flight sends none.
@@ -142,6 +145,8 @@ pub struct Mrc {
     probing: bool,
     /// Entropies of a plane.
     per_plane: u16,
+    /// Planes whose ports are up at both ends, a bit for each.
+    usable: u32,
     /// True if the queue pair spreads over ports, so that [`model::Steering::port`] precedes each packet.
     spread: bool,
     config: Config,
@@ -180,6 +185,7 @@ impl Mrc {
             chosen: 0,
             probing: !spread,
             per_plane,
+            usable: u32::MAX,
             spread,
             config: config.clone(),
             skips: 0,
@@ -272,6 +278,13 @@ impl Mrc {
             place.state != State::Empty && place.entropy != taken && self.plane(place.entropy) == plane
         };
         after.iter().chain(before).find(usable).map(|place| place.entropy)
+    }
+
+    /// Ends the time of a bad entropy.
+    fn restore(&mut self, entropy: u16) {
+        self.bad.retain(|bad| bad.entropy != entropy);
+        self.due.retain(|due| *due != entropy);
+        self.welcome(entropy);
     }
 
     /// Takes an entropy back whose path works again.
@@ -371,6 +384,14 @@ impl model::Steering for Mrc {
         Some(self.plane(self.chosen) as u8)
     }
 
+    /// A plane whose ports are up again gets all its entropies back.
+    fn on_ports(&mut self, usable: u32) {
+        let back = usable & !self.usable;
+        self.usable = usable;
+        let bad = self.bad.iter().map(|bad| bad.entropy).filter(|entropy| self.leads(*entropy, back));
+        bad.collect::<Vec<u16>>().into_iter().for_each(|entropy| self.restore(entropy));
+    }
+
     #[inline]
     fn on_send(&mut self, now: Time, sent: Sent) -> Stamp {
         if !self.spread {
@@ -421,9 +442,8 @@ impl model::Steering for Mrc {
         let bad = &mut self.bad[at];
         bad.clean = if annex.marked() { 0 } else { bad.clean + 1 };
         if bad.clean >= self.config.clean_answers {
-            let Bad { entropy, .. } = self.bad.swap_remove(at);
-            self.due.retain(|due| *due != entropy);
-            self.welcome(entropy);
+            let entropy = bad.entropy;
+            self.restore(entropy);
         }
     }
 
@@ -437,7 +457,8 @@ impl model::Steering for Mrc {
 
     fn on_lost(&mut self, now: Time, seq: u64) {
         let lost = seq.checked_sub(self.una).and_then(|place| self.sent.get(place as usize)).copied();
-        if let Some(entropy) = lost {
+        // Packets on a plane whose port is down are lost by its port, and say nothing about its paths.
+        if let Some(entropy) = lost.filter(|entropy| self.leads(*entropy, self.usable)) {
             self.replace(now, entropy);
         }
     }
@@ -590,6 +611,22 @@ mod tests {
         }
         let through: Vec<u16> = (30..38).map(|seq| sent(&mut mrc, seq, 0b11)).collect();
         assert_eq!(through.iter().filter(|entropy| **entropy == 9).count(), 4, "{through:?}");
+    }
+
+    #[test]
+    fn a_port_that_is_down_spares_the_entropies_of_its_plane_and_brings_them_back_with_it() {
+        let mut mrc = mrc(2);
+        let lost = sent(&mut mrc, 0, 0b10);
+        mrc.on_lost(Time::ZERO, 0);
+        let late = sent(&mut mrc, 1, 0b10);
+        mrc.on_ports(0b01);
+        mrc.on_lost(Time::ZERO, 1);
+        assert_eq!((mrc.replaced, mrc.bad.len()), (1, 1), "the second loss says nothing about its path");
+        assert_eq!((mrc.plane(lost), mrc.plane(late)), (1, 1));
+        mrc.on_ports(0b11);
+        assert_eq!((mrc.bad.len(), mrc.deadline()), (0, Time::NEVER));
+        mrc.on_lost(Time::ZERO, 1);
+        assert_eq!(mrc.replaced, 2);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use engine::live::Live;
 use engine::{Kind, Observer, Outcome};
 use model::annex::{SackStamp, Stamp, TelemetryStamp};
 use model::steering::{WithSacks, WithTelemetry};
-use model::{Annex, Granter, HostId, Parts, Plan, QpId, QpSite, Site, Steering};
+use model::{Annex, Granter, HostId, Parts, Plan, QpId, QpSite, Site, Steering, Time};
 use rnic::pacer::AnyGranter;
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
 use schemes::{AnyScheme, AnySteering, Assignment};
@@ -103,6 +103,10 @@ impl<A: Steered> Parts for RealParts<'_, A> {
 
     fn receiver(&self, plan: &Plan, qp: QpId) -> AnyReceiver {
         self.nics.receiver(qp, self.schemes.notices(plan, qp))
+    }
+
+    fn port_notice(&self, qp: QpId) -> Option<Time> {
+        self.nics.of(qp).port_notice()
     }
 
     fn congestion(&self, plan: &Plan, qp: QpId) -> Reacting {

@@ -1,6 +1,7 @@
 //! Packets that a host makes at a deadline: replies of receivers that wait with their ACKs, grants, and senders' probes.
 
 use super::nic::Host;
+use super::port_status::End;
 use super::timers::Timer;
 use crate::setup::Setup;
 use model::annex::Answer;
@@ -60,7 +61,7 @@ impl<P: Parts> Host<P> {
         }
         timer.armed = u64::MAX;
         let (annex, port) = (timer.annex, timer.port);
-        let (to, port) = self.back(self.incoming[index as usize].from, port);
+        let (to, port) = self.back(self.incoming[index as usize].from, port, End::Receiver(index));
         if P::Annex::SACKS {
             self.send_reverse_probe(setup, now, index, (to, port));
         }
@@ -123,7 +124,8 @@ impl<P: Parts> Host<P> {
     }
 
     /// Takes a control message: headers that come back, a grant, or the answer to a probe, at the sender of its queue pair; a
-    /// demand or a probe at the receiver. A receiver's probe and its answer go the other way. Returns the answer to a probe.
+    /// demand or a probe at the receiver. A receiver's probe and its answer go the other way, and reports on ports go both ways.
+    /// Returns the answer to a probe or to a report.
     pub(super) fn on_message(
         &mut self,
         setup: &Setup<'_>,
@@ -135,7 +137,16 @@ impl<P: Parts> Host<P> {
             return None;
         }
         let of_sender = setup.home(setup.plan.qps[pkt.qp().index()].from) == self.id;
+        let end = match of_sender {
+            true => End::Sender(setup.sender_slot[pkt.qp().index()]),
+            false => End::Receiver(pkt.qp().0 - self.first_incoming),
+        };
         match pkt.psn() {
+            Packet::PORTS => return self.on_port_report(setup, now, pkt, end),
+            Packet::PORTS_HEARD => {
+                self.on_port_report_heard(pkt.annex.amount(), end);
+                return None;
+            }
             Packet::PROBE if of_sender => return Some(self.answer_reverse_probe(setup, now, pkt)),
             Packet::PROBE => return self.answer_probe(setup, now, pkt),
             Packet::ANSWER if !of_sender => {
@@ -175,7 +186,7 @@ impl<P: Parts> Host<P> {
         pkt: &Parcel<P::Annex>,
     ) -> Option<Parcel<P::Annex>> {
         let index = (pkt.qp().0 - self.first_incoming) as usize;
-        let (to, port) = self.back(self.incoming[index].from, pkt.ingress());
+        let (to, port) = self.back(self.incoming[index].from, pkt.ingress(), End::Receiver(index as u32));
         let answer = Answer { marked: pkt.marked(), ..Answer::default() };
         let mut annex = pkt.annex.answer(Time(now + self.clock), answer);
         let receiver = &mut self.incoming[index].receiver;
@@ -216,8 +227,8 @@ impl<P: Parts> Host<P> {
         now: u64,
         pkt: &Parcel<P::Annex>,
     ) -> Parcel<P::Annex> {
-        let slot = setup.sender_slot[pkt.qp().index()] as usize;
-        let (to, port) = self.back(self.outgoing[slot].peer, pkt.ingress());
+        let slot = setup.sender_slot[pkt.qp().index()];
+        let (to, port) = self.back(self.outgoing[slot as usize].peer, pkt.ingress(), End::Sender(slot));
         let mut annex = pkt.annex.answer(Time(now + self.clock), Answer::default());
         annex.set_own_entropy(pkt.annex.entropy());
         self.control.probes += 1;
@@ -231,7 +242,8 @@ impl<P: Parts> Host<P> {
     pub(super) fn send_probe(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
         let out = &self.outgoing[slot as usize];
         let (qp, peer) = (out.qp, out.peer);
-        let (port, to) = self.way_to(setup, now, setup.plan.qps[qp.index()].from, peer);
+        let (port, to) =
+            self.way_to(setup, now, (setup.plan.qps[qp.index()].from, peer), End::Sender(slot), 0);
         // Our choice: a probe has the size of an ACK.
         let label = Packet::new(Kind::Control, qp, to, Packet::PROBE, setup.plan.wire.ack);
         self.control.probes += 1;

@@ -18,6 +18,7 @@ mod granting;
 mod messages;
 mod nic;
 mod noting;
+mod port_status;
 mod queue_pair;
 mod ready;
 mod receiving;

@@ -241,6 +241,7 @@ impl<P: Parts> Host<P> {
         while let Some((at, timer)) = self.timers.pop(now) {
             match timer {
                 Timer::Routes => self.on_route_change(setup, now),
+                Timer::Ports => self.on_ports_timer(setup, now),
                 Timer::Start(slot) => {
                     self.liveness.pending_starts -= 1;
                     self.post(setup, now, slot);

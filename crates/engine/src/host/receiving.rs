@@ -1,6 +1,7 @@
 //! The packets of a queue pair at its receiver.
 
 use super::nic::{Abroad, Host, Replies};
+use super::port_status::End;
 use super::queue_pair::Incoming;
 use crate::setup::Setup;
 use model::annex::Answer;
@@ -34,6 +35,8 @@ impl<P: Parts> Host<P> {
         }
         let (receiver, from) = (parts.receiver(plan, id), self.first_source(setup, id));
         self.incoming.push(Incoming { receiver, message_end, message: qp.messages.start, from });
+        let end = End::Receiver(self.incoming.len() as u32 - 1);
+        self.expect_port_status(setup, parts.port_notice(id), end);
         self.watch_arrivals(setup, id);
     }
 
@@ -177,8 +180,9 @@ impl<P: Parts> Host<P> {
         echo: bool,
     ) -> Parcel<P::Annex> {
         let qp = pkt.qp();
-        let incoming = &self.incoming[(qp.0 - self.first_incoming) as usize];
-        let (to, port) = self.back(incoming.from, pkt.ingress());
+        let index = qp.0 - self.first_incoming;
+        let incoming = &self.incoming[index as usize];
+        let (to, port) = self.back(incoming.from, pkt.ingress(), End::Receiver(index));
         let mut annex = P::Annex::default();
         if P::Annex::CARRIES {
             annex = incoming.answer(Time(now + self.clock), pkt);
@@ -203,8 +207,9 @@ impl<P: Parts> Host<P> {
         let cnp = got.cnp.then(|| {
             self.control.cnp += 1;
             self.control.created += 1;
-            let from = self.incoming[(pkt.qp().0 - self.first_incoming) as usize].from;
-            let (to, port) = self.back(from, pkt.ingress());
+            let index = pkt.qp().0 - self.first_incoming;
+            let from = self.incoming[index as usize].from;
+            let (to, port) = self.back(from, pkt.ingress(), End::Receiver(index));
             let label = Packet::new(Kind::Cnp, pkt.qp(), to, pkt.psn(), setup.plan.wire.cnp);
             Parcel::bare(label.arriving(0, port))
         });
@@ -220,8 +225,9 @@ impl<P: Parts> Host<P> {
     /// Sends the headers of a cut packet back to their sender.
     #[inline(never)]
     pub(super) fn return_header(&mut self, now: u64, pkt: &Parcel<P::Annex>) -> Replies<P::Annex> {
-        let from = self.incoming[(pkt.qp().0 - self.first_incoming) as usize].from;
-        let (to, port) = self.back(from, pkt.ingress());
+        let index = pkt.qp().0 - self.first_incoming;
+        let from = self.incoming[index as usize].from;
+        let (to, port) = self.back(from, pkt.ingress(), End::Receiver(index));
         self.data.headers_arrived += 1;
         self.control.returned += 1;
         self.control.returned_bytes += u64::from(pkt.frame());

@@ -3,6 +3,7 @@
 use super::messages::Framed;
 use super::nic::Host;
 use super::noting::{PacketStart, Recorded};
+use super::port_status::End;
 use super::queue_pair::{OutboundMessage, Outgoing, SendQueue};
 use super::ready::Turn;
 use super::timers::Timer;
@@ -60,6 +61,7 @@ impl<P: Parts> Host<P> {
             qp: id,
             peer,
         });
+        self.expect_port_status(setup, parts.port_notice(id), End::Sender(slot));
         let count = qp.messages.len() as u32;
         self.send_queues.push(SendQueue { first, count, posted: 0, acked: 0, current: first, track });
     }

@@ -1,6 +1,7 @@
 //! A NIC with several ports that serve all its queue pairs. The host of its first port has the state of all of them.
 
 use super::nic::Host;
+use super::port_status::{End, PortStatus};
 use super::queue_pair::Peer;
 use super::ready::{Ready, Turn};
 use super::timers::Timer;
@@ -10,7 +11,7 @@ use model::{HostId, Parcel, Parts, PortChoice, PortIndex, PortSharing, QpId, Ste
 /// The ports of a NIC, as far as they concern the order in which its queue pairs send.
 #[derive(Debug)]
 pub(super) struct Ports {
-    sharing: PortSharing,
+    pub(super) sharing: PortSharing,
     /// In a bond: the queue pairs of every port but the first, in the order in which they send. [`Host::ready`] has those of
     /// the first port, and all queue pairs that spread.
     others: Vec<Ready>,
@@ -21,6 +22,7 @@ pub(super) struct Ports {
     next_free: u64,
     /// The port of the packet that starts now.
     chosen: u8,
+    pub(super) status: PortStatus,
 }
 
 /// Ports at one instant, for the queue pairs that spread over them.
@@ -47,11 +49,19 @@ impl Ports {
             free: 0,
             next_free: 0,
             chosen: 0,
+            status: PortStatus::default(),
         }))
     }
 
-    fn spreads(&self) -> bool {
+    pub(super) fn spreads(&self) -> bool {
         self.sharing.choice == PortChoice::Spread
+    }
+
+    /// The ports that one end may use out of those that routes join; all of these if it may use none.
+    #[inline]
+    fn usable(&self, open: u32, end: End) -> u32 {
+        let usable = open & !self.status.closed(end);
+        if usable == 0 { open } else { usable }
     }
 }
 
@@ -96,10 +106,15 @@ impl<P: Parts> Host<P> {
         let Some(ports) = &mut self.ports else { return };
         let sharing = ports.sharing;
         if ports.spreads() {
-            for (open, out) in ports.open.iter_mut().zip(&self.outgoing) {
+            let mut changed = Vec::new();
+            for (slot, (open, out)) in (0..).zip(ports.open.iter_mut().zip(&self.outgoing)) {
                 let qp = &setup.plan.qps[out.qp.index()];
-                *open = setup.open(sharing, qp.from, qp.to, now);
+                let before = std::mem::replace(open, setup.open(sharing, qp.from, qp.to, now));
+                if before != *open {
+                    changed.push(slot);
+                }
             }
+            changed.into_iter().for_each(|slot| self.on_ports(setup, now, slot));
             return;
         }
         let mut turns: Vec<Turn> = self.ready.take_all();
@@ -192,7 +207,7 @@ impl<P: Parts> Host<P> {
         if !out.can_send(window) {
             return true;
         }
-        let open = u32::from(ports.open[slot as usize]);
+        let open = ports.usable(ports.open[slot as usize].into(), End::Sender(slot));
         // Without any route, packets go on as before and are lost.
         let allowed = if open == 0 { ports.free } else { ports.free & open };
         match out.steering.port(Time(now), allowed) {
@@ -207,37 +222,50 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// The own port and the host for a packet to the sender of a queue pair that no arrival has caused.
-    pub(super) fn way_back(&self, setup: &Setup<'_>, now: u64, qp: QpId) -> (PortIndex, HostId) {
-        let from = self.incoming[(qp.0 - self.first_incoming) as usize].from;
-        self.way_to(setup, now, setup.plan.qps[qp.index()].to, from)
+    /// The ports that a queue pair of this sender may use.
+    pub(super) fn usable(&self, slot: u32) -> u32 {
+        let ports = self.ports.as_ref().filter(|ports| ports.spreads());
+        ports.map_or(1, |ports| ports.usable(ports.open[slot as usize].into(), End::Sender(slot)))
     }
 
-    /// The own port and the host for a control message from `own`, an end of a queue pair, to the other end.
+    /// The own port and the host for a packet to the sender of a queue pair that no arrival has caused.
+    pub(super) fn way_back(&self, setup: &Setup<'_>, now: u64, qp: QpId) -> (PortIndex, HostId) {
+        let index = qp.0 - self.first_incoming;
+        let ends = (setup.plan.qps[qp.index()].to, self.incoming[index as usize].from);
+        self.way_to(setup, now, ends, End::Receiver(index), 0)
+    }
+
+    /// The own port and the host for a control message from `own`, an end of a queue pair, to the other end. The usable ports
+    /// take turns.
     pub(super) fn way_to(
         &self,
         setup: &Setup<'_>,
         now: u64,
-        own: HostId,
-        other: Peer,
+        (own, other): (HostId, Peer),
+        end: End,
+        turn: u32,
     ) -> (PortIndex, HostId) {
         let Some(ports) = &self.ports else { return (PortIndex(0), other.to()) };
         if !ports.spreads() {
             return (PortIndex(other.port() as u16), other.to());
         }
-        // Our choice: the first port that routes join.
-        let open = setup.open(ports.sharing, own, other.to(), now);
-        let port = if open == 0 { 0 } else { open.trailing_zeros() };
+        // Our choice: without turns, the first port that routes join.
+        let open = ports.usable(setup.open(ports.sharing, own, other.to(), now).into(), end);
+        let mut usable = (0..PortSharing::MOST as u32).filter(|port| open >> port & 1 != 0);
+        let port = usable.nth((turn % open.count_ones().max(1)) as usize).unwrap_or(0);
         (PortIndex(port as u16), HostId(ports.sharing.home(other.to()).0 + port))
     }
 
-    /// The host and the own port for a packet that this NIC sends back in answer to one that came by port `by`.
+    /// The host and the own port for a packet that this end of a queue pair sends back in answer to one that came by port `by`:
+    /// that port, or the next one that is not down.
     #[inline]
-    pub(super) fn back(&self, from: Peer, by: PortIndex) -> (HostId, PortIndex) {
+    pub(super) fn back(&self, from: Peer, by: PortIndex, end: End) -> (HostId, PortIndex) {
         match &self.ports {
             None => (from.to(), PortIndex(0)),
             Some(ports) if ports.spreads() => {
-                let port = by.index() % usize::from(ports.sharing.ports);
+                let (closed, count) = (ports.status.closed(end), usize::from(ports.sharing.ports));
+                let mut turns = (0..count).map(|turn| (by.index() + turn) % count);
+                let port = turns.find(|port| closed >> port & 1 == 0).unwrap_or(by.index() % count);
                 (HostId(ports.sharing.home(from.to()).0 + port as u32), PortIndex(port as u16))
             }
             Some(_) => (from.to(), PortIndex(from.port() as u16)),

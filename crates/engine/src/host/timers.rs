@@ -8,6 +8,8 @@ use std::collections::BinaryHeap;
 pub(super) enum Timer {
     /// Routes have changed, in runs whose NICs share ports.
     Routes,
+    /// An own port may have changed, or a report on the ports was not confirmed, where queue pairs spread over the ports.
+    Ports,
     /// The next messages of this queue pair may start.
     Start(u32),
     /// A retransmission timeout, or a deadline of the steering, of this queue pair.

@@ -20,6 +20,7 @@
 //! | [`long_haul`] | at the edge of a datacentre, a switch that answers for the far end spares local flows |
 //! | [`classes`] | classes of a table get the service, the caps, the pauses and the marks that the table gives them |
 //! | [`cuts`] | a switch that cuts data sends every header on while headers fit; it loses and counts the rest |
+//! | [`port_status`] | NICs tell their peers which ports are down; both ends leave these planes, and take them back at once |
 //! | [`probes`] | where switches drop data without a word, probes find the losses long before timers |
 //! | [`short_links`] | short links inside racks do not make the windows of the whole fabric short |
 //! | [`conservation`] | every packet and every byte is accounted for, even in a run that is cut short |
@@ -73,6 +74,7 @@ mod lossless;
 mod many_paths;
 mod memory;
 mod port_by_port;
+mod port_status;
 mod probes;
 mod pulls;
 mod receivers;

@@ -200,7 +200,7 @@ fn under_any_scheme_a_bond_outlives_failures_of_its_ports() {
 }
 
 /// Four servers with NICs of four ports in four planes, whose packets spread over them. The switches cut packets.
-fn planes(scheme: &str, nic: &str, rest: &str) -> String {
+pub(crate) fn planes(scheme: &str, nic: &str, rest: &str) -> String {
     format!(
         "[server]\ngpus = 1\nports-per-nic = 4\nport-use = \"spread\"\n[topology.rails]\nkind = \"per-server\"\nservers = 6\n\
          servers-per-segment = 3\nspines = 2\nplanes = 4\nrate = \"100Gbps\"\ndelay = \"500ns\"\n\
@@ -230,6 +230,8 @@ fn packets_that_spread_over_planes_arrive_once_whatever_fails() {
         "[[failure]]\nswitch = \"tor2\"\nat = \"20us\"\nuntil = \"400us\"\n[routing]\ndetection = \"30us\"\n",
         "[[failure]]\nlinks = [[\"s1\", \"tor0\"], [\"s4\", \"tor7\"]]\nat = \"10us\"\n[routing]\ndetection = \"30us\"\n",
         "[links]\nloss = 0.002\nlose-replies = true\n",
+        "[[failure]]\nlinks = [[\"s1\", \"tor0\"], [\"s4\", \"tor7\"]]\nat = \"10us\"\nuntil = \"90us\"\n\
+         [routing]\ndetection = \"never\"\n",
     ];
     for (i, scheme) in SPREADING.iter().enumerate() {
         for (k, failure) in failures.iter().enumerate() {

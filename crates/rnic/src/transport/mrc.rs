@@ -9,6 +9,8 @@
 //! * Lost packets are sent again before new ones, oldest first, in the class of data (our choice: the specification has a code
 //!   point for it; the authors' NIC has a class of its own).
 //! * MRC's timer grows linearly first and exponentially later, with unpublished numbers; set `nic.timeout` and `nic.backoff`.
+//! * A NIC whose port goes down or comes back tells its peers, over its other ports (*port status*). MRC has one report per peer;
+//!   here it is one per queue pair, repeated until the peer confirms it (our choices).
 //! * NACKs for other reasons than a cut (no bitmap, no buffer, out of window) do not occur: the receiver's bitmap has the
 //!   size of the sender's reach.
 
@@ -20,7 +22,7 @@ use crate::receiver::Answers;
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
 use crate::timeout::Timing;
-use model::Bytes;
+use model::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -41,6 +43,11 @@ pub struct Config {
     /// Age from which a packet is taken for lost if a later one has been acknowledged, in least round trips of the queue pair; 0
     /// turns this off. Default 3 (our choice).
     pub lost_after: u32,
+    /// Whether NICs with planes tell their peers which of their ports are down. Both ends then leave these planes. Default true.
+    pub port_status: bool,
+    /// Time from a change of a port to the report; a change that is over by then is not reported. Default 10 us (our choice; MRC
+    /// gives no time).
+    pub port_notice: Time,
 }
 
 impl Default for Config {
@@ -50,6 +57,8 @@ impl Default for Config {
             ack_bytes: Bytes(16 << 10),
             reply_paths: ReplyPaths::Probed,
             lost_after: 3,
+            port_status: true,
+            port_notice: Time::from_us(10),
         }
     }
 }
@@ -64,6 +73,10 @@ impl Recovery for Config {
             acks_messages: None,
             sacks: true,
         }
+    }
+
+    fn port_notice(&self) -> Option<Time> {
+        self.port_status.then_some(self.port_notice)
     }
 
     fn validate(&self) -> Result<(), Invalid> {

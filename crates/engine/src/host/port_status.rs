@@ -1,0 +1,269 @@
+//! Port status: a NIC whose queue pairs spread over its ports tells its peers which of its ports are down, and neither end uses
+//! them then.
+//!
+//! A port is down while its link is dead in either direction. A change that lasts for a while gets a report with a number, one per
+//! queue pair, and the peer confirms it. Reports may be lost or overtaken: the one with the highest number counts, and one that is not confirmed
+//! is sent again, over other ports and paths.
+
+use super::nic::Host;
+use super::queue_pair::Peer;
+use super::timers::Timer;
+use crate::setup::Setup;
+use model::{
+    Annex, HostId, Kind, LinkId, Packet, Parcel, Parts, PortIndex, PortSharing, QpId, Steering, Time,
+};
+
+/// One end of a queue pair.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    /// The sending end, by its slot.
+    Sender(u32),
+    /// The receiving end, by its number among those of its host.
+    Receiver(u32),
+}
+
+/// State of one end of a queue pair.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    /// True if the ends exchange reports.
+    takes_part: bool,
+    /// The peer's last report: its number above the ports that are down.
+    heard: u64,
+    /// Number of the last own report that the peer has confirmed.
+    confirmed: u64,
+}
+
+/// What a NIC knows of its own ports and of those of its peers.
+#[derive(Debug, Default)]
+pub(super) struct PortStatus {
+    /// Time from a change of an own port to its report; [`Time::NEVER`] while no queue pair takes part.
+    notice: Option<Time>,
+    /// Own ports that are down, a bit for each.
+    down: u8,
+    /// Number of the last report; 0 before the first.
+    report: u64,
+    outgoing: Vec<Told>,
+    incoming: Vec<Told>,
+    /// Time of the next repetition; [`u64::MAX`] if all reports are confirmed.
+    repeat_at: u64,
+    /// Number of repetitions of the last report.
+    repetitions: u32,
+}
+
+/// Bits of a report below its number.
+const PORTS: u32 = 8;
+
+/// Wait for the first confirmation; it doubles from one repetition to the next. Our choice: above the round trip of most fabrics.
+const FIRST_REPETITION: Time = Time::from_us(50);
+/// Repetitions after which the NIC gives its peers up. Our choice: they take 50 ms.
+const REPETITIONS: u32 = 10;
+
+impl PortStatus {
+    fn told(&self, end: End) -> Told {
+        let list = match end {
+            End::Sender(slot) => self.outgoing.get(slot as usize),
+            End::Receiver(index) => self.incoming.get(index as usize),
+        };
+        list.copied().unwrap_or_default()
+    }
+
+    fn told_mut(&mut self, end: End) -> Option<&mut Told> {
+        match end {
+            End::Sender(slot) => self.outgoing.get_mut(slot as usize),
+            End::Receiver(index) => self.incoming.get_mut(index as usize),
+        }
+    }
+
+    /// Ports that a queue pair leaves alone, because they are down at this end or at the other one.
+    #[inline]
+    pub(super) fn closed(&self, end: End) -> u32 {
+        let told = self.told(end);
+        if told.takes_part { u32::from(self.down) | told.heard as u32 & ((1 << PORTS) - 1) } else { 0 }
+    }
+}
+
+impl<P: Parts> Host<P> {
+    /// Notes whether a queue pair takes part in port status, when the run starts; ends must come in their order.
+    pub(super) fn expect_port_status(&mut self, setup: &Setup<'_>, notice: Option<Time>, end: End) {
+        let own = self.id;
+        let Some((sharing, status)) = self.status_mut() else { return };
+        let told = Told { takes_part: P::Annex::SACKS && notice.is_some(), ..Told::default() };
+        match end {
+            End::Sender(_) => status.outgoing.push(told),
+            End::Receiver(_) => status.incoming.push(told),
+        }
+        if !told.takes_part || status.notice.is_some() {
+            return;
+        }
+        // The NIC watches its ports for all its queue pairs; the first one that takes part gives the time.
+        status.notice = notice;
+        let delay = notice.unwrap_or_default().ps();
+        let failures = &setup.plan.failures;
+        let links = (0..sharing.ports).flat_map(|port| port_links(setup, own, port));
+        let changes =
+            links.flat_map(|link| failures.of(link)).map(|change| change.at.ps().saturating_add(delay));
+        let times: Vec<u64> = changes.collect();
+        times.into_iter().for_each(|at| self.timers.push(at.max(1), Timer::Ports));
+    }
+
+    fn status_mut(&mut self) -> Option<(PortSharing, &mut PortStatus)> {
+        let ports = self.ports.as_mut().filter(|ports| ports.spreads())?;
+        Some((ports.sharing, &mut ports.status))
+    }
+
+    /// Handles a timer of [`PortStatus`]: an own port may have changed, or a report was not confirmed.
+    #[cold]
+    pub(super) fn on_ports_timer(&mut self, setup: &Setup<'_>, now: u64) {
+        let own = self.id;
+        let Some((sharing, status)) = self.status_mut() else { return };
+        let is_down = |port: &u16| port_links(setup, own, *port).iter().any(|link| dead(setup, *link, now));
+        let down = (0..sharing.ports).filter(is_down).fold(0, |down, port| down | 1 << port);
+        let changed = down != status.down;
+        if changed {
+            status.down = down;
+            status.report += 1;
+            (status.repetitions, status.repeat_at) = (0, now);
+        }
+        if status.repeat_at > now {
+            return; // a stale entry
+        }
+        let ends = |list: &[Told]| (0..list.len() as u32).collect::<Vec<_>>();
+        let (outgoing, incoming) = (ends(&status.outgoing), ends(&status.incoming));
+        let all = outgoing.iter().map(|slot| End::Sender(*slot));
+        let all: Vec<End> = all.chain(incoming.iter().map(|index| End::Receiver(*index))).collect();
+        let mut told = false;
+        for end in all {
+            told |= self.tell(setup, now, end);
+        }
+        let Some((_, status)) = self.status_mut() else { return };
+        status.repeat_at = u64::MAX;
+        if told && status.repetitions < REPETITIONS {
+            status.repeat_at = now + (FIRST_REPETITION.ps() << status.repetitions);
+            status.repetitions += 1;
+            let at = status.repeat_at;
+            self.timers.push(at, Timer::Ports);
+        }
+        if changed {
+            (0..self.outgoing.len() as u32).for_each(|slot| self.on_ports(setup, now, slot));
+        }
+    }
+
+    /// Sends the last report to the other end of a queue pair, unless it has confirmed it; true if it was sent.
+    fn tell(&mut self, setup: &Setup<'_>, now: u64, end: End) -> bool {
+        let Some((_, status)) = self.status_mut() else { return false };
+        let told = status.told(end);
+        if !told.takes_part || told.confirmed == status.report || self.is_over(setup, end) {
+            return false;
+        }
+        let Some((_, status)) = self.status_mut() else { return false };
+        let (report, repetitions) = (status.report << PORTS | u64::from(status.down), status.repetitions);
+        let (qp, other) = match end {
+            End::Sender(slot) => {
+                let out = &self.outgoing[slot as usize];
+                (out.qp, out.peer)
+            }
+            End::Receiver(index) => (QpId(self.first_incoming + index), self.incoming[index as usize].from),
+        };
+        let (port, to) = self.way_of(setup, now, qp, (end, other), repetitions);
+        let mut annex = P::Annex::default();
+        annex.set_amount(report);
+        annex.set_own_entropy(repetitions as u16);
+        // Our choice: a report has the size of an ACK.
+        let label = Packet::new(Kind::Control, qp, to, Packet::PORTS, setup.plan.wire.ack);
+        self.control.port_status += 1;
+        self.control.created += 1;
+        self.made.push(Parcel { label: label.arriving(0, port), annex });
+        true
+    }
+
+    /// Takes the peer's report; returns the confirmation.
+    pub(super) fn on_port_report(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+        end: End,
+    ) -> Option<Parcel<P::Annex>> {
+        let report = pkt.annex.amount();
+        let other = match end {
+            End::Sender(slot) => self.outgoing[slot as usize].peer,
+            End::Receiver(index) => self.incoming[index as usize].from,
+        };
+        let (_, status) = self.status_mut()?;
+        let told = status.told_mut(end)?;
+        let news = report > told.heard;
+        told.heard = told.heard.max(report);
+        if news && let End::Sender(slot) = end {
+            self.on_ports(setup, now, slot);
+        }
+        let (to, port) = self.back(other, pkt.ingress(), end);
+        let mut annex = P::Annex::default();
+        annex.set_amount(report);
+        annex.set_own_entropy(pkt.annex.own_entropy());
+        self.control.port_status += 1;
+        self.control.created += 1;
+        let label = Packet::new(Kind::Control, pkt.qp(), to, Packet::PORTS_HEARD, setup.plan.wire.ack);
+        Some(Parcel { label: label.arriving(0, port), annex })
+    }
+
+    /// Takes the confirmation of a report.
+    pub(super) fn on_port_report_heard(&mut self, report: u64, end: End) {
+        if let Some((_, status)) = self.status_mut()
+            && let Some(told) = status.told_mut(end)
+        {
+            told.confirmed = told.confirmed.max(report >> PORTS);
+        }
+    }
+
+    /// Tells the steering of a queue pair which ports it may use from now on.
+    pub(super) fn on_ports(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
+        let usable = self.usable(slot);
+        self.outgoing[slot as usize].steering.on_ports(usable);
+        if !self.is_over(setup, End::Sender(slot)) {
+            self.enqueue(slot, now);
+        }
+    }
+
+    /// True if no message of this queue pair is left at this end; a program may post others at any time.
+    fn is_over(&self, setup: &Setup<'_>, end: End) -> bool {
+        let (qp, over) = match end {
+            End::Sender(slot) => {
+                let queue = &self.send_queues[slot as usize];
+                (self.outgoing[slot as usize].qp, queue.acked == queue.count)
+            }
+            End::Receiver(index) => {
+                (QpId(self.first_incoming + index), self.incoming[index as usize].message_end == u64::MAX)
+            }
+        };
+        over && setup.posted(qp).is_none()
+    }
+
+    /// The own port and the host for a control message of this end that no arrival has caused: the open ports in turn.
+    fn way_of(
+        &self,
+        setup: &Setup<'_>,
+        now: u64,
+        qp: QpId,
+        (end, other): (End, Peer),
+        turn: u32,
+    ) -> (PortIndex, HostId) {
+        let own = match end {
+            End::Sender(_) => setup.plan.qps[qp.index()].from,
+            End::Receiver(_) => setup.plan.qps[qp.index()].to,
+        };
+        self.way_to(setup, now, (own, other), end, turn)
+    }
+}
+
+/// The two directions of the link of a NIC's port.
+fn port_links(setup: &Setup<'_>, home: HostId, port: u16) -> [LinkId; 2] {
+    let link = LinkId(home.0 + u32::from(port));
+    [link, setup.plan.fabric.reverse(link)]
+}
+
+/// True if a link is dead at `at`.
+fn dead(setup: &Setup<'_>, link: LinkId, at: u64) -> bool {
+    let changes = setup.plan.failures.of(link);
+    let last = changes[..changes.partition_point(|change| change.at.ps() <= at)].last();
+    last.is_some_and(|change| change.rate.is_none())
+}
