@@ -168,6 +168,23 @@ mod tests {
     }
 
     #[test]
+    fn jobs_read_the_same_digest_or_are_refused() {
+        let mixed = |other: &str| {
+            lay(&format!(
+                "{LEAVES}[nic.congestion.pint]\n[class.other.nic.congestion.{other}\n[[workload]]\nclass = \"other\"\n\
+                 permutation = {{ kind = \"shift\" }}"
+            ))
+        };
+        let said = |other| mixed(other).unwrap_err().message().to_owned();
+        assert!(said("pint]\nresolution = 64").contains("the same settings of `congestion.pint`"));
+        assert!(said("hpcc]").contains("cannot be `pint` for one job and `hpcc` for another"));
+        // A job that reads no telemetry goes beside it, and so does one with a rate of its own.
+        for fits in ["dcqcn]", "pint]\nmin-rate = \"1Gbps\""] {
+            assert!(mixed(fits).unwrap().plan.digest.is_some());
+        }
+    }
+
+    #[test]
     fn a_route_with_more_hops_than_telemetry_has_space_for_is_refused() {
         let error = lay(&format!("{LEAVES}[nic.congestion.hpcc]\nint-hops = 2")).unwrap_err();
         assert_eq!(
