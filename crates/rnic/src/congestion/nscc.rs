@@ -14,8 +14,7 @@
 //! last one. All growth is scaled by the bandwidth-delay product and the target, so one set of constants fits all networks.
 //!
 //! * The base round trip, the target and the first window start from the longest path of the fabric, as configured NICs do.
-//! * A receiver's penalty (`rcv_cwnd_pend`) shrinks the window by its share of the arrived bytes; the flag that ends it brings the
-//!   window back. Receivers ask for penalties as the transport's `penalties` say, as none here is short of resources.
+//! * The penalty of a receiver (`rcv_cwnd_pend`) is left out: no receiver here is short of resources.
 //! * `like-htsim` has the places in which the consortium's simulator (uet-htsim, uec.cpp) differs.
 
 use super::smartt;
@@ -152,7 +151,6 @@ impl Control for Config {
             checked: 0,
             is_cut: false,
             law: None,
-            saved: None,
         }
     }
 }
@@ -201,8 +199,6 @@ pub struct Nscc {
     is_cut: bool,
     /// The law of [`super::smartt`] in place of the four cases.
     law: Option<Box<smartt::Config>>,
-    /// The window before penalties, while they apply.
-    saved: Option<f64>,
 }
 
 impl Nscc {
@@ -256,20 +252,6 @@ impl Nscc {
         hit
     }
 
-    /// Applies a receiver's penalty, or ends it; true if the window must not grow now.
-    #[inline]
-    fn penalise(&mut self, bytes: f64, delivery: &Delivery) -> bool {
-        if delivery.penalty == 0 {
-            if delivery.restore {
-                self.window = self.saved.take().unwrap_or(self.window);
-            }
-            return false;
-        }
-        self.saved.get_or_insert(self.window);
-        self.window = self.window.min(delivery.flight as f64) - f64::from(delivery.penalty) * bytes / 128.0;
-        true
-    }
-
     /// Bytes have arrived, and the reply has a mark or not.
     fn on_arrived(&mut self, now: u64, bytes: f64, flight: f64, feedback: &Feedback) {
         self.ignored += bytes;
@@ -277,10 +259,6 @@ impl Nscc {
         self.achieved += bytes;
         let rtt = feedback.round_trip.ps() as f64;
         self.shorten(rtt);
-        if self.penalise(bytes, &feedback.delivery) {
-            (self.earned, self.received) = (0.0, 0.0);
-            return self.clamp();
-        }
         let (marked, delay) = (feedback.echo, rtt - self.base);
         // A delay without a mark is not that of a queue which marks.
         self.average(if !marked && delay > self.target { self.base / 4.0 } else { delay });
@@ -486,20 +464,6 @@ mod tests {
         assert_eq!(after(achieved(30_000.0), &[cut]), 30_000.0);
         // More than an eighth of the largest window has arrived: the cut packet alone counts.
         assert_eq!(after(achieved(50_000.0), &[cut]), 95_850.0);
-    }
-
-    #[test]
-    fn a_penalty_shrinks_the_window_by_its_share_of_the_arrived_bytes_until_it_is_over() {
-        let asks = |penalty: u8, restore: bool| {
-            let reply = reply(12_800, true, 4 * US);
-            let delivery = Delivery { penalty, restore, ..reply.delivery };
-            Feedback { delivery, ..reply }
-        };
-        assert_eq!(after(|_| {}, &[asks(64, false)]), 60_000.0 - 6_400.0, "of the bytes in flight");
-        assert_eq!(after(|_| {}, &[asks(127, false); 9]), 4150.0, "one packet is left");
-        assert_eq!(after(|_| {}, &[asks(64, false), asks(64, false), asks(0, true)]), 100_000.0);
-        let cut = after(|_| {}, &[asks(64, false), asks(0, false)]);
-        assert!(cut < 60_000.0, "without the flag the window stays: {cut}");
     }
 
     #[test]

@@ -21,7 +21,6 @@ use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
-use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
 use crate::timeout::Timing;
@@ -51,10 +50,6 @@ pub struct Config {
     /// sender that has got no ACK for three round trips probes. Default false (the consortium's simulator, `-sleek`; the
     /// specification leaves it to the maker).
     pub infer_loss: bool,
-    /// Times in which receivers make their senders shrink their windows, for congestion controls that heed it (`nscc`). Default:
-    /// none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub penalties: Vec<Penalty>,
 }
 
 impl Default for Config {
@@ -67,7 +62,6 @@ impl Default for Config {
             ask_below: kib(16),
             reply_paths: ReplyPaths::OfPacket,
             infer_loss: false,
-            penalties: Vec::new(),
         }
     }
 }
@@ -91,7 +85,7 @@ impl Recovery for Config {
                 return Err(Invalid::new(key, "must be at most 2 GiB"));
             }
         }
-        penalty::validate(&self.penalties)
+        Ok(())
     }
 
     fn sending(&self, timing: Timing) -> Sending {
@@ -107,7 +101,6 @@ impl Recovery for Config {
             ack_bytes: self.ack_bytes.get() as u32,
             least: self.ack_least.get() as u32,
             reply_paths: self.reply_paths,
-            penalties: self.penalties.clone(),
         }))
     }
 }
