@@ -1,6 +1,6 @@
 //! A rate between two bounds, for controls that pace packets.
 
-use model::{Pace, Rate};
+use model::{Allowance, Pace, Rate, Time};
 
 /// The rate of a queue pair, in bits per second like its bounds, and the pace that it gives.
 #[derive(Clone, Debug)]
@@ -22,8 +22,9 @@ impl Paced {
         self.rate
     }
 
-    pub(crate) const fn pace(&self) -> Pace {
-        self.pace
+    /// What the control allows: the pace alone limits the packets.
+    pub(crate) const fn allowance(&self) -> Allowance {
+        Allowance { window: u64::MAX, pace: self.pace, not_before: Time::ZERO }
     }
 
     /// Sets the rate to the nearest one within the bounds.
@@ -55,7 +56,7 @@ mod tests {
         let mut paced = Paced::at_line_rate(Rate::from_gbps(100), Rate::from_gbps(1));
         let mut after = |change: fn(&mut Paced)| {
             change(&mut paced);
-            assert_eq!(paced.pace(), Pace::from_bps(paced.rate()));
+            assert_eq!(paced.allowance().pace, Pace::from_bps(paced.rate()));
             paced.rate() / 1e9
         };
         assert_eq!(after(|paced| paced.increase(5e9)), 100.0);

@@ -159,7 +159,7 @@ impl Dctcp {
 
 impl Congestion for Dctcp {
     fn allowance(&mut self, _now: Time) -> Allowance {
-        Allowance { window: u64::MAX, pace: self.paced.pace(), not_before: Time::ZERO }
+        self.paced.allowance()
     }
 
     fn on_feedback(&mut self, _now: Time, feedback: &Feedback) {

@@ -356,8 +356,8 @@ impl Hpcc {
     }
 }
 
-/// The rate and the stage that follow from a reference and its stage, by `excess`, the utilisation over its target.
-pub(super) fn next(reference: f64, stage: u32, (excess, max_stage, step): (f64, u32, f64)) -> (f64, u32) {
+/// The next rate and the next stage, from the reference rate and its stage. `excess` is the utilisation divided by its target.
+pub(super) fn next(reference: f64, stage: u32, excess: f64, max_stage: u32, step: f64) -> (f64, u32) {
     match excess >= 1.0 || stage >= max_stage {
         true => (reference / excess + step, 0),
         false => (reference + step, stage + 1),
@@ -405,7 +405,7 @@ impl Congestion for Hpcc {
         };
         if self.measure(trail) {
             let excess = self.utilization / self.target;
-            let (rate, stage) = next(self.reference, self.stage, (excess, self.max_stage, self.step));
+            let (rate, stage) = next(self.reference, self.stage, excess, self.max_stage, self.step);
             self.set(smaller(larger(rate, self.min), self.line));
             if feedback.una > round {
                 self.reference = self.rate;

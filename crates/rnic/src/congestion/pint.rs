@@ -126,11 +126,11 @@ impl Control for Config {
 
     /// A new queue pair starts at `line_rate`.
     fn control(&self, line_rate: Rate, _path: Option<&Path>) -> Pint {
-        let line = (line_rate.bps() as f64).max(1.0);
-        let scale = if self.scale_increase { line / 100e9 } else { 1.0 };
+        let paced = Paced::at_line_rate(line_rate, self.min_rate);
+        let scale = if self.scale_increase { paced.rate() / 100e9 } else { 1.0 };
         Pint {
-            paced: Paced::at_line_rate(line_rate, self.min_rate),
-            reference: line,
+            reference: paced.rate(),
+            paced,
             stage: 0,
             round: None,
             target: self.target_utilization,
@@ -182,7 +182,7 @@ impl Pint {
 
 impl Congestion for Pint {
     fn allowance(&mut self, _now: Time) -> Allowance {
-        Allowance { window: u64::MAX, pace: self.paced.pace(), not_before: Time::ZERO }
+        self.paced.allowance()
     }
 
     fn on_feedback(&mut self, _now: Time, feedback: &Feedback) {
@@ -192,8 +192,7 @@ impl Congestion for Pint {
             return;
         };
         let excess = Code::decode(self.base, self.resolution, code) / self.target;
-        let (rate, stage) =
-            super::hpcc::next(self.reference, self.stage, (excess, self.max_stage, self.step));
+        let (rate, stage) = super::hpcc::next(self.reference, self.stage, excess, self.max_stage, self.step);
         self.paced.set(rate);
         if feedback.una > round {
             self.reference = self.paced.rate();

@@ -199,7 +199,7 @@ impl Timely {
 
 impl Congestion for Timely {
     fn allowance(&mut self, _now: Time) -> Allowance {
-        Allowance { window: u64::MAX, pace: self.paced.pace(), not_before: Time::ZERO }
+        self.paced.allowance()
     }
 
     fn on_feedback(&mut self, _now: Time, feedback: &Feedback) {
