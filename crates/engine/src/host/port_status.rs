@@ -1,17 +1,15 @@
 //! Port status: a NIC whose queue pairs spread over its ports tells its peers which of its ports are down, and neither end uses
 //! them then.
 //!
-//! A port is down while its link is dead in either direction. A change that lasts for a while gets a report with a number, one per
-//! queue pair, and the peer confirms it. Reports may be lost or overtaken: the one with the highest number counts, and one that is not confirmed
-//! is sent again, over other ports and paths.
+//! A port is down while its link is dead in either direction. A change that lasts for a while gets a numbered report to each queue
+//! pair, and the peer confirms it. Reports may be lost or overtaken: the one with the highest number counts. A report that nobody
+//! confirms is sent again, over other ports and paths.
 
 use super::nic::Host;
 use super::queue_pair::Peer;
 use super::timers::Timer;
 use crate::setup::Setup;
-use model::{
-    Annex, HostId, Kind, LinkId, Packet, Parcel, Parts, PortIndex, PortSharing, QpId, Steering, Time,
-};
+use model::{Annex, HostId, Kind, LinkId, Packet, Parcel, Parts, PortSharing, QpId, Steering, Time};
 
 /// One end of a queue pair.
 #[derive(Clone, Copy, Debug)]
@@ -157,14 +155,14 @@ impl<P: Parts> Host<P> {
         }
         let Some((_, status)) = self.status_mut() else { return false };
         let (report, repetitions) = (status.report << PORTS | u64::from(status.down), status.repetitions);
-        let (qp, other) = match end {
-            End::Sender(slot) => {
-                let out = &self.outgoing[slot as usize];
-                (out.qp, out.peer)
-            }
-            End::Receiver(index) => (QpId(self.first_incoming + index), self.incoming[index as usize].from),
+        let qp = self.qp_of(end);
+        let ends = &setup.plan.qps[qp.index()];
+        let own = match end {
+            End::Sender(_) => ends.from,
+            End::Receiver(_) => ends.to,
         };
-        let (port, to) = self.way_of(setup, now, qp, (end, other), repetitions);
+        // No arrival has caused this message, so it takes the open ports in turn.
+        let (port, to) = self.way_to(setup, now, (own, self.peer_of(end)), end, repetitions);
         let mut annex = P::Annex::default();
         annex.set_amount(report);
         annex.set_own_entropy(repetitions as u16);
@@ -185,10 +183,7 @@ impl<P: Parts> Host<P> {
         end: End,
     ) -> Option<Parcel<P::Annex>> {
         let report = pkt.annex.amount();
-        let other = match end {
-            End::Sender(slot) => self.outgoing[slot as usize].peer,
-            End::Receiver(index) => self.incoming[index as usize].from,
-        };
+        let peer = self.peer_of(end);
         let (_, status) = self.status_mut()?;
         let told = status.told_mut(end)?;
         let news = report > told.heard;
@@ -196,7 +191,7 @@ impl<P: Parts> Host<P> {
         if news && let End::Sender(slot) = end {
             self.on_ports(setup, now, slot);
         }
-        let (to, port) = self.back(other, pkt.ingress(), end);
+        let (to, port) = self.back(peer, pkt.ingress(), end);
         let mut annex = P::Annex::default();
         annex.set_amount(report);
         annex.set_own_entropy(pkt.annex.own_entropy());
@@ -226,32 +221,30 @@ impl<P: Parts> Host<P> {
 
     /// True if no message of this queue pair is left at this end; a program may post others at any time.
     fn is_over(&self, setup: &Setup<'_>, end: End) -> bool {
-        let (qp, over) = match end {
+        let over = match end {
             End::Sender(slot) => {
                 let queue = &self.send_queues[slot as usize];
-                (self.outgoing[slot as usize].qp, queue.acked == queue.count)
+                queue.acked == queue.count
             }
-            End::Receiver(index) => {
-                (QpId(self.first_incoming + index), self.incoming[index as usize].message_end == u64::MAX)
-            }
+            End::Receiver(index) => self.incoming[index as usize].message_end == u64::MAX,
         };
-        over && setup.posted(qp).is_none()
+        over && setup.posted(self.qp_of(end)).is_none()
     }
 
-    /// The own port and the host for a control message of this end that no arrival has caused: the open ports in turn.
-    fn way_of(
-        &self,
-        setup: &Setup<'_>,
-        now: u64,
-        qp: QpId,
-        (end, other): (End, Peer),
-        turn: u32,
-    ) -> (PortIndex, HostId) {
-        let own = match end {
-            End::Sender(_) => setup.plan.qps[qp.index()].from,
-            End::Receiver(_) => setup.plan.qps[qp.index()].to,
-        };
-        self.way_to(setup, now, (own, other), end, turn)
+    /// The queue pair of an end.
+    fn qp_of(&self, end: End) -> QpId {
+        match end {
+            End::Sender(slot) => self.outgoing[slot as usize].qp,
+            End::Receiver(index) => QpId(self.first_incoming + index),
+        }
+    }
+
+    /// The other end's host and port.
+    fn peer_of(&self, end: End) -> Peer {
+        match end {
+            End::Sender(slot) => self.outgoing[slot as usize].peer,
+            End::Receiver(index) => self.incoming[index as usize].from,
+        }
     }
 }
 
