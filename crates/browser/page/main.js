@@ -113,7 +113,7 @@ function say(text, bad = true) {
   $("message").style.borderColor = bad ? "" : "var(--line)";
 }
 
-/** What a long run has more of than the page keeps. */
+/** How many packets and events of a long run are not drawn; empty if all are. */
 function leftOut({ more_packets: packets, more_events: events }) {
   const first = "Results count everything; the picture has the first packets of each link and the first events.";
   return packets || events ? [`${number(packets)} packets on links and ${number(events)} events are not drawn. ${first}`] : [];

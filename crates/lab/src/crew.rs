@@ -115,7 +115,7 @@ mod tests {
         let together = threads.min(jobs.unwrap_or(threads)).min(items);
         let meet = std::sync::Barrier::new(together);
         let begun = AtomicUsize::new(0);
-        // Otherwise the last run would get the threads of a run that has just ended, or not, as the machine likes.
+        // Otherwise the last run would get one thread or two, depending on whether another run has just ended.
         let in_whole_groups = items - items % together.max(1);
         let shares = crew.side_by_side((0..items).collect(), |_, threads| {
             if begun.fetch_add(1, Ordering::SeqCst) < in_whole_groups {

@@ -1,6 +1,6 @@
 //! The short way through the ToR: a request of a connection that came a moment ago, over a path without delay to a port
-//! that is free. One comparison of the header replaces its parsing. A frame for which anything else has to be done takes
-//! the usual way, and until that is known nothing is changed that the usual way would not change alike.
+//! that is free. One comparison of the header replaces its parsing. All other frames take the usual way. Until a frame is known
+//! to fit the short way, it changes only what the usual way would change, too.
 
 use super::Tor;
 use crate::frame::{Kind, Link, Roce};
