@@ -9,6 +9,7 @@
 //! | [`ready`] | the order in which queue pairs send |
 //! | [`sending`], [`receiving`] | packets of a queue pair at its sender and at its receiver |
 //! | [`sharing`] | ports of a NIC that serve all its queue pairs |
+//! | [`port_status`] | which ports of a NIC and of its peers are down |
 //! | [`granting`] | replies and grants at deadlines |
 //! | [`messages`] | when messages are posted, and when they are acknowledged |
 //! | [`timers`] | starts of messages, retransmissions, replies and grants |
