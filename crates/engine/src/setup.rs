@@ -30,12 +30,14 @@ pub(crate) struct PortFacts {
     pub(crate) to_host: bool,
     /// Number of virtual channels of its link.
     pub(crate) channels: u8,
-    /// Loss probability of the link.
+    /// Loss probability of the link while no failure changes it.
     pub(crate) loss: Probability,
     /// True if the plan lists losses on the link.
     listed: bool,
     /// True if the link is ever down.
     fails: bool,
+    /// True if the loss probability of the link changes.
+    gray: bool,
     /// Track of the link in the series, or [`NO_TRACK`].
     pub(crate) track: u32,
     /// True if its frames are recorded.
@@ -45,7 +47,7 @@ pub(crate) struct PortFacts {
 impl PortFacts {
     /// True if the link can lose packets.
     pub(crate) fn lossy(&self) -> bool {
-        self.listed || self.fails || !self.loss.is_zero()
+        self.listed || self.fails || self.gray || !self.loss.is_zero()
     }
 }
 
@@ -139,6 +141,7 @@ impl<'a> Setup<'a> {
                 loss: link.loss,
                 listed: listed.concerns(id),
                 fails: false,
+                gray: false,
                 track: record.links.binary_search(&id).map_or(NO_TRACK, |t| t as u32),
                 tapped: record.taps.binary_search(&id).is_ok(),
             });
@@ -146,6 +149,7 @@ impl<'a> Setup<'a> {
         let failing = Failing::new(plan, &mut row_of);
         for (link, port) in (0..).map(LinkId).zip(&mut ports) {
             port.fails = failing.concerns(link);
+            port.gray = failing.is_gray(link);
         }
         let known = if plan.wire.hops > 0 || plan.digest.is_some() { plan.rates() } else { Vec::new() };
         let number = |rate: &model::Rate| known.binary_search(rate).ok().map(|n| n as u8);
@@ -299,13 +303,14 @@ impl<'a> Setup<'a> {
     /// start.
     #[inline]
     pub(crate) fn loses(&self, gp: usize, at: u64, arrival: u64, pkt: &Packet) -> bool {
-        let PortFacts { loss, listed, fails, .. } = self.ports[gp];
+        let PortFacts { loss, listed, fails, gray, .. } = self.ports[gp];
         if fails && self.failing.loses(gp, at, arrival) {
             return true;
         }
         if listed && self.listed.loses(gp, pkt) {
             return true;
         }
+        let loss = if gray { self.failing.loss(gp, at).unwrap_or(loss) } else { loss };
         !loss.is_zero()
             && (pkt.is_data() || self.plan.lose_replies && !matches!(pkt.kind(), Kind::Cnp | Kind::Signal))
             && loss.hits(self.losses[gp].draw(at))

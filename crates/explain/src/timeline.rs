@@ -7,9 +7,8 @@ use crate::history::History;
 use crate::packets::{Reason, is_ahead, reasons};
 use crate::trace::Step;
 use engine::outcome::EventKind;
-use model::failure::LinkChange;
 use model::{Fabric, Kind, LinkId, NodeId, Plan, Psn, Time};
-use results::text::{count, number};
+use results::text::{count, number, percent};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -304,29 +303,46 @@ fn fixed(history: &History<'_>, account: &Account) -> Vec<Line> {
     lines
 }
 
-/// One line for each time at which links fail, slow down or recover in this time, and for links that had failed before. Links
-/// that `counts` refuses are left out.
+/// One line for each time at which links fail, slow down, become gray or recover in this time, and for links that had failed
+/// before. Links that `counts` refuses are left out.
 pub(crate) fn failures(plan: &Plan, start: Time, end: Time, counts: impl Fn(LinkId) -> bool) -> Vec<Line> {
     let fabric = &plan.fabric;
-    let changes = plan.failures.changes();
-    let whole = |change: &LinkChange| change.rate == Some(fabric.links()[change.link.index()].rate);
-    let mut instants: BTreeMap<(Time, bool, String), Vec<LinkId>> = BTreeMap::new();
-    for (i, change) in changes.iter().enumerate() {
-        // Changes are sorted by link, then by time.
-        let next = changes.get(i + 1).filter(|next| next.link == change.link);
-        let before = change.at < start;
-        let past = before && (whole(change) || next.is_some_and(|next| next.at <= start));
-        if past || change.at > end || !counts(change.link) {
-            continue;
+    let own = |link: LinkId| &fabric.links()[link.index()];
+    let rates = plan.failures.changes().iter().map(|change| Change {
+        link: change.link,
+        at: change.at,
+        ends: (change.rate == Some(own(change.link).rate)).then_some("come back"),
+        begins: change.rate.map_or("go down".into(), |rate| format!("slow down to {rate}")),
+        lasts: change.rate.map_or("are down".into(), |rate| format!("run at {rate}")),
+    });
+    let losses = plan.failures.losses().iter().map(|change| {
+        let lose = format!("lose {} of their packets", percent(change.loss.share()));
+        let own = change.loss == own(change.link).loss;
+        Change {
+            link: change.link,
+            at: change.at,
+            ends: own.then_some("lose no more packets at random than before"),
+            begins: format!("begin to {lose}"),
+            lasts: lose,
         }
-        let how = match (change.rate, before) {
-            _ if whole(change) => "come back".to_owned(),
-            (None, false) => "go down".to_owned(),
-            (None, true) => "are down".to_owned(),
-            (Some(rate), false) => format!("slow down to {rate}"),
-            (Some(rate), true) => format!("run at {rate}"),
-        };
-        instants.entry((change.at.max(start), before, how)).or_default().push(change.link);
+    });
+    let mut instants: BTreeMap<(Time, bool, String), Vec<LinkId>> = BTreeMap::new();
+    for changes in [rates.collect::<Vec<_>>(), losses.collect()] {
+        for (i, change) in changes.iter().enumerate() {
+            // Changes are sorted by link, then by time.
+            let next = changes.get(i + 1).filter(|next| next.link == change.link);
+            let before = change.at < start;
+            let past = before && (change.ends.is_some() || next.is_some_and(|next| next.at <= start));
+            if past || change.at > end || !counts(change.link) {
+                continue;
+            }
+            let how = match change.ends {
+                Some(ends) => ends.to_owned(),
+                None if before => change.lasts.clone(),
+                None => change.begins.clone(),
+            };
+            instants.entry((change.at.max(start), before, how)).or_default().push(change.link);
+        }
     }
     let line = |((at, _, how), links): (&(Time, bool, String), &Vec<LinkId>)| Line {
         from_us: at.as_us(),
@@ -334,6 +350,17 @@ pub(crate) fn failures(plan: &Plan, start: Time, end: Time, counts: impl Fn(Link
         what: format!("on the fabric, {} {how}", links_by_name(fabric, links)),
     };
     instants.iter().take(FAILURES).map(line).collect()
+}
+
+/// A change of a link, in words.
+struct Change {
+    link: LinkId,
+    at: Time,
+    /// What the link does if the change ends its failure.
+    ends: Option<&'static str>,
+    /// What it does at the time of a change for the worse, and after it.
+    begins: String,
+    lasts: String,
 }
 
 /// Names links by the one or two nodes that all of them share; else their number.

@@ -1,4 +1,5 @@
-//! Links that go down, come back or run at another rate, as events in time, and the changes of routes that follow.
+//! Links that go down, come back, run at another rate or lose packets at random, as events in time, and the changes of routes
+//! that follow.
 //!
 //! The engine follows these rules:
 //!
@@ -7,6 +8,7 @@
 //!   its link. This is our choice; switches flush such a queue. A queue that stayed would occupy buffer, and PFC would
 //!   spread the failure to ports that have nothing to do with it.
 //! * A new rate applies from the next packet's start on.
+//! * A gray link loses packets at random. The chance at a packet's start counts. Neither routing nor either end notices.
 //! * A pause frame is lost if either direction of its link is down while the frame is in flight. Pauses end when a link
 //!   goes down and when it comes back; a switch that still needs a pause then sends a new one.
 //! * All switches change their routes one delay after a link has gone down or come back, the *detection*. To routing a link
@@ -16,10 +18,21 @@
 //! * At one instant links change first, then routes, then everything else.
 
 use crate::fabric::Routing;
-use crate::{Fabric, FabricError, HostId, LinkId, PortSharing, Rate, Time};
+use crate::{Fabric, FabricError, HostId, LinkId, PortSharing, Probability, Rate, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A time span in which one direction of a link is down or slow.
+/// What a fault does to one direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The link is down.
+    Down,
+    /// The link runs at this rate.
+    Slow(Rate),
+    /// The link loses this share of its packets at random, a gray failure.
+    Gray(Probability),
+}
+
+/// A time span in which one direction of a link is down, slow or gray.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The link.
@@ -28,8 +41,19 @@ pub struct Fault {
     pub at: Time,
     /// End of the fault; [`Time::NEVER`] if it is permanent.
     pub until: Time,
-    /// Rate during the fault; `None` if the link is down.
-    pub rate: Option<Rate>,
+    /// What happens to the link.
+    pub effect: Effect,
+}
+
+/// A change of a link's chance to lose a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossChange {
+    /// The link, one direction.
+    pub link: LinkId,
+    /// Time of the change.
+    pub at: Time,
+    /// The chance from then on.
+    pub loss: Probability,
 }
 
 /// A change of the state of a link.
@@ -57,6 +81,8 @@ pub struct RouteChange {
 pub struct Failures {
     /// By link, then by time. Consecutive entries of one link differ in rate.
     changes: Vec<LinkChange>,
+    /// By link, then by time. Consecutive entries of one link differ in their chance.
+    losses: Vec<LossChange>,
     /// Changes of routes in order of time.
     route_changes: Vec<RouteChange>,
     routings: Vec<Routing>,
@@ -67,13 +93,14 @@ pub struct Failures {
 
 impl Failures {
     /// The failures that result from faults, which may overlap: a link is down if one of its faults says so, else it runs at
-    /// the lowest rate of its faults. A fault that does not end after its start has no effect. If `detection` is
-    /// [`Time::NEVER`], routes are frozen.
+    /// the lowest rate of its faults. Of several chances of loss, its own among them, the largest counts. A fault that does
+    /// not end after its start has no effect. If `detection` is [`Time::NEVER`], routes are frozen.
     ///
     /// # Errors
     /// If the routes do not fit into their table.
     pub fn new(fabric: &Fabric, faults: &[Fault], detection: Time) -> Result<Self, FabricError> {
-        let mut failures = Failures { changes: changes(fabric, faults), ..Failures::default() };
+        let (changes, losses) = changes(fabric, faults);
+        let mut failures = Failures { changes, losses, ..Failures::default() };
         match detection {
             Time::NEVER => {
                 let last =
@@ -90,7 +117,7 @@ impl Failures {
         Ok(failures)
     }
 
-    /// True if no link ever fails.
+    /// True if no link ever goes down or changes its rate.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
@@ -99,6 +126,11 @@ impl Failures {
     /// All changes, by link and then by time.
     pub fn changes(&self) -> &[LinkChange] {
         &self.changes
+    }
+
+    /// All changes of chances of loss, by link and then by time.
+    pub fn losses(&self) -> &[LossChange] {
+        &self.losses
     }
 
     /// Changes of one link, in order of time.
@@ -193,29 +225,43 @@ impl Failures {
     }
 }
 
-/// The changes that faults cause, by link and then by time.
-fn changes(fabric: &Fabric, faults: &[Fault]) -> Vec<LinkChange> {
+/// The changes that faults cause, of rates and of chances of loss, by link and then by time.
+fn changes(fabric: &Fabric, faults: &[Fault]) -> (Vec<LinkChange>, Vec<LossChange>) {
     let mut faults: Vec<Fault> = faults.iter().copied().filter(|f| f.at < f.until).collect();
     faults.sort_by_key(|f| (f.link, f.at));
-    let mut changes: Vec<LinkChange> = Vec::new();
+    let (mut changes, mut losses) = (Vec::new(), Vec::new());
     for of_link in faults.chunk_by(|a, b| a.link == b.link) {
         let link = of_link[0].link;
-        let whole = Some(fabric.links()[link.index()].rate);
+        let own = &fabric.links()[link.index()];
         let mut times: Vec<Time> = of_link.iter().flat_map(|f| [f.at, f.until]).collect();
         times.sort();
         times.dedup();
-        let mut before = whole;
+        let (mut rate_before, mut loss_before) = (Some(own.rate), own.loss);
         for at in times.into_iter().filter(|&at| at != Time::NEVER) {
-            let active = of_link.iter().filter(|f| f.at <= at && at < f.until);
+            let active = || of_link.iter().filter(|f| f.at <= at && at < f.until).map(|f| f.effect);
             // `None`, a link that is down, is less than any rate.
-            let rate = active.map(|f| f.rate).min().unwrap_or(whole);
-            if rate != before {
+            let rates = active().filter_map(|effect| match effect {
+                Effect::Down => Some(None),
+                Effect::Slow(rate) => Some(Some(rate)),
+                Effect::Gray(_) => None,
+            });
+            let rate = rates.min().unwrap_or(Some(own.rate));
+            if rate != rate_before {
                 changes.push(LinkChange { link, at, rate });
-                before = rate;
+                rate_before = rate;
+            }
+            let chances = active().filter_map(|effect| match effect {
+                Effect::Gray(loss) => Some(loss),
+                Effect::Down | Effect::Slow(_) => None,
+            });
+            let loss = chances.fold(own.loss, Probability::max);
+            if loss != loss_before {
+                losses.push(LossChange { link, at, loss });
+                loss_before = loss;
             }
         }
     }
-    changes
+    (changes, losses)
 }
 
 #[cfg(test)]
@@ -254,7 +300,7 @@ mod tests {
     /// A cable that is down from `at` us until `until` us; 0 means for good.
     fn down(f: &Fabric, a: &str, b: &str, at: u64, until: u64) -> Vec<Fault> {
         let until = if until == 0 { Time::NEVER } else { us(until) };
-        let fault = |link| Fault { link, at: us(at), until, rate: None };
+        let fault = |link| Fault { link, at: us(at), until, effect: Effect::Down };
         cable(f, a, b).into_iter().map(fault).collect()
     }
 
@@ -266,7 +312,7 @@ mod tests {
             link,
             at: us(at),
             until: us(until),
-            rate: gbps.map(Rate::from_gbps),
+            effect: gbps.map_or(Effect::Down, |gbps| Effect::Slow(Rate::from_gbps(gbps))),
         };
         let faults =
             [fault(10, 50, Some(10)), fault(20, 30, None), fault(5, 60, Some(40)), fault(7, 7, None)];
@@ -279,6 +325,22 @@ mod tests {
         assert_eq!(seen[5..], [(us(60), gbps(100))]);
         assert_eq!(failures.route_changes().iter().map(|t| t.at).collect::<Vec<_>>(), [us(21), us(31)]);
         assert_eq!(failures.last_repair(), us(30));
+    }
+
+    #[test]
+    fn a_gray_link_has_the_largest_of_its_chances_of_loss_and_keeps_its_rate_and_routes() {
+        let f = fabric();
+        let link = cable(&f, "l0", "s0")[0];
+        let chance = Probability::new;
+        let fault =
+            |at, until, p| Fault { link, at: us(at), until: us(until), effect: Effect::Gray(chance(p)) };
+        let failures =
+            Failures::new(&f, &[fault(10, 50, 0.01), fault(20, 30, 0.5), fault(20, 40, 0.001)], us(1))
+                .unwrap();
+        let seen: Vec<_> = failures.losses().iter().map(|c| (c.at, c.loss)).collect();
+        let want = [(10, 0.01), (20, 0.5), (30, 0.01), (50, 0.0)].map(|(at, p)| (us(at), chance(p)));
+        assert_eq!(seen, want);
+        assert!(failures.is_empty() && failures.route_changes().is_empty());
     }
 
     #[test]
@@ -320,7 +382,7 @@ mod tests {
         assert!(reach(&dead), "by s1");
         // A path there by s1 and a path back by s0 are enough, since each packet takes its own way.
         let [up, back] = cable(&f, "l1", "s1");
-        let one_way = |link| Fault { link, at: us(5), until: Time::NEVER, rate: None };
+        let one_way = |link| Fault { link, at: us(5), until: Time::NEVER, effect: Effect::Down };
         assert!(reach(&[dead[0], one_way(up)]));
         assert!(!reach(&[dead[0], one_way(back)]), "no path leads there");
         assert!(!reach(&down(&f, "h1", "l1", 5, 0)) && reach(&down(&f, "h1", "l1", 5, 6)));
@@ -332,9 +394,10 @@ mod tests {
     fn routing_avoids_a_link_with_one_dead_direction_and_keeps_a_slow_link() {
         let f = fabric();
         let [there, back] = cable(&f, "l0", "s1");
-        let slow = Fault { link: there, at: us(1), until: Time::NEVER, rate: Some(Rate::from_gbps(1)) };
+        let slow =
+            Fault { link: there, at: us(1), until: Time::NEVER, effect: Effect::Slow(Rate::from_gbps(1)) };
         assert!(Failures::new(&f, &[slow], us(1)).unwrap().route_changes().is_empty());
-        let one = Fault { rate: None, ..slow };
+        let one = Fault { effect: Effect::Down, ..slow };
         let failures = Failures::new(&f, &[one, slow], us(1)).unwrap();
         let routing = failures.routing(&failures.route_changes()[0]).unwrap();
         assert!(routing.is_dead(there) && routing.is_dead(back));

@@ -69,7 +69,7 @@ impl PortSharing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::Fault;
+    use crate::failure::{Effect, Fault};
     use crate::{FabricBuilder, Failures, NodeId, Probability, Rate, Time};
 
     /// Two servers with two dual-port NICs: port 0 of each NIC is attached to `tor0`, port 1 to `tor1`. `spine` joins the
@@ -97,7 +97,7 @@ mod tests {
     fn dead(fabric: &Fabric, endpoints: &[u32]) -> Failures {
         let both =
             endpoints.iter().flat_map(|&host| [crate::LinkId(host), fabric.reverse(crate::LinkId(host))]);
-        let fault = |link| Fault { link, at: Time::ZERO, until: Time::NEVER, rate: None };
+        let fault = |link| Fault { link, at: Time::ZERO, until: Time::NEVER, effect: Effect::Down };
         Failures::new(fabric, &both.map(fault).collect::<Vec<_>>(), Time::ZERO).unwrap()
     }
 

@@ -3,10 +3,10 @@
 use crate::error::{KeyError, nearest};
 use crate::footprint::MemoryBudget;
 use crate::topology::links::possible_rate;
-use crate::values::ReducedRate;
+use crate::values::{Chance, ReducedRate};
 use model::draw::{Key, Purpose};
 use model::fabric::MOST_CHANNELS;
-use model::failure;
+use model::failure::{Effect, Fault};
 use model::plan::{Job, Message, Qp};
 use model::{Fabric, Failures, LinkId, NodeId, PortSharing, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -16,7 +16,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Links that are down or slow for some time. Failures may overlap; the worst failure of a link counts.
+/// Links that are down or slow, or that lose packets at random, for some time. Failures may overlap; the worst failure of a
+/// link counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Failure {
@@ -47,9 +48,21 @@ pub struct Failure {
     /// Default: not set; the links are down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<ReducedRate>,
-    /// Whether the links are down; exclusive with `rate`. Default: true if `rate` is not set.
+    /// Probability that the links lose a data packet during the failure, if it is above that of the link itself: a gray
+    /// failure, such as a dirty connector, which routing never notices. With `links.lose-replies`, ACKs and NACKs are lost,
+    /// too. Default: not set; the links are down, or slow if `rate` is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Chance>,
+    /// Whether the links are down; exclusive with `rate` and `loss`. Default: true if neither is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
+}
+
+impl Failure {
+    /// True if the links are down, and not only slow or gray.
+    fn is_down(&self) -> bool {
+        self.rate.is_none() && self.loss.is_none()
+    }
 }
 
 /// Delay until routing reacts to failures.
@@ -222,11 +235,12 @@ impl FailurePlanner<'_> {
         for (i, entry) in list.iter().enumerate() {
             let within = |error: KeyError| error.within(&format!("failure.{i}"));
             let links = self.entry(i as u64, entry).map_err(within)?;
-            if faults.len() + links.len() > MOST_FAULTS {
+            let effects = usize::from(entry.rate.is_some() && entry.loss.is_some()) + 1;
+            if faults.len() + effects * links.len() > MOST_FAULTS {
                 let text = format!("expected at most {MOST_FAULTS} failures of single links, found more");
                 return Err(within(KeyError::new("", text)));
             }
-            if entry.rate.is_none() {
+            if entry.is_down() {
                 times.extend([Some(entry.at), entry.until].into_iter().flatten());
                 if times.len() > MOST_TURNS {
                     let text =
@@ -240,7 +254,13 @@ impl FailurePlanner<'_> {
                     possible_rate("rate", rate).map_err(within)?;
                 }
                 let until = entry.until.unwrap_or(Time::NEVER);
-                faults.push(failure::Fault { link, at: entry.at, until, rate });
+                let effects = [
+                    entry.is_down().then_some(Effect::Down),
+                    rate.map(Effect::Slow),
+                    entry.loss.map(|chance| Effect::Gray(chance.probability())),
+                ];
+                let fault = |effect| Fault { link, at: entry.at, until, effect };
+                faults.extend(effects.into_iter().flatten().map(fault));
             }
         }
         let fabric = self.fabric;
@@ -252,15 +272,14 @@ impl FailurePlanner<'_> {
 
     /// The directed links that fail in an entry.
     fn entry(&self, number: u64, entry: &Failure) -> Result<Vec<LinkId>, KeyError> {
-        match (entry.down, entry.rate) {
-            (Some(true), Some(_)) => {
-                return Err(KeyError::new(
-                    "down",
-                    "set either `down` or `rate`; a link that is down has no rate",
-                ));
+        match entry.down {
+            Some(true) if !entry.is_down() => {
+                let text = "set either `down`, or `rate` and `loss`; a link that is down has no rate";
+                return Err(KeyError::new("down", text));
             }
-            (Some(false), None) => {
-                return Err(KeyError::new("down", "no link fails; set `rate` to slow links down"));
+            Some(false) if entry.is_down() => {
+                let text = "no link fails; set `rate` to slow links down, or `loss` to let them lose packets";
+                return Err(KeyError::new("down", text));
             }
             _ => {}
         }
@@ -428,7 +447,7 @@ mod tests {
     /// The links that fail, by name.
     fn failing(checked: &Checked) -> BTreeSet<String> {
         let fabric = &checked.plan.fabric;
-        let name = |c: &failure::LinkChange| {
+        let name = |c: &model::failure::LinkChange| {
             let link = &fabric.links()[c.link.index()];
             format!("{} {}", fabric.name(link.from), fabric.name(link.to))
         };
@@ -485,6 +504,17 @@ mod tests {
             failing(&laid("[[failure]]\nrandom = 2\nlinks = [[\"spine*\", \"leaf1\"]]\none-way = true"));
         assert_eq!(two.len(), 2);
         assert!(two.iter().all(|name| name.ends_with("leaf1")));
+    }
+
+    #[test]
+    fn a_gray_link_loses_packets_and_keeps_its_rate_and_its_routes() {
+        let gray = laid("[[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\nloss = 0.01\nat = \"5us\"");
+        let failures = &gray.plan.failures;
+        assert!(failures.changes().is_empty() && failures.route_changes().is_empty());
+        let seen: Vec<_> = failures.losses().iter().map(|c| (c.at, c.loss)).collect();
+        assert_eq!(seen, [(Time::from_us(5), model::Probability::new(0.01)); 2]);
+        let both = laid("[[failure]]\nswitch = \"spine1\"\nloss = 0.01\nrate = 0.5").plan.failures;
+        assert_eq!((both.changes().len(), both.losses().len()), (8, 8));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::{AnyScheme, SchemeConfig};
 use model::draw::{Key, Purpose};
 use model::fabric::Detours;
-use model::failure::Fault;
+use model::failure::{Effect, Fault};
 use model::plan::{Classes, FlowControl, Overflow, Pfc, PortSettings, Qp, SwitchSettings};
 use model::record::RecordPlan;
 use model::scheme::{Effects, Emitted, Handle, SwitchKeys};
@@ -315,7 +315,12 @@ impl Bench {
         let down = |&(a, b): &(&str, &str)| {
             let (a, b) = (fabric.find(a).unwrap(), fabric.find(b).unwrap());
             let link = fabric.ports(a).iter().find(|link| link.to == b).unwrap();
-            Fault { link: fabric.link(a, link.port), at: Time::ZERO, until: Time::NEVER, rate: None }
+            Fault {
+                link: fabric.link(a, link.port),
+                at: Time::ZERO,
+                until: Time::NEVER,
+                effect: Effect::Down,
+            }
         };
         let faults: Vec<Fault> = dead.iter().map(down).collect();
         Arc::make_mut(&mut self.plan).failures = Failures::new(fabric, &faults, Time::ZERO).unwrap();

@@ -94,6 +94,26 @@ fn a_new_rate_applies_from_the_next_start_on() {
     assert_eq!(run.messages[0].received, Time(sent + 1_000_000));
 }
 
+/// A link loses every packet that starts on it between 5 and 6 us, as a gray link with a chance of 1, and about one in ten with
+/// a chance of 0.1. Packet k starts at k x 121.6 ns. Packets that are on the way already arrive.
+#[test]
+fn a_gray_link_loses_its_share_of_the_packets_that_start_while_it_is_gray() {
+    let story = |loss: &str, until: u64, packets: u64| {
+        let gray = format!(
+            "links = [[\"a\", \"b\"]]\none-way = true\nloss = {loss}\nat = \"5us\"\nuntil = \"{until}us\""
+        );
+        let (_, run) = agreed(&format!("{CABLE}{}{}", failure(&gray), one_flow("a", "b", packets)));
+        assert_eq!(run.ending, Ending::Finished);
+        assert_eq!(run.data.retransmitted, run.links[0].lost, "each loss costs one retransmission");
+        run.links[0].lost
+    };
+    let starts = (0..100u64).map(|k| k * 121_600);
+    assert_eq!(story("1.0", 6, 100), starts.filter(|at| (5_000_000..6_000_000).contains(at)).count() as u64);
+    // 95 us have 781 starts; six standard deviations are 50.
+    let lost = story("0.1", 100, 2_000);
+    assert!((28..=128).contains(&lost), "{lost} packets of 781 lost");
+}
+
 #[test]
 fn routes_avoid_a_dead_spine_once_it_is_detected() {
     let story = |detection: u64| {

@@ -141,7 +141,15 @@ const OVERFLOWS: [&str; 5] = [
 ];
 const WIRES: [&str; 4] = ["", "[wire]\nframe = \"4158B\"", "[wire]\nframe = \"300B\"", "ns3"];
 
-const FAILURES: [&str; 5] = ["down = true", "", "rate = 1", "rate = 0.7", "rate = \"400Gbps\""];
+const FAILURES: [&str; 7] = [
+    "down = true",
+    "",
+    "rate = 1",
+    "rate = 0.7",
+    "rate = \"400Gbps\"",
+    "loss = 0.3",
+    "loss = 0.1\nrate = 0.7",
+];
 
 /// Rate and delay of a link, as indices into the lists above; small indices are more frequent.
 fn cable() -> impl Strategy<Value = (usize, usize)> {
