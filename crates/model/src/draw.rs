@@ -33,6 +33,8 @@ pub enum Purpose {
     Split = 12,
     /// Which packets carry a digest of telemetry, and the rounding of its code.
     Digest = 13,
+    /// How late a host starts a job.
+    Jitter = 14,
 }
 
 /// A seed, a purpose and an entity, mixed into one number; a draw adds the ordinal.

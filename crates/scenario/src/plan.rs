@@ -17,7 +17,7 @@ use crate::workload::{Paths, Split, Workload};
 use model::draw::{Key, Purpose};
 use model::fabric::Link;
 use model::plan::{Job, Message, PortSettings, Qp};
-use model::{Fabric, HostId, Kind, Plan, Time, Wire};
+use model::{Fabric, HostId, Kind, NodeId, Plan, Time, Wire};
 use rnic::window::Window;
 use rnic::{NicConfig, TransportConfig};
 use std::borrow::Cow;
@@ -411,6 +411,10 @@ fn workload(
                 format!("expected a start before {LATEST}, found {}", entry.start),
             ));
         }
+        if let Some(jitter) = entry.jitter.filter(|jitter| *jitter > LATEST) {
+            let text = format!("expected at most {LATEST}, found {jitter}");
+            return Err(KeyError::new(&format!("{path}.jitter"), text));
+        }
         let mut draft = Draft {
             fabric,
             hosts: &hosts,
@@ -428,7 +432,17 @@ fn workload(
             tokens: 0,
         };
         let added = Added { message: draft.graph.messages.len(), cause: draft.graph.causes.len() };
+        let first_task = draft.graph.tasks.len();
         let groups = entry.generate(&mut draft).map_err(|error| error.within(&path))?;
+        if let Some(jitter) = entry.jitter {
+            let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);
+            // A uniform draw from 0 to `jitter`.
+            let late = |node: NodeId| {
+                let draw = u128::from(key.draw(node.0.into())) * (u128::from(jitter.ps()) + 1);
+                Time((draw >> 64) as u64)
+            };
+            draft.graph.delay((added.message, first_task), |host| fabric.node_of(host), late);
+        }
         if let Some(split) = split_of(scenario, entry, draft.warnings).map_err(|error| error.within(&path))? {
             split.apply(&mut draft, added, Key::new(scenario.seed, Purpose::Split, i as u64))?;
         }

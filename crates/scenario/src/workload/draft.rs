@@ -83,6 +83,22 @@ pub(crate) struct Sorted {
 }
 
 impl Graph {
+    /// Lets every host start the messages and tasks from these numbers on later, by `late`.
+    pub(crate) fn delay(
+        &mut self,
+        (message, task): (usize, usize),
+        node_of: impl Fn(HostId) -> NodeId,
+        late: impl Fn(NodeId) -> Time,
+    ) {
+        let delayed = |start: Time, node| Time(start.ps().saturating_add(late(node).ps()));
+        for message in &mut self.messages[message..] {
+            message.start = delayed(message.start, node_of(message.from));
+        }
+        for task in &mut self.tasks[task..] {
+            task.start = delayed(task.start, task.node);
+        }
+    }
+
     /// Gives messages their queue pairs, and messages and tasks their final numbers, in the order of a plan.
     pub(crate) fn sorted(self) -> Sorted {
         let Graph { messages: all, tasks, operations, mut causes, wholes } = self;

@@ -62,6 +62,10 @@ macro_rules! workloads {
             /// Start of the job. Default 0 (our choice).
             #[serde(default)]
             pub start: Time,
+            /// Each host starts its part of the job up to this long after `start`, at a time that the seed draws. Default 0:
+            /// all hosts start together (our choice).
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub jitter: Option<Time>,
             /// Whether the job is background traffic. It stops when all foreground jobs have finished, and a run is
             /// complete without it. Default false (our choice).
             #[serde(default)]
@@ -166,7 +170,7 @@ workloads! {
 impl Workload {
     /// Keys of every workload, whatever its kind.
     pub(crate) const COMMON_KEYS: &'static [&'static str] =
-        &["name", "start", "background", "class", "qp", "split"];
+        &["name", "start", "jitter", "background", "class", "qp", "split"];
 
     /// Whether `key` is a key of the `[[workload]]` table: one that every kind has, or the name of a kind.
     pub(crate) fn has_key(key: &str) -> bool {

@@ -44,6 +44,26 @@ fn an_all_reduce_moves_every_byte_twice_except_for_one_share() {
 }
 
 #[test]
+fn with_jitter_each_host_starts_its_messages_late_by_a_draw_of_its_own() {
+    let starts = |jitter: &str| {
+        let text =
+            format!("start = \"1us\"\n{jitter}all-to-all = {{ per-pair = \"1kB\", groups = \"all\" }}");
+        let plan = checked(&text).plan;
+        let by_host = plan.messages.iter().map(|m| (plan.qps[m.qp.index()].from.0, m.start.ps()));
+        let all: std::collections::BTreeSet<(u32, u64)> = by_host.collect();
+        all.into_iter().collect::<Vec<_>>()
+    };
+    let together = starts("");
+    assert!(together.iter().all(|&(_, start)| start == 1_000_000) && together.len() == 16);
+    let apart = starts("jitter = \"5us\"\n");
+    assert_eq!(apart.len(), 16, "all messages of a host start together");
+    assert!(apart.iter().all(|(_, start)| (1_000_000..=6_000_000).contains(start)));
+    let (first, last) = (apart.iter().map(|a| a.1).min(), apart.iter().map(|a| a.1).max());
+    assert!(last.unwrap() - first.unwrap() > 2_000_000, "{apart:?}");
+    assert_eq!(starts("jitter = \"0us\"\n"), together);
+}
+
+#[test]
 fn an_all_to_all_divides_the_buffer_of_a_rank_among_all_ranks() {
     let c = crate::load("themis-fig5-alltoall", &[]).unwrap();
     assert_eq!((c.plan.messages.len(), c.plan.qps.len(), c.plan.jobs[0].groups), (3840, 3840, 16));
