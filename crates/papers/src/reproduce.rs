@@ -28,6 +28,7 @@ pub const ALL: &[Experiment] = &[
     loss_recovery::EXPERIMENT,
     next_generation::HEADLINE,
     next_generation::FAULTS,
+    next_generation::RECOVERY,
     next_generation::MIXED,
     next_generation::PLANES,
     next_generation::SENSITIVITY,

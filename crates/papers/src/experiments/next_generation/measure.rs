@@ -142,6 +142,60 @@ pub(super) fn stuck(run: &Run) -> Option<f64> {
     Some(100.0 * late as f64 / all.len().max(1) as f64)
 }
 
+/// Times of the failures whose goodput is measured.
+pub(super) const DIES: Time = Time::from_us(300);
+pub(super) const REPAIRED: Time = Time::from_us(1300);
+/// The goodput before the failure is the mean from here on, when all flows have found their rates.
+const STEADY: Time = Time::from_us(150);
+/// Stretch over which goodput is averaged.
+const STRETCH: Time = Time::from_us(50);
+
+/// Packets delivered in order in the stretches that begin at each bin from the failure on and end before the repair, with their
+/// times; and the level before the failure. All are packets per bin.
+fn goodput(run: &Run) -> Option<(f64, Vec<(Time, f64)>)> {
+    let recording = &run.outcome.recording;
+    let bin = |at: Time| at.ps().div_ceil(recording.width.ps()) as usize;
+    let delivered = |end: usize| -> Option<u64> {
+        recording.qps.iter().map(|(_, bins)| Some(bins.get(end.checked_sub(1)?)?.expected)).sum()
+    };
+    let mean = |from: usize, to: usize| Some((delivered(to)? - delivered(from)?) as f64 / (to - from) as f64);
+    let (dies, repaired, long) = (bin(DIES), bin(REPAIRED), bin(STRETCH));
+    let before = mean(bin(STEADY), dies)?;
+    let stretch = |first: usize| {
+        let at = Time(first as u64 * recording.width.ps());
+        Some((at, mean(first, first + long)?))
+    };
+    let after: Option<Vec<_>> = (dies..=repaired - long).map(stretch).collect();
+    Some((before, after?))
+}
+
+/// The least goodput in a stretch after the failure, per cent of the goodput before.
+pub(super) fn dip(run: &Run) -> Option<f64> {
+    let (before, after) = goodput(run)?;
+    let least = after.into_iter().map(|(_, goodput)| goodput).min_by(f64::total_cmp)?;
+    Some(100.0 * least / before)
+}
+
+/// Time from the failure to the first stretch from which on goodput is at 99 % of that before; the time of the repair if it never
+/// is. In us.
+pub(super) fn recovery(run: &Run) -> Option<f64> {
+    let (before, after) = goodput(run)?;
+    let below = after.iter().rev().position(|(_, goodput)| *goodput < 0.99 * before);
+    let back = match below {
+        Some(0) => REPAIRED,
+        Some(later) => after[after.len() - later].0,
+        None => DIES,
+    };
+    Some(back.since(DIES).as_us())
+}
+
+/// Goodput lost between the failure and the repair, as the time in which that before would have made up for it. In us.
+pub(super) fn goodput_lost(run: &Run) -> Option<f64> {
+    let (before, after) = goodput(run)?;
+    let mean = after.iter().map(|(_, goodput)| goodput).sum::<f64>() / after.len() as f64;
+    Some(REPAIRED.since(DIES).as_us() * (1.0 - mean / before))
+}
+
 /// Mean slowdown of the flows of the system under test.
 pub(super) fn new_mean(run: &Run) -> Option<f64> {
     class_mean(run, "foreground")

@@ -54,6 +54,10 @@ parts! {
     FAULTS = "next-generation-faults",
         "the same systems with random loss, dead links and spines, and slow links",
         &[settings::LOSSES, settings::FAILURES, settings::SLOW_LINKS];
+    /// Goodput over time.
+    RECOVERY = "next-generation-recovery",
+        "how far goodput falls when a link or a spine dies, and when it is back",
+        &[settings::RECOVERY];
     /// Other traffic beside.
     MIXED = "next-generation-mixed",
         "the same systems beside legacy flows, and small messages beside bulk",
@@ -64,8 +68,8 @@ parts! {
         &[settings::PLANES];
     /// What the settings move.
     SENSITIVITY = "next-generation-sensitivity",
-        "half and twice the buffer, other timers and marks of DCQCN, an ACK per packet, equal headers",
-        &[settings::BUFFERS, settings::PRESETS, settings::ACKS];
+        "half and twice the buffer, other timers and marks of DCQCN, an ACK per packet, equal headers, starts one by one",
+        &[settings::BUFFERS, settings::PRESETS, settings::ACKS, settings::STARTS];
     /// More hosts and longer messages.
     LARGE = "next-generation-large",
         "the same systems on 256 hosts, with larger messages",

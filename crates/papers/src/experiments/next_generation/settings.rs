@@ -125,6 +125,11 @@ pub(super) const INCASTS: Question = Question {
 
 const RING: &str = "workload=[{name=\"job\",all-reduce={bytes=\"8MB\"}}]";
 const REPLIES: &str = "links.lose-replies=true";
+/// One link between a leaf and a spine that loses packets, as a dirty connector does.
+const GRAY: [&str; 2] = [
+    "failure=[{links=[[\"leaf0\",\"spine1\"]],loss=1e-3}]",
+    "failure=[{links=[[\"leaf0\",\"spine1\"]],loss=1e-2}]",
+];
 
 pub(super) const LOSSES: Question = Question {
     name: "Q3 random loss",
@@ -135,6 +140,10 @@ pub(super) const LOSSES: Question = Question {
         setting("ring, 1e-5", &["links.loss=1e-5", REPLIES, RING]),
         setting("ring, 1e-4", &["links.loss=1e-4", REPLIES, RING]),
         setting("ring, 1e-3", &["links.loss=1e-3", REPLIES, RING]),
+        setting("permutation, one link 1e-3", &[GRAY[0], REPLIES]),
+        setting("permutation, one link 1e-2", &[GRAY[1], REPLIES]),
+        setting("ring, one link 1e-3", &[GRAY[0], REPLIES, RING]),
+        setting("ring, one link 1e-2", &[GRAY[1], REPLIES, RING]),
     ],
     read: &[
         STRETCH,
@@ -171,6 +180,38 @@ pub(super) const FAILURES: Question = Question {
         P99,
         ("packets lost on dead links", "packets", measure::lost_on_links),
         ("flows that wait for more than 4 ms, %", "%", measure::stuck),
+    ],
+    contenders: &contenders::UNDER_FAILURE,
+};
+
+/// Six hosts per leaf leave a quarter of the uplinks idle, so that all goodput is possible with one of eight spines dead.
+const SPARE: &str = "topology.leaf-spine.hosts-per-leaf=6";
+const LONG_FLOWS: &str = "workload.job.permutation.bytes=75MB";
+const ALL_FLOWS: [&str; 2] = ["record.flows=all", "record.width=10us"];
+/// The link or the spine dies at [`measure::DIES`] and is repaired at [`measure::REPAIRED`].
+const LINK_LATER: &str = "failure=[{links=[[\"leaf0\",\"spine1\"]],at=\"300us\",until=\"1300us\"}]";
+const SPINE_LATER: &str = "failure=[{switch=\"spine1\",at=\"300us\",until=\"1300us\"}]";
+const GRAY_LATER: &str = "failure=[{links=[[\"leaf0\",\"spine1\"]],at=\"300us\",until=\"1300us\",loss=1e-2}]";
+
+macro_rules! later {
+    ($failure:expr, $detection:literal) => {
+        &[SPARE, LONG_FLOWS, ALL_FLOWS[0], ALL_FLOWS[1], $failure, concat!("routing.detection=", $detection)]
+    };
+}
+
+pub(super) const RECOVERY: Question = Question {
+    name: "Q4 goodput",
+    settings: &[
+        setting("dead link, routes after 100 us", later!(LINK_LATER, "100us")),
+        setting("dead link, static routes", later!(LINK_LATER, "never")),
+        setting("dead spine, routes after 100 us", later!(SPINE_LATER, "100us")),
+        setting("dead spine, static routes", later!(SPINE_LATER, "never")),
+        setting("gray link, 1e-2", later!(GRAY_LATER, "never")),
+    ],
+    read: &[
+        ("least goodput in 50 us after the failure, % of that before", "%", measure::dip),
+        ("time until goodput is back at 99 %, us; 1000 is the repair", "us", measure::recovery),
+        ("goodput lost until the repair, us of the goodput before", "us", measure::goodput_lost),
     ],
     contenders: &contenders::UNDER_FAILURE,
 };
@@ -341,6 +382,26 @@ pub(super) const ACKS: Question = Question {
         ("control packets per data packet", "", measure::control),
     ],
     contenders: &contenders::OF_UEC,
+};
+
+/// Hosts that start within one round trip of the longest path instead of all at once.
+const JITTER: &str = "workload.job.jitter=4340ns";
+
+pub(super) const STARTS: Question = Question {
+    name: "Sensitivity to the start",
+    settings: &[
+        setting("permutation, at once", &[]),
+        setting("permutation, within a round trip", &[JITTER]),
+        setting("32 to 1, at once", &[VICTIMS, INCAST]),
+        setting("32 to 1, within a round trip", &[VICTIMS, INCAST, JITTER]),
+        setting("48 to 1, at once", &[VICTIMS, incast!("48", "256kB")]),
+        setting("48 to 1, within a round trip", &[VICTIMS, incast!("48", "256kB"), JITTER]),
+    ],
+    read: &[
+        ("time of the job", "x", measure::job_stretch),
+        ("cut or dropped packets, % of those that arrived", "%", measure::lost),
+    ],
+    contenders: &contenders::ALL,
 };
 
 /// 256 hosts in 16 racks, with 16 spines; switches have twice as many ports, and twice the buffer.
