@@ -14,6 +14,7 @@ class Settings(TypedDict, total=False):
     failure__0__at: Any
     failure__0__down: Any
     failure__0__links: Any
+    failure__0__loss: Any
     failure__0__one_way: Any
     failure__0__random: Any
     failure__0__rate: Any
@@ -630,6 +631,7 @@ class Settings(TypedDict, total=False):
     workload__0__incast__bytes: Any
     workload__0__incast__receiver: Any
     workload__0__incast__senders: Any
+    workload__0__jitter: Any
     workload__0__name: Any
     workload__0__neighbour_ring: Any
     workload__0__neighbour_ring__bytes: Any
