@@ -9,7 +9,7 @@
 //! | echo of a mark on a reply | BECN in its BTH, as in InfiniBand (9.2.3); RoCEv2 sends CNPs instead |
 //! | CNP | opcode 0x81, BECN, sixteen zero bytes |
 //! | signal of a scheme | an Ethernet frame of the type for local experiments; RoCEv2 has no such packet |
-//! | pause, resume | IEEE 802.1Qbb, priority 3, with the longest time or with time 0 |
+//! | pause, resume | IEEE 802.1Qbb, priority 3, with the longest time or with time 0; priority 4, 2 or 1 for a queue of some flows alone |
 //!
 //! **Lengths.** A frame has the length that the simulator counts, FCS included: a 1500-byte frame is 14 bytes of
 //! Ethernet, 20 of IPv4, 8 of UDP, 12 of BTH, 1438 of payload, 4 of ICRC and 4 of FCS. The simulator does not count
@@ -29,10 +29,11 @@ use wire::ethernet::{self, Address, EtherType};
 use wire::roce::{Extension, Ip};
 use wire::{aeth, cnp, ipv4, pfc, reth, roce};
 
-/// Priority of data, which pause frames stop. This and the next two are NVIDIA's recommendation for RoCE networks.
-const DATA_PRIORITY: u8 = 3;
-/// Code point of data. The priority is DSCP / 8, which is the default mapping of switches.
-const DATA_DSCP: u8 = 26;
+/// Priority of data, which pause frames stop, by group of classes: of all flows, then of each queue of some flows alone. The
+/// first, its code point and that of CNPs are NVIDIA's recommendation for RoCE networks; the others are our choice.
+const DATA_PRIORITY: [u8; 4] = [3, 4, 2, 1];
+/// Code points of data. The priority is DSCP / 8, which is the default mapping of switches.
+const DATA_DSCP: [u8; 4] = [26, 34, 18, 10];
 /// Code point of CNPs, priority 6.
 const CNP_DSCP: u8 = 48;
 /// Code point of ACKs that do not share the queue of data, priority 5 (our choice).
@@ -150,7 +151,7 @@ impl<'a> Encoder<'a> {
     pub fn encode(&mut self, frame: &Frame) -> Result<Encoded<'_>, wire::Error> {
         let sender = self.plan.fabric.links()[frame.link.index()].from;
         let (len, comment) = match frame.what {
-            Passed::Pause { on, .. } => (self.pause(sender, on)?, None),
+            Passed::Pause { channel, on } => (self.pause(sender, channel, on)?, None),
             Passed::Packet(packet, _) => {
                 let len = match packet.kind() {
                     Kind::Signal | Kind::Control => self.signal(sender, packet)?,
@@ -163,10 +164,11 @@ impl<'a> Encoder<'a> {
         Ok(Encoded { bytes: &self.memory.frame[..len], comment })
     }
 
-    fn pause(&mut self, sender: NodeId, paused: bool) -> Result<usize, wire::Error> {
+    fn pause(&mut self, sender: NodeId, priority: u8, paused: bool) -> Result<usize, wire::Error> {
+        let group = usize::from(priority / self.plan.fabric.channels());
         let quanta = if paused { pfc::LONGEST } else { 0 };
         self.ethernet(pfc::DESTINATION, sender, EtherType::MAC_CONTROL)?;
-        pfc::Repr::of(DATA_PRIORITY, quanta)
+        pfc::Repr::of(DATA_PRIORITY[group], quanta)
             .emit(&mut pfc::View::new(&mut self.memory.frame[ethernet::LEN..])?);
         Ok(ethernet::LEN + pfc::LEN)
     }
@@ -229,8 +231,9 @@ impl<'a> Encoder<'a> {
 
     fn ip(&self, packet: Packet, from: HostId, to: HostId) -> ipv4::Repr {
         let kind = packet.kind();
+        let class = self.plan.port_class(packet.qp(), kind);
         let dscp = match kind {
-            _ if self.plan.classes.with_data().has(kind) => DATA_DSCP,
+            _ if class.kinds.has(Kind::Data) => DATA_DSCP[usize::from(class.group)],
             Kind::Cnp => CNP_DSCP,
             _ => ACK_DSCP,
         };
@@ -290,6 +293,8 @@ fn comment(packet: Packet) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::packet::Kinds;
+    use model::plan::{Class, Classes};
     use model::{LinkId, Time, Wire};
     use results::testing;
     use wire::Error;
@@ -409,6 +414,30 @@ mod tests {
         for echo in [false, true] {
             let (ack, _) = received(&mut encoder, packet(Kind::Ack, 3, 66).with_echo(echo));
             assert_eq!((ecn(ack), ack.bth.becn), ((40, Ecn::NotEct), echo));
+        }
+    }
+
+    #[test]
+    fn a_queue_of_some_flows_has_a_priority_of_its_own() {
+        let mut plan = testing::plan(1);
+        let data = Class::strict(Kinds::of(&[Kind::Data])).of_data();
+        plan.classes = Classes::new(&[
+            Class::strict(Kinds::of(&[Kind::Data]).others()),
+            data,
+            Class { group: 1, ..data },
+        ]);
+        // Kinds by their numbers: data of the foreground waits in the third class.
+        let row = Kind::ALL.map(|kind| if kind == Kind::Data { 2 } else { 0 });
+        plan.own_queues.rows = vec![row; plan.traffic_classes.len()];
+        let mut encoder = Encoder::new(&plan);
+        let (repr, _) = received(&mut encoder, packet(Kind::Data, 3, 1500));
+        let Ip::V4(ip) = repr.ip else { panic!("IPv4") };
+        assert_eq!(ip.traffic_class.dscp(), 34);
+        for (channel, priority) in [(0, 3), (1, 4)] {
+            let (bytes, _) = sent(&mut encoder, DOWN, Passed::Pause { channel, on: true });
+            let view = ethernet::View::new(&bytes[..]).unwrap();
+            let pause = pfc::Repr::parse(&pfc::View::new(view.payload()).unwrap());
+            assert_eq!(pause, Ok(pfc::Repr::of(priority, 0xFFFF)));
         }
     }
 

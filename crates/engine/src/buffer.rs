@@ -10,12 +10,15 @@
 //! of bytes.
 //!
 //! Classes may have caps of their own, also those that the buffer does not charge. A refused packet is dropped or cut.
+//!
+//! Queues of some flows alone may follow a rule of their own. All share one buffer, and each group of classes has accounts of its
+//! own: a lossless group that is paused leaves the others alone.
 
 use crate::switch::Egress;
 use model::plan::{Class, Cut, FlowControl, Overflow, Pfc, SwitchSettings};
 
 /// The unit of charging and pausing: a virtual channel of an ingress port, or the whole port if links have one
-/// channel.
+/// channel. The accounts of a further group of classes follow those of the group before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Account(pub(crate) u16);
 
@@ -89,6 +92,9 @@ pub(crate) struct BufferUse {
 pub(crate) struct Buffer {
     flow_control: FlowControl,
     overflow: Overflow,
+    /// The rules of the further groups of classes, and the number of accounts of each group.
+    own_rules: Vec<(FlowControl, Overflow)>,
+    accounts: usize,
     /// Bytes that all ports share: the buffer less all headroom.
     shared: u64,
     /// Bytes charged to the shared part.
@@ -123,6 +129,8 @@ impl Buffer {
         Buffer {
             flow_control: settings.flow_control,
             overflow: if lossless { Overflow::Drop } else { settings.overflow },
+            own_rules: Vec::new(),
+            accounts,
             shared: settings.buffer.get().saturating_sub(limit.iter().sum()),
             used: 0,
             ingress: vec![0; accounts],
@@ -135,6 +143,33 @@ impl Buffer {
             pauses: 0,
             peak: 0,
             recent: 0,
+        }
+    }
+
+    /// Adds a group of classes with a rule of its own; `limit` is the headroom of each of its accounts.
+    pub(crate) fn add_group(&mut self, settings: &SwitchSettings, mut limit: Vec<u64>) {
+        let lossless = matches!(settings.flow_control, FlowControl::Lossless(_));
+        if !lossless {
+            limit.fill(0);
+        }
+        debug_assert_eq!(limit.len(), self.accounts);
+        self.own_rules
+            .push((settings.flow_control, if lossless { Overflow::Drop } else { settings.overflow }));
+        self.shared = self.shared.saturating_sub(limit.iter().sum());
+        self.limit.extend(limit);
+        let all = self.limit.len();
+        self.ingress.resize(all, 0);
+        self.headroom.resize(all, 0);
+        self.paused.resize(all, false);
+        self.paused_by_scheme.resize(all, false);
+    }
+
+    /// The rule of an account's group of classes.
+    #[inline(always)]
+    fn rule(&self, account: usize) -> (FlowControl, Overflow) {
+        match self.own_rules.is_empty() || account < self.accounts {
+            true => (self.flow_control, self.overflow),
+            false => self.own_rules[account / self.accounts - 1],
         }
     }
 
@@ -154,6 +189,11 @@ impl Buffer {
         matches!(self.flow_control, FlowControl::Lossless(_))
     }
 
+    /// True if the switch pauses the far end of this account before it drops.
+    pub(crate) fn is_lossless(&self, account: Account) -> bool {
+        matches!(self.rule(account.0.into()).0, FlowControl::Lossless(_))
+    }
+
     /// True if data without room is cut.
     pub(crate) fn cuts(&self) -> bool {
         matches!(self.overflow, Overflow::Cut(_))
@@ -167,7 +207,9 @@ impl Buffer {
     #[inline]
     pub(crate) fn admit(&mut self, request: Request<'_>) -> Admission {
         let Request { account, bytes, egress: Egress { queue, cap }, class, cuttable } = request;
-        let refused = match self.overflow {
+        let i = account.0 as usize;
+        let (flow_control, overflow) = self.rule(i);
+        let refused = match overflow {
             Overflow::Cut(cut) if cuttable => Admission::Cut(cut),
             _ => Admission::Dropped,
         };
@@ -177,8 +219,7 @@ impl Buffer {
         if !class.charged {
             return Admission::Admitted;
         }
-        let i = account.0 as usize;
-        match self.flow_control {
+        match flow_control {
             FlowControl::Lossless(pfc) => {
                 if self.ingress[i] + bytes <= self.threshold(self.used, i, &pfc) {
                     self.charge(account, bytes);
@@ -251,7 +292,7 @@ impl Buffer {
         self.headroom[i] -= from_headroom;
         self.ingress[i] -= bytes - from_headroom;
         self.used -= bytes - from_headroom;
-        let FlowControl::Lossless(pfc) = self.flow_control else { return false };
+        let FlowControl::Lossless(pfc) = self.rule(i).0 else { return false };
         if !self.paused[i] || self.headroom[i] > 0 {
             return false;
         }
@@ -476,6 +517,32 @@ mod tests {
             queue += 1000;
         }
         assert_eq!(queue, 5000, "with alpha 1 half the buffer");
+    }
+
+    #[test]
+    fn groups_share_the_buffer_and_each_keeps_its_own_rule() {
+        // A capped group that cuts, and a lossless one with 10 kB of headroom for each of two ports.
+        let cut = Cut { frame: 64, victim: Victim::Arriving };
+        let caps = FlowControl::Capped { least: Bytes(3_000) };
+        let cutting = SwitchSettings { overflow: Overflow::Cut(cut), ..settings(40_000, caps) };
+        let pfc = Pfc { alpha: (1, 1), resume_offset: Bytes(1_000) };
+        let mut b = Buffer::new(&cutting, vec![0; 2]);
+        b.add_group(&settings(40_000, FlowControl::Lossless(pfc)), vec![10_000; 2]);
+        let own = Account(2);
+        assert!(!b.is_lossless(IN) && b.is_lossless(own) && b.is_lossless(Account(3)));
+        assert_eq!(b.admit(packet(IN, 2_001)), Admission::Cut(cut));
+        (0..8).for_each(|_| assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted));
+        // 20 kB are shared, of which the other group has 8 kB: this account may hold as much as is left.
+        (0..6).for_each(|_| assert_eq!(b.admit(packet(own, 9_000)), Admission::Admitted));
+        assert_eq!(b.admit(packet(own, 9_000)), Admission::AdmittedPause);
+        assert!(b.pauses(own) && !b.pauses(IN) && !b.pauses(Account(3)));
+        (0..6).for_each(|_| assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted));
+        assert_eq!(b.admit(packet(IN, 0)), Admission::Cut(cut), "the shared buffer is full");
+        assert!(!b.release(own, 1_000), "that was the headroom");
+        (0..14).for_each(|_| assert!(!b.release(IN, 1_000), "another group resumes nobody"));
+        assert!(b.release(own, 1_000) && !b.idle(false));
+        (0..5).for_each(|_| assert!(!b.release(own, 1_000)));
+        assert!(b.idle(false));
     }
 
     #[test]

@@ -85,8 +85,10 @@ struct Port<A: Annex> {
     credit: [u64; Classes::MOST],
     turn: usize,
     busy: u64,
-    /// Number of virtual channels of its link, and a bit for each paused channel.
+    /// Number of virtual channels of its link and of the fabric, and a bit for each paused priority: a virtual channel of a group of
+    /// classes.
     channels: u8,
+    most_channels: u8,
     paused_channels: u8,
     /// Start of its rate's row of transmission times.
     row: u32,
@@ -100,10 +102,10 @@ impl<A: Annex> Port<A> {
     /// Position of the first packet of a class that may start. Charged classes are paused: they leave in order, and
     /// packets of paused channels are skipped.
     fn first(&self, classes: &[Class], class: usize) -> Option<Position> {
-        let may = |pkt: &Parcel<A>| {
-            !classes[class].charged
-                || self.paused_channels >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
-        };
+        let first_priority = classes[class].group * self.most_channels;
+        let priority =
+            |pkt: &Parcel<A>| first_priority + channel(pkt.annex.route_state().leg(), self.channels);
+        let may = |pkt: &Parcel<A>| !classes[class].charged || self.paused_channels >> priority(pkt) & 1 == 0;
         self.queues[class].iter().position(may).map(|place| Position { class, place })
     }
 
@@ -140,6 +142,14 @@ impl<A: Annex> Port<A> {
                 self.credit[self.turn] += weight * Service::QUANTUM;
             }
         }
+    }
+
+    /// Bytes in all queues of data.
+    fn waiting_data(&self, setup: &Setup<'_>) -> u64 {
+        (0..setup.plan.classes.all().len())
+            .filter(|class| setup.has_data(*class))
+            .map(|class| self.bytes[class])
+            .sum()
     }
 
     /// Adds a packet to the end of its class.
@@ -252,7 +262,12 @@ impl<'a, P: Parts> Reference<'a, P> {
             ports: setup
                 .ports
                 .iter()
-                .map(|facts| Port { channels: facts.channels, row: facts.row, ..Port::default() })
+                .map(|facts| Port {
+                    channels: facts.channels,
+                    most_channels: fabric.channels(),
+                    row: facts.row,
+                    ..Port::default()
+                })
                 .collect(),
             queued: vec![0; links],
             links: vec![LinkRecord::default(); links],
@@ -448,7 +463,7 @@ impl<P: Parts> Reference<'_, P> {
         let hosts = self.hosts.len();
         self.hosts.iter_mut().for_each(|host| host.sample(&mut self.sampler));
         for (gp, facts) in self.setup.ports.iter().enumerate().filter(|(_, facts)| facts.track != NO_TRACK) {
-            let (link, waits) = (&self.links[gp], self.ports[gp].bytes[self.setup.data_class]);
+            let (link, waits) = (&self.links[gp], self.ports[gp].waiting_data(&self.setup));
             let is_host = gp < hosts;
             let port = sampler::Port {
                 frames: link.frames,
@@ -500,11 +515,12 @@ impl<P: Parts> Reference<'_, P> {
     fn stalled(&self) -> Ending {
         let blocked = |gp: usize| {
             let port = &self.ports[gp];
-            stall::Blocked::new(
-                port.paused_channels,
-                port.channels,
-                port.queues[self.setup.data_class].iter(),
-            )
+            let mut blocked = stall::Blocked::new(port.paused_channels, port.channels);
+            let classes = 0..self.setup.plan.classes.all().len();
+            for class in classes.filter(|class| self.setup.has_data(*class)) {
+                blocked.add(&self.setup, class, &port.queues[class]);
+            }
+            blocked
         };
         Ending::Stalled(stall::explain(&self.setup, &self.hosts.iter().collect::<Vec<_>>(), blocked))
     }
@@ -652,14 +668,14 @@ impl<P: Parts> Reference<'_, P> {
                 }
             }
             FailureEvent::Reset { port, whole } => {
-                let channels = self.ports[base + port.0 as usize].channels;
-                for channel in 0..channels {
-                    if whole && !is_host && self.switches[index].pauses(port, channel) {
-                        self.send_pause(now, node, port, channel, true);
+                let priorities = self.setup.priorities();
+                for priority in 0..priorities {
+                    if whole && !is_host && self.switches[index].pauses(port, priority) {
+                        self.send_pause(now, node, port, priority, true);
                     }
                 }
-                for channel in 0..channels {
-                    self.on_pause(now, node, base + port.0 as usize, channel, false);
+                for priority in 0..priorities {
+                    self.on_pause(now, node, base + port.0 as usize, priority, false);
                 }
                 if is_host {
                     self.schedule_host(base + port.0 as usize, now);
@@ -688,9 +704,9 @@ impl<P: Parts> Reference<'_, P> {
             self.links[gp].paused += Time(now - self.paused_since[gp]);
             self.paused_since[gp] = u64::MAX;
         }
-        if self.setup.follows_any() && (before == 0) != (held == 0) && gp < self.hosts.len() {
+        if gp < self.hosts.len() {
             let host = &mut self.hosts[self.setup.home(HostId(gp as u32)).index()];
-            host.note_pause(&self.setup, now, held != 0);
+            host.on_pause(&self.setup, now, before, held);
         }
         if !on {
             self.serve(now, node, gp);
@@ -759,9 +775,9 @@ impl<P: Parts> Reference<'_, P> {
             }
         }
         for (port, on) in effects.pauses {
-            for channel in 0..self.setup.fabric().channels() {
-                if self.switches[index].set_scheme_pause(port, channel, on) {
-                    self.send_pause(now, node, port, channel, on);
+            for priority in 0..self.setup.priorities() {
+                if self.switches[index].set_scheme_pause(port, priority, on) {
+                    self.send_pause(now, node, port, priority, on);
                 }
             }
         }
@@ -780,8 +796,8 @@ impl<P: Parts> Reference<'_, P> {
         let switch = &mut self.switches[node as usize - self.servers];
         let admission = switch.admit(&self.setup, pkt, egress);
         if admission == Admission::AdmittedPause {
-            let channel = switch.channel_of(switch.account(pkt));
-            self.send_pause(now, node, pkt.ingress(), channel, true);
+            let priority = switch.priority_of(switch.account(&self.setup, pkt));
+            self.send_pause(now, node, pkt.ingress(), priority, true);
         }
         admission
     }
@@ -813,7 +829,7 @@ impl<P: Parts> Reference<'_, P> {
             match place.and_then(|place| self.ports[gp].remove(Position { class, place })) {
                 Some(waiting) => {
                     self.queued[gp] -= u64::from(waiting.frame());
-                    self.switches[node as usize - self.servers].replace(&waiting, &pkt);
+                    self.switches[node as usize - self.servers].replace(&self.setup, &waiting, &pkt);
                     (Some(pkt), waiting)
                 }
                 None => (None, pkt),
@@ -830,9 +846,10 @@ impl<P: Parts> Reference<'_, P> {
         self.serve(now, node, gp);
         let class = self.setup.class_in_table(&pkt);
         if self.setup.follows(pkt.qp()) && pkt.is_data() && !charged && pkt.ingress() != PortIndex::VIRTUAL {
-            self.recorder.hop(&self.setup, gp, &pkt, self.ports[gp].bytes[self.setup.data_class]);
+            self.recorder.hop(&self.setup, gp, &pkt, self.ports[gp].bytes[class]);
         }
-        let egress = Egress { queue: self.ports[gp].bytes[class], cap: self.setup.cap(gp) };
+        let cap = self.setup.port_settings(class, gp).cap.get();
+        let egress = Egress { queue: self.ports[gp].bytes[class], cap };
         let (joins, headers) =
             match if charged { Admission::Admitted } else { self.admit(now, node, &pkt, Some(egress)) } {
                 Admission::Admitted | Admission::AdmittedPause => (Some(pkt), None),
@@ -852,10 +869,10 @@ impl<P: Parts> Reference<'_, P> {
 
     /// Adds a packet to its queue, where there is room.
     fn join(&mut self, now: u64, node: u32, gp: usize, mut pkt: Parcel<P::Annex>) {
-        let (class, data_class) = (self.setup.class_in_table(&pkt), self.setup.data_class);
-        if let Some(marking) = self.setup.marking(gp)
+        let class = self.setup.class_in_table(&pkt);
+        if pkt.is_data()
+            && let Some(marking) = self.setup.marking_in(class, gp)
             && marking.at == MarkAt::Enqueue
-            && pkt.is_data()
             && self.setup.marks(marking, gp, now, self.ports[gp].bytes[class])
         {
             pkt.mark();
@@ -864,8 +881,8 @@ impl<P: Parts> Reference<'_, P> {
         self.ports[gp].push(class, pkt);
         self.queued[gp] += u64::from(pkt.frame());
         self.serve(now, node, gp);
-        let waiting = self.ports[gp].bytes[data_class];
-        if class == data_class && waiting > 0 {
+        let waiting = self.ports[gp].waiting_data(&self.setup);
+        if self.setup.has_data(class) && waiting > 0 {
             self.links[gp].max_queue = self.links[gp].max_queue.max(waiting);
             self.longest[gp] = self.longest[gp].max(waiting);
         }
@@ -878,13 +895,12 @@ impl<P: Parts> Reference<'_, P> {
             return self.serve_nic(now, node, self.home(gp), sharing.ports.into());
         }
         let classes = self.setup.plan.classes.all();
-        let pauses_data = self.setup.plan.classes.data().charged;
         while self.ports[gp].busy <= now {
             let port = &mut self.ports[gp];
             if let Some(pkt) = port.pop(classes, host) {
                 self.queued[gp] -= u64::from(pkt.frame());
                 self.start(now, node, gp, pkt);
-            } else if host && (port.paused_channels == 0 || !pauses_data) {
+            } else if host && !self.setup.holds_data(port.paused_channels) {
                 match self.hosts[gp].pull(&self.setup, now) {
                     Some(pkt) => self.start(now, node, gp, pkt),
                     None => break,
@@ -895,7 +911,7 @@ impl<P: Parts> Reference<'_, P> {
         }
         let port = &self.ports[gp];
         let mut due = if port.has_next(classes) { port.busy } else { u64::MAX };
-        if host && (port.paused_channels == 0 || !pauses_data) {
+        if host && !self.setup.holds_data(port.paused_channels) {
             due = due.min(self.hosts[gp].eligible_at().max(port.busy));
         }
         if due != u64::MAX && due != port.planned {
@@ -940,7 +956,7 @@ impl<P: Parts> Reference<'_, P> {
 
     /// True if a pause keeps the data of a host's port back.
     fn holds_data(&self, gp: usize) -> bool {
-        self.ports[gp].paused_channels != 0 && self.setup.plan.classes.data().charged
+        self.setup.holds_data(self.ports[gp].paused_channels)
     }
 
     /// The free ports of a shared NIC in the turn of one of them.
@@ -971,7 +987,7 @@ impl<P: Parts> Reference<'_, P> {
         let time = self.setup.time_on_wire(port.row, pkt.frame());
         port.busy = now + time;
         if (node as usize) >= self.servers {
-            let (sent, queue) = (self.links[gp].bytes, port.bytes[self.setup.data_class]);
+            let (sent, queue) = (self.links[gp].bytes, port.bytes[self.setup.class_in_table(&pkt)]);
             let hop = self.setup.hop::<P::Annex>(gp, port.row);
             self.setup.trace(&mut pkt, LinkState { hop, at: now, sent, queue }, &mut port.meters);
         }
@@ -983,17 +999,18 @@ impl<P: Parts> Reference<'_, P> {
         let mut effects = Effects::default();
         if (node as usize) >= self.servers {
             let index = node as usize - self.servers;
-            let queue = port.bytes[self.setup.data_class];
-            if self.setup.charged.take(&pkt) && pkt.ingress() != PortIndex::VIRTUAL {
-                let account = self.switches[index].account(&pkt);
+            let class = self.setup.class_in_table(&pkt);
+            let queue = port.bytes[class];
+            if self.setup.plan.classes.all()[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
+                let account = self.switches[index].account(&self.setup, &pkt);
                 if self.switches[index].buffer.release(account, pkt.frame() as u64) {
-                    let channel = self.switches[index].channel_of(account);
-                    self.send_pause(now, node, pkt.ingress(), channel, false);
+                    let priority = self.switches[index].priority_of(account);
+                    self.send_pause(now, node, pkt.ingress(), priority, false);
                 }
             }
-            if let Some(marking) = self.setup.marking(gp)
+            if pkt.is_data()
+                && let Some(marking) = self.setup.marking_in(class, gp)
                 && marking.at == MarkAt::Dequeue
-                && pkt.is_data()
                 && self.setup.marks(marking, gp, now, queue)
             {
                 pkt.mark();

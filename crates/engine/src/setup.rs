@@ -8,7 +8,7 @@ use model::digest::{Digest, Sight};
 use model::draw::{Key, Purpose};
 use model::fabric::{Link, Router};
 use model::packet::Kinds;
-use model::plan::{FlowControl, Marking, Overflow, SwitchSettings};
+use model::plan::{FlowControl, Marking, Overflow, PortSettings, SwitchSettings};
 use model::telemetry::TracedLink;
 use model::{
     Annex, Fabric, HostId, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, PortSharing, Probability,
@@ -93,9 +93,11 @@ pub(crate) struct Setup<'a> {
     marks: Vec<Key>,
     /// Numbers of the kinds' classes in the plan's table.
     class_of: [u8; Kind::ALL.len()],
-    /// Number of the class of data in the plan's table.
+    /// The traffic class of every queue pair, if flows have queues of their own; else empty.
+    own_queues: Vec<u8>,
+    /// Number of the class of data in the plan's table, for flows without a class of their own.
     pub(crate) data_class: usize,
-    /// True if the class of data is marked.
+    /// True if this class is marked.
     marks_data: bool,
     /// Kinds of packets in the class of data.
     pub(crate) with_data: Kinds,
@@ -199,6 +201,10 @@ impl<'a> Setup<'a> {
             failing,
             marks: key(Purpose::Mark, fabric.links().len()),
             class_of: Kind::ALL.map(|kind| plan.classes.of(kind) as u8),
+            own_queues: match plan.own_queues.is_empty() {
+                true => Vec::new(),
+                false => (0..plan.qps.len()).map(|qp| plan.class_of(QpId(qp as u32))).collect(),
+            },
             data_class: plan.classes.of(Kind::Data),
             marks_data: plan.classes.data().marked,
             with_data: plan.classes.with_data(),
@@ -371,6 +377,20 @@ impl<'a> Setup<'a> {
         self.plan.ports[gp].marking.as_ref().filter(|_| self.marks_data)
     }
 
+    /// The marking of a port's queue of a class in the plan's table.
+    pub(crate) fn marking_in(&self, class: usize, gp: usize) -> Option<&'a Marking> {
+        let marked = self.plan.classes.all()[class].marked;
+        self.port_settings(class, gp).marking.as_ref().filter(|_| marked)
+    }
+
+    /// The settings of a port for a class in the plan's table.
+    pub(crate) fn port_settings(&self, class: usize, gp: usize) -> &'a PortSettings {
+        match self.plan.classes.all()[class].group {
+            0 => &self.plan.ports[gp],
+            group => &self.plan.own_queues.groups[usize::from(group) - 1].ports[gp],
+        }
+    }
+
     /// True if port `gp` marks a packet at `at` when its queue has `queue` bytes.
     #[inline]
     pub(crate) fn marks(&self, marking: &Marking, gp: usize, at: u64, queue: u64) -> bool {
@@ -408,7 +428,56 @@ impl<'a> Setup<'a> {
     /// Number of the class in which a packet waits, in the plan's table.
     #[inline]
     pub(crate) fn class_in_table(&self, pkt: &Packet) -> usize {
-        self.class_of[pkt.kind() as usize].into()
+        match self.own_queues.get(pkt.qp().index()) {
+            None => self.class_of[pkt.kind() as usize].into(),
+            Some(class) => self.plan.own_queues.rows[usize::from(*class)][pkt.kind() as usize].into(),
+        }
+    }
+
+    /// True if data waits in a class of the plan's table.
+    #[inline]
+    pub(crate) fn has_data(&self, class: usize) -> bool {
+        self.plan.classes.all()[class].kinds.has(Kind::Data)
+    }
+
+    /// Group of the class in which a packet waits, see [`model::plan::Class::group`].
+    #[inline]
+    pub(crate) fn group(&self, pkt: &Packet) -> u8 {
+        match self.has_own_queues() {
+            false => 0,
+            true => self.plan.classes.all()[self.class_in_table(pkt)].group,
+        }
+    }
+
+    /// True if some flows have queues of their own.
+    #[inline]
+    pub(crate) fn has_own_queues(&self) -> bool {
+        !self.own_queues.is_empty()
+    }
+
+    /// Number of bits in masks of pauses: the virtual channels of each group of classes.
+    pub(crate) fn priorities(&self) -> u8 {
+        self.fabric().channels() * (1 + self.plan.own_queues.groups.len() as u8)
+    }
+
+    /// True if a port of a host with these paused priorities may start no data. If flows have queues of their own, the host holds
+    /// back each queue pair by itself.
+    pub(crate) fn holds_data(&self, paused: u8) -> bool {
+        paused != 0 && !self.has_own_queues() && self.plan.classes.data().charged
+    }
+
+    /// The bits of pauses that hold back the data of a queue pair at its host, where links have one channel.
+    pub(crate) fn holding(&self, qp: QpId) -> u8 {
+        let class = match self.own_queues.get(qp.index()) {
+            None => self.data_class,
+            Some(class) => self.plan.own_queues.rows[usize::from(*class)][Kind::Data as usize].into(),
+        };
+        let class = &self.plan.classes.all()[class];
+        match (class.charged, self.has_own_queues()) {
+            (false, _) => 0,
+            (true, false) => u8::MAX,
+            (true, true) => 1 << (class.group * self.fabric().channels()),
+        }
     }
 }
 
@@ -469,12 +538,13 @@ pub(crate) struct Reach {
 
 impl Reach {
     fn new(plan: &Plan) -> Self {
-        let lossless = plan.switches.iter().any(|s| matches!(s.flow_control, FlowControl::Lossless(_)));
+        let switches = || plan.settings_of_groups().flatten();
+        let lossless = switches().any(|s| matches!(s.flow_control, FlowControl::Lossless(_)));
         let cut = |s: &SwitchSettings| match s.overflow {
             Overflow::Cut(cut) => cut.frame,
             Overflow::Drop => u32::MAX,
         };
-        let cut = plan.switches.iter().map(cut).min().unwrap_or(u32::MAX);
+        let cut = switches().map(cut).min().unwrap_or(u32::MAX);
         Reach { smallest: (!lossless).then(|| plan.wire.smallest_frame().min(cut)) }
     }
 

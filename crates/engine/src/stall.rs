@@ -30,41 +30,50 @@ pub(crate) fn is_stalled(setup: &Setup<'_>, now: u64, parts: impl Iterator<Item 
     pending == 0 && now.saturating_sub(last) > setup.plan.no_progress.ps()
 }
 
-/// The paused channels of a port, and the data that waits there.
+/// The paused priorities of a port, and the data that waits there. A priority is a virtual channel of a group of classes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Blocked {
-    /// A bit for each paused virtual channel.
+    /// A bit for each paused priority.
     pub(crate) paused_channels: u8,
+    /// Number of virtual channels of the link.
+    channels: u8,
     pub(crate) waits: Vec<WaitingData>,
 }
 
-/// The egress and ingress channels of data that waits at a port.
+/// The egress and ingress priorities of data that waits at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitingData {
-    /// Virtual channel on which it leaves.
+    /// Lane on which it leaves.
     channel: u8,
     ingress: PortIndex,
-    /// Virtual channel on which it came in.
+    /// Lane on which it came in.
     ingress_channel: u8,
 }
 
 impl Blocked {
-    /// The state of a port with these paused channels and these waiting packets.
-    pub(crate) fn new<'p, A: Annex>(
-        paused_channels: u8,
-        channels: u8,
-        waits: impl Iterator<Item = &'p Parcel<A>>,
-    ) -> Self {
-        let channel = |leg| channel(leg, channels);
+    /// The state of a port with these paused priorities and no waiting packets.
+    pub(crate) fn new(paused_channels: u8, channels: u8) -> Self {
+        Blocked { paused_channels, channels, waits: Vec::new() }
+    }
+
+    /// Adds waiting packets of a class in the plan's table.
+    pub(crate) fn add<'p, A: Annex>(
+        &mut self,
+        setup: &Setup<'_>,
+        class: usize,
+        waits: impl IntoIterator<Item = &'p Parcel<A>>,
+    ) {
+        let first_priority = setup.plan.classes.all()[class].group * setup.fabric().channels();
+        let priority = |leg| first_priority + channel(leg, self.channels);
         let of = |pkt: &Parcel<A>| {
             let route = pkt.annex.route_state();
             WaitingData {
-                channel: channel(route.leg()),
+                channel: priority(route.leg()),
                 ingress: pkt.ingress(),
-                ingress_channel: channel(route.came_on()),
+                ingress_channel: priority(route.came_on()),
             }
         };
-        Blocked { paused_channels, waits: waits.map(of).collect() }
+        self.waits.extend(waits.into_iter().map(of));
     }
 
     fn is_paused(&self, channel: u8) -> bool {
@@ -86,7 +95,7 @@ pub(crate) fn explain<P: Parts>(
     let state: Vec<Blocked> = (0..links.len()).map(port).collect();
     let paused: Vec<LinkId> =
         (0..links.len()).filter(|gp| state[*gp].paused_channels != 0).map(|gp| LinkId(gp as u32)).collect();
-    let channels = usize::from(setup.fabric().channels());
+    let channels = usize::from(setup.priorities());
     // Nodes of this graph are pairs of link and channel. A paused one waits for each paused one at its far end that
     // has packets from it in its queue.
     let waits_for = |at: usize| -> Vec<usize> {

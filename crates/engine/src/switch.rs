@@ -5,7 +5,7 @@ use crate::setup::Setup;
 use model::draw::Key;
 use model::fabric::Detours;
 use model::packet::Kinds;
-use model::plan::FlowControl;
+use model::plan::{FlowControl, PortSettings, SwitchSettings};
 use model::scheme::{Effects, Emitted, Handle, SwitchKeys, flow_hash};
 use model::{
     Annex, Cx, HostId, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Time, Verdict,
@@ -16,8 +16,9 @@ pub(crate) struct Switch<P: Parts> {
     pub(crate) scheme: P::Scheme,
     pub(crate) interest: Interest,
     pub(crate) buffer: Buffer,
-    /// Number of virtual channels of its links.
+    /// Number of virtual channels of its links, and of accounts of each group of classes.
     channels: u8,
+    accounts: u16,
     key: Key,
     pub(crate) salt: u64,
     /// Held packets by handle: `None` for a free handle, `Some(None)` if the packet was dropped.
@@ -102,23 +103,33 @@ impl<P: Parts> Switch<P> {
         let channels = plan.fabric.channels();
         // A channel without packets needs no headroom.
         let used = |p: usize| plan.fabric.channels_on(&plan.fabric.links()[setup.feeding(base + p)]);
-        let headroom = |p: usize| {
-            let (used, own) = (used(p), ports[p].headroom.get());
+        let headroom = |(p, port): (usize, &PortSettings)| {
+            let (used, own) = (used(p), port.headroom.get());
             (0..channels).map(move |channel| if channel < used { own } else { 0 })
         };
-        let alphas = |p: usize| {
+        let alphas = |settings: &SwitchSettings, ports: &[PortSettings]| {
             let usual = match settings.flow_control {
                 FlowControl::Lossless(pfc) => pfc.alpha,
                 _ => (1, 1),
             };
-            std::iter::repeat_n(ports[p].alpha.unwrap_or(usual), channels.into())
+            let of = ports.iter().map(|port| port.alpha.unwrap_or(usual));
+            of.flat_map(|alpha| std::iter::repeat_n(alpha, channels.into())).collect::<Vec<_>>()
         };
-        let buffer = Buffer::new(settings, (0..ports.len()).flat_map(headroom).collect());
+        let limits = |ports: &[PortSettings]| ports.iter().enumerate().flat_map(headroom).collect();
+        let mut buffer = Buffer::new(settings, limits(ports));
+        let mut all_alphas = alphas(settings, ports);
+        for group in &plan.own_queues.groups {
+            let own = &group.ports[base..base + ports.len()];
+            let settings = &group.switches[plan.fabric.switch_number(node)];
+            buffer.add_group(settings, limits(own));
+            all_alphas.append(&mut alphas(settings, own));
+        }
         Switch {
             interest: scheme.interest(),
             scheme,
-            buffer: buffer.with_alphas((0..ports.len()).flat_map(alphas).collect()),
+            buffer: buffer.with_alphas(all_alphas),
             channels,
+            accounts: ports.len() as u16 * u16::from(channels),
             key,
             salt,
             stash: Vec::new(),
@@ -148,7 +159,8 @@ impl<P: Parts> Switch<P> {
         }
         let class = &setup.plan.classes.all()[setup.class_in_table(pkt)];
         let cuttable = egress.is_some() && may_be_cut(pkt);
-        let (account, bytes) = (self.account(pkt), pkt.frame() as u64);
+        let account = Account(account(pkt, self.channels).0 + u16::from(class.group) * self.accounts);
+        let bytes = pkt.frame() as u64;
         let admission = self.buffer.admit(Request {
             account,
             bytes,
@@ -157,8 +169,10 @@ impl<P: Parts> Switch<P> {
             cuttable,
         });
         // A class with a cap drops by its setting.
-        self.dropped_while_lossless |=
-            admission == Admission::Dropped && class.charged && class.cap.is_none() && self.buffer.lossless();
+        self.dropped_while_lossless |= admission == Admission::Dropped
+            && class.charged
+            && class.cap.is_none()
+            && self.buffer.is_lossless(account);
         admission
     }
 
@@ -175,9 +189,14 @@ impl<P: Parts> Switch<P> {
     }
 
     /// Gives the room of a waiting packet, which is cut, to the one that arrives.
-    pub(crate) fn replace(&mut self, waiting: &Parcel<P::Annex>, arriving: &Parcel<P::Annex>) {
-        if self.charged.take(arriving) {
-            let room = |pkt| (self.account(pkt), pkt.frame() as u64);
+    pub(crate) fn replace(
+        &mut self,
+        setup: &Setup<'_>,
+        waiting: &Parcel<P::Annex>,
+        arriving: &Parcel<P::Annex>,
+    ) {
+        if setup.plan.classes.all()[setup.class_in_table(arriving)].charged {
+            let room = |pkt| (self.account(setup, pkt), pkt.frame() as u64);
             let (from, to) = (room(waiting), room(arriving));
             self.buffer.replace(from, to);
         }
@@ -185,29 +204,38 @@ impl<P: Parts> Switch<P> {
 
     /// The account that is charged for a packet.
     #[inline(always)]
-    pub(crate) fn account(&self, pkt: &Parcel<P::Annex>) -> Account {
+    pub(crate) fn account(&self, setup: &Setup<'_>, pkt: &Parcel<P::Annex>) -> Account {
+        Account(account(pkt, self.channels).0 + u16::from(setup.group(pkt)) * self.accounts)
+    }
+
+    /// [`Switch::account`] in a run whose classes are plain.
+    #[inline(always)]
+    pub(crate) fn plain_account(&self, pkt: &Parcel<P::Annex>) -> Account {
         account(pkt, self.channels)
     }
 
+    /// The account of a port's priority: of a virtual channel in a group of classes.
     #[inline(always)]
-    fn account_of(&self, port: PortIndex, channel: u8) -> Account {
-        account_of(port, channel, self.channels)
+    fn account_of(&self, port: PortIndex, priority: u8) -> Account {
+        let (group, channel) = (priority / self.channels, priority % self.channels);
+        Account(account_of(port, channel, self.channels).0 + u16::from(group) * self.accounts)
     }
 
-    /// True if the far end of `port` is paused on a channel.
-    pub(crate) fn pauses(&self, port: PortIndex, channel: u8) -> bool {
-        self.buffer.pauses(self.account_of(port, channel))
+    /// True if the far end of `port` is paused on a priority.
+    pub(crate) fn pauses(&self, port: PortIndex, priority: u8) -> bool {
+        self.buffer.pauses(self.account_of(port, priority))
     }
 
-    /// Records whether the scheme pauses a channel; true if the far end must get a frame.
-    pub(crate) fn set_scheme_pause(&mut self, port: PortIndex, channel: u8, on: bool) -> bool {
-        let account = self.account_of(port, channel);
+    /// Records whether the scheme pauses a priority; true if the far end must get a frame.
+    pub(crate) fn set_scheme_pause(&mut self, port: PortIndex, priority: u8, on: bool) -> bool {
+        let account = self.account_of(port, priority);
         self.buffer.set_scheme_pause(account, on)
     }
 
-    /// The channel of an account, for pause frames.
-    pub(crate) fn channel_of(&self, account: Account) -> u8 {
-        (account.0 % u16::from(self.channels)) as u8
+    /// The priority of an account, for pause frames.
+    pub(crate) fn priority_of(&self, account: Account) -> u8 {
+        let (group, of_group) = (account.0 / self.accounts, account.0 % self.accounts);
+        group as u8 * self.channels + (of_group % u16::from(self.channels)) as u8
     }
 
     #[inline]

@@ -22,6 +22,8 @@ pub struct Plan {
     pub wire: Wire,
     /// Traffic classes of every port.
     pub classes: Classes,
+    /// Queues that belong to the flows of some traffic classes alone.
+    pub own_queues: OwnQueues,
     /// The digest of telemetry that switches write on data packets, if a congestion control reads it.
     pub digest: Option<Digest>,
     /// Settings of every port, by [`LinkId`] of its outgoing direction.
@@ -102,6 +104,9 @@ impl Service {
 pub struct Class {
     /// Kinds of packets that wait in this class.
     pub kinds: Kinds,
+    /// 0 if packets of all flows wait in this class. Any other number means that the class belongs to some flows alone:
+    /// [`OwnQueues::rows`] tells which, and [`OwnQueues::groups`] has its settings under this number minus 1.
+    pub group: u8,
     /// Order of its packets among those of other classes.
     pub service: Service,
     /// Largest queue of the class at one port, if it is limited. Packets that a switch makes are exempt.
@@ -115,7 +120,7 @@ pub struct Class {
 impl Class {
     /// A class of these kinds before all that follow, without limit, neither charged nor marked.
     pub const fn strict(kinds: Kinds) -> Self {
-        Class { kinds, service: Service::Strict, cap: None, charged: false, marked: false }
+        Class { kinds, group: 0, service: Service::Strict, cap: None, charged: false, marked: false }
     }
 
     /// This class, charged and marked, as the class of data mostly is.
@@ -174,12 +179,12 @@ impl Classes {
         &self.table[..usize::from(self.count)]
     }
 
-    /// Number of the class in which packets of this kind wait.
+    /// Number of the class in which packets of this kind wait, if their flow has no class of its own.
     pub fn of(&self, kind: Kind) -> usize {
-        self.all().iter().position(|class| class.kinds.has(kind)).unwrap_or_default()
+        self.all().iter().position(|class| class.group == 0 && class.kinds.has(kind)).unwrap_or_default()
     }
 
-    /// The class in which data waits.
+    /// The class in which data of flows without a class of their own waits.
     pub fn data(&self) -> &Class {
         &self.table[self.of(Kind::Data)]
     }
@@ -189,11 +194,16 @@ impl Classes {
         self.data().kinds
     }
 
-    /// The kinds of packets that are charged to buffers and paused.
+    /// True if packets of this kind share a queue with data, of any flow.
+    pub fn may_wait_with_data(&self, kind: Kind) -> bool {
+        self.all().iter().any(|class| class.kinds.has(Kind::Data) && class.kinds.has(kind))
+    }
+
+    /// The kinds of packets that are charged to buffers and paused, if their flow has no class of its own.
     pub fn charged(&self) -> Kinds {
         self.all()
             .iter()
-            .filter(|class| class.charged)
+            .filter(|class| class.charged && class.group == 0)
             .fold(Kinds::of(&[]), |all, class| all.and(class.kinds))
     }
 
@@ -204,6 +214,7 @@ impl Classes {
         let own_cnps = self.table[0].kinds == Kinds::of(&[Kind::Cnp]);
         let plain = |(class, settings): (usize, &Class)| {
             settings.service == Service::Strict
+                && settings.group == 0
                 && settings.cap.is_none()
                 && settings.charged == (class == data)
         };
@@ -212,6 +223,31 @@ impl Classes {
             && (own_cnps || self.of(Kind::Cnp) == replies)
             && data + 1 == self.all().len()
             && self.all().len() == 1 + usize::from(own_cnps) + usize::from(replies != data)
+    }
+}
+
+/// Queues that belong to the flows of some traffic classes alone; empty if all flows share the queues of a port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnQueues {
+    /// By traffic class: the number of the class of a port in which packets of each kind wait, by the kind's number.
+    pub rows: Vec<[u8; Kind::ALL.len()]>,
+    /// Settings of switches and ports for each such class of a port, by [`Class::group`] minus 1. Each has pauses of its own.
+    pub groups: Vec<Group>,
+}
+
+/// Settings that apply to one class of a port in place of [`Plan::ports`] and [`Plan::switches`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// By [`LinkId`].
+    pub ports: Vec<PortSettings>,
+    /// By node number minus the number of hosts. The buffer is that of [`Plan::switches`].
+    pub switches: Vec<SwitchSettings>,
+}
+
+impl OwnQueues {
+    /// True if all flows share the queues of a port.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 }
 
@@ -555,6 +591,22 @@ impl Plan {
             false => Some(self.messages[messages.start as usize].job),
         };
         job.map_or(0, |job| self.jobs[usize::from(job)].class)
+    }
+
+    /// The class of a port in which packets of a queue pair wait.
+    pub fn port_class(&self, qp: QpId, kind: Kind) -> &Class {
+        let own = match self.own_queues.is_empty() {
+            true => None,
+            false => self.own_queues.rows.get(usize::from(self.class_of(qp))),
+        };
+        let number = own.map_or_else(|| self.classes.of(kind), |row| row[kind as usize].into());
+        &self.classes.all()[number]
+    }
+
+    /// The settings of all switches for each group of queues, see [`Class::group`].
+    pub fn settings_of_groups(&self) -> impl Iterator<Item = &[SwitchSettings]> {
+        let own = self.own_queues.groups.iter().map(|group| &group.switches[..]);
+        std::iter::once(&self.switches[..]).chain(own)
     }
 
     /// Lead of a host's clock over true time: drawn once per host, uniform up to [`Plan::clock_spread`].

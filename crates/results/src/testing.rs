@@ -30,6 +30,7 @@ pub fn plan(flows: u32) -> Plan {
         fabric: builder.build().unwrap(),
         wire: Wire::roce(1500),
         classes: Classes::STRICT,
+        own_queues: model::plan::OwnQueues::default(),
         ports: vec![PortSettings::default(); 4],
         switches: vec![SwitchSettings {
             buffer: Bytes(1_000_000),

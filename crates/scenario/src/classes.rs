@@ -1,6 +1,8 @@
 //! `switch.classes`: the priority classes of every port, by name or as a table.
 
-use crate::error::KeyError;
+use crate::error::{KeyError, suggestion};
+use crate::switch::{CutConfig, EcnConfig, PfcConfig, RoleConfig};
+use crate::values::{Share, Switched};
 use model::packet::Kinds;
 use model::plan::{Class, Service};
 use model::{Bytes, Kind, Wire};
@@ -10,10 +12,11 @@ use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde::{Deserialize as DeriveDeserialize, Serialize as DeriveSerialize};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Priority classes of a port: a name, or an array of one to four classes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Classes {
     /// CNPs before all other control packets before data.
     Strict,
@@ -26,12 +29,17 @@ pub enum Classes {
 }
 
 /// One class of a port: a queue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, DeriveSerialize, DeriveDeserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, DeriveSerialize, DeriveDeserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PortClass {
     /// Kinds of packets in the class: `"data"`, `"ack"`, `"nack"`, `"cnp"`, `"signal"` (between the switches of a scheme),
     /// `"trimmed"` (data that a switch has cut), `"control"` (from end to end). Kinds that no class lists wait with data.
     pub kinds: Vec<PacketKind>,
+    /// Traffic classes (`[class.NAME]`, `"foreground"`, `"background"`) whose packets alone wait in the class, such as
+    /// `["legacy"]`; packets of these kinds of all other flows need a class without `of`. A class with `of` is paused by itself.
+    /// Default: packets of all flows wait in the class.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of: Vec<String>,
     /// Weight of the class. The classes with a weight share the time that the classes without a weight leave, in proportion
     /// to their weights, by deficit round robin in bytes. Default: none, and the class leaves before all classes below it
     /// and before all classes with a weight.
@@ -46,6 +54,44 @@ pub struct PortClass {
     /// Whether data of the class is marked when its queue is long. Default true for the class of data, else false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marked: Option<bool>,
+    /// With `of`, priority flow control of the class. `"on"` puts `queue-cap`, `queue-cap-to-hosts`, `queue-cap-at-rate` and `cut` of
+    /// the switches aside. Default: `pfc` of the switch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pfc: Option<Switched<PfcConfig>>,
+    /// With `of` and without PFC, largest share of the free buffer that one queue of the class may hold, in place of the
+    /// switch's `drop-alpha` and `queue-cap`s. Default: the limits of the switch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drop_alpha: Option<Share>,
+    /// With `of` and without PFC, cutting of the class's data. Default: `cut` of the switch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Switched<CutConfig>>,
+    /// With `of`, marking of the class's data by the length of its queue. Default: `ecn` of the switch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<Switched<EcnConfig>>,
+}
+
+impl PortClass {
+    /// The keys that need `of`, with whether they are set.
+    fn own_keys(&self) -> [(&'static str, bool); 4] {
+        let Self { pfc, drop_alpha, cut, ecn, .. } = self;
+        [
+            ("pfc", pfc.is_some()),
+            ("drop-alpha", drop_alpha.is_some()),
+            ("cut", cut.is_some()),
+            ("ecn", ecn.is_some()),
+        ]
+    }
+
+    /// The class's own settings of switches, in the form of a role's.
+    pub(crate) fn own(&self) -> RoleConfig {
+        RoleConfig {
+            pfc: self.pfc.clone(),
+            drop_alpha: self.drop_alpha,
+            cut: self.cut.clone(),
+            ecn: self.ecn.clone(),
+            ..RoleConfig::default()
+        }
+    }
 }
 
 /// A kind of packet.
@@ -88,18 +134,35 @@ const MOST_WEIGHT: u32 = 1000;
 impl Classes {
     const NAMES: [&str; 3] = ["strict", "one", "cnp-first"];
 
-    /// The classes of a plan.
-    pub(crate) fn plan(&self, wire: &Wire) -> Result<model::plan::Classes, KeyError> {
+    /// The classes of a plan, and for each of its traffic classes, `flows`, the class of each kind of packets. The latter is
+    /// empty if no class belongs to some flows alone.
+    pub(crate) fn plan(&self, wire: &Wire, flows: &[&str]) -> Result<(model::plan::Classes, Rows), KeyError> {
         match self {
-            Classes::Strict => Ok(model::plan::Classes::STRICT),
-            Classes::One => Ok(model::plan::Classes::ONE),
-            Classes::CnpFirst => Ok(model::plan::Classes::CNP_FIRST),
-            Classes::Table(table) => planned(table, wire),
+            Classes::Strict => Ok((model::plan::Classes::STRICT, Rows::new())),
+            Classes::One => Ok((model::plan::Classes::ONE, Rows::new())),
+            Classes::CnpFirst => Ok((model::plan::Classes::CNP_FIRST, Rows::new())),
+            Classes::Table(table) => {
+                check(table, wire, flows)?;
+                let classes = planned(table);
+                Ok((classes, rows(table, &classes, flows)))
+            }
         }
+    }
+
+    /// The classes that belong to some flows alone, with their numbers in the table.
+    pub(crate) fn own(&self) -> impl Iterator<Item = (usize, &PortClass)> {
+        let table = match self {
+            Classes::Table(table) => &table[..],
+            _ => &[],
+        };
+        table.iter().enumerate().filter(|(_, class)| !class.of.is_empty())
     }
 }
 
-fn planned(table: &[PortClass], wire: &Wire) -> Result<model::plan::Classes, KeyError> {
+/// By traffic class: the number of the class of each kind of packets.
+type Rows = Vec<[u8; Kind::ALL.len()]>;
+
+fn check(table: &[PortClass], wire: &Wire, flows: &[&str]) -> Result<(), KeyError> {
     let most = model::plan::Classes::MOST;
     if table.len() > most {
         return Err(KeyError::new(
@@ -107,14 +170,38 @@ fn planned(table: &[PortClass], wire: &Wire) -> Result<model::plan::Classes, Key
             format!("expected at most {most} classes, found {}", table.len()),
         ));
     }
-    let mut listed = Kinds::of(&[]);
+    let mut listed: BTreeSet<(Option<&str>, usize)> = BTreeSet::new();
     for (i, class) in table.iter().enumerate() {
         let wrong = |key: &str, text: String| Err(KeyError::new(&format!("switch.classes.{i}.{key}"), text));
-        for (k, kind) in class.kinds.iter().map(|kind| Kind::from(*kind)).enumerate() {
-            if listed.has(kind) {
-                return wrong(&format!("kinds.{k}"), "a class has this kind already".to_owned());
+        for (n, name) in class.of.iter().enumerate() {
+            if !flows.contains(&name.as_str()) {
+                let text = format!("there is no traffic class `{name}`; {}", suggestion(name, flows));
+                return wrong(&format!("of.{n}"), text);
             }
-            listed = listed.and(Kinds::of(&[kind]));
+        }
+        let of: Vec<Option<&str>> = match class.of.is_empty() {
+            true => vec![None],
+            false => class.of.iter().map(|name| Some(name.as_str())).collect(),
+        };
+        for (k, kind) in class.kinds.iter().map(|kind| Kind::from(*kind)).enumerate() {
+            if kind == Kind::Signal && !class.of.is_empty() {
+                return wrong(
+                    &format!("kinds.{k}"),
+                    "signals of a scheme belong to no traffic class".to_owned(),
+                );
+            }
+            for name in &of {
+                if !listed.insert((*name, kind as usize)) {
+                    let text = match name {
+                        None => {
+                            "a class has this kind already; with `of` a class takes it for some flows alone"
+                                .to_owned()
+                        }
+                        Some(name) => format!("a class has this kind of `{name}` already"),
+                    };
+                    return wrong(&format!("kinds.{k}"), text);
+                }
+            }
         }
         if class.weight.is_some_and(|weight| !(1..=MOST_WEIGHT).contains(&weight)) {
             return wrong("weight", format!("expected a weight from 1 to {MOST_WEIGHT}"));
@@ -123,26 +210,63 @@ fn planned(table: &[PortClass], wire: &Wire) -> Result<model::plan::Classes, Key
         if let Some(cap) = class.cap.filter(|cap| data && cap.get() < u64::from(wire.max_frame())) {
             return wrong("cap", format!("a cap of {cap} cannot hold one frame of {} B", wire.max_frame()));
         }
+        if let Some((key, _)) = class.own_keys().into_iter().find(|(_, set)| *set) {
+            if class.of.is_empty() {
+                let text = format!("this key needs `of`; `switch.{key}` is for all other flows");
+                return wrong(key, text);
+            }
+            if !data {
+                return wrong(key, "this key needs the kind \"data\" in its class".to_owned());
+            }
+        }
     }
-    if !listed.has(Kind::Data) {
-        return Err(KeyError::new("switch.classes", "no class has the kind \"data\""));
+    if !listed.contains(&(None, Kind::Data as usize)) {
+        let text = match table.iter().any(|class| class.kinds.contains(&PacketKind::Data)) {
+            true => "no class without `of` has the kind \"data\"",
+            false => "no class has the kind \"data\"",
+        };
+        return Err(KeyError::new("switch.classes", text));
     }
+    Ok(())
+}
+
+fn planned(table: &[PortClass]) -> model::plan::Classes {
+    let kinds = |class: &PortClass| {
+        class.kinds.iter().fold(Kinds::of(&[]), |all, kind| all.and(Kinds::of(&[(*kind).into()])))
+    };
+    let common = table.iter().filter(|class| class.of.is_empty());
+    let listed = common.fold(Kinds::of(&[]), |all, class| all.and(kinds(class)));
+    let mut groups = 0;
     let classes = table.iter().map(|class| {
-        let mut kinds =
-            class.kinds.iter().fold(Kinds::of(&[]), |all, kind| all.and(Kinds::of(&[(*kind).into()])));
-        let data = kinds.has(Kind::Data);
-        if data {
+        let mut kinds = kinds(class);
+        let (data, own) = (kinds.has(Kind::Data), !class.of.is_empty());
+        if data && !own {
             kinds = kinds.and(listed.others());
         }
+        groups += u8::from(own);
         Class {
             kinds,
+            group: if own { groups } else { 0 },
             service: class.weight.map_or(Service::Strict, Service::Weighted),
             cap: class.cap,
             charged: class.charged.unwrap_or(data),
             marked: class.marked.unwrap_or(data),
         }
     });
-    Ok(model::plan::Classes::new(&classes.collect::<Vec<_>>()))
+    model::plan::Classes::new(&classes.collect::<Vec<_>>())
+}
+
+fn rows(table: &[PortClass], classes: &model::plan::Classes, flows: &[&str]) -> Rows {
+    if table.iter().all(|class| class.of.is_empty()) {
+        return Rows::new();
+    }
+    let class_of = |name: &str, kind: Kind| {
+        let has = |class: &PortClass| {
+            class.of.iter().any(|of| of == name) && class.kinds.iter().any(|own| Kind::from(*own) == kind)
+        };
+        table.iter().position(has).unwrap_or_else(|| classes.of(kind)) as u8
+    };
+    flows.iter().map(|name| Kind::ALL.map(|kind| class_of(name, kind))).collect()
 }
 
 impl Serialize for Classes {

@@ -52,7 +52,8 @@ pub struct Scenario {
     #[serde(default)]
     pub scheme: SchemeConfig,
     /// Traffic classes whose scheme or NIC differs, such as `[class.background.scheme.ecmp]`. Each job belongs to one
-    /// class; the classes `foreground` and `background` always exist. Default: all classes use `scheme`.
+    /// class; the classes `foreground` and `background` always exist. With `of`, `switch.classes` gives their packets queues of
+    /// their own. Default: all classes use `scheme`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub class: BTreeMap<String, ClassConfig>,
     /// Jobs; all of them run at the same time. No default.

@@ -11,7 +11,7 @@
 use crate::error::KeyError;
 use crate::room::Room;
 use model::fabric::Link;
-use model::plan::{FlowControl, Message, SwitchSettings};
+use model::plan::{FlowControl, Message, PortSettings, SwitchSettings};
 use model::{NodeId, Plan, QpId};
 use rnic::Nics;
 
@@ -164,14 +164,17 @@ impl Possible {
 /// Most bytes in the queues of a switch.
 fn most_queued(plan: &Plan, switch: &SwitchSettings, node: NodeId) -> u64 {
     let buffer = switch.buffer.get();
-    match switch.flow_control {
+    let base = plan.fabric.base(node) as usize;
+    let of_group = |switch: &SwitchSettings, ports: &[PortSettings]| match switch.flow_control {
         FlowControl::Lossless(_) | FlowControl::Lossy { .. } => buffer,
         FlowControl::Capped { .. } => {
-            let base = plan.fabric.base(node) as usize;
-            let ports = &plan.ports[base..base + plan.fabric.ports(node).len()];
-            ports.iter().map(|port| port.cap.get()).fold(0, u64::saturating_add).min(buffer)
+            let ports = &ports[base..base + plan.fabric.ports(node).len()];
+            ports.iter().map(|port| port.cap.get()).fold(0, u64::saturating_add)
         }
-    }
+    };
+    let own = plan.own_queues.groups.iter();
+    let own = own.map(|group| of_group(&group.switches[plan.fabric.switch_number(node)], &group.ports));
+    own.fold(of_group(switch, &plan.ports), u64::saturating_add).min(buffer)
 }
 
 /// Bytes that a link carries at once.

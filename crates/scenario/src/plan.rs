@@ -6,7 +6,7 @@ use crate::failure::{self, FailurePlanner};
 use crate::footprint::MemoryBudget;
 use crate::ideal::Ideals;
 use crate::loss::LossPlanner;
-use crate::switch::EffectiveSwitch;
+use crate::switch::{EffectiveSwitch, RoleConfig};
 use crate::telemetry;
 use crate::topology::Ground;
 use crate::values::LATEST;
@@ -16,7 +16,7 @@ use crate::workload::split::Added;
 use crate::workload::{Paths, Split, Workload};
 use model::draw::{Key, Purpose};
 use model::fabric::Link;
-use model::plan::{Job, Message, PortSettings, Qp};
+use model::plan::{FlowControl, Group, Job, Message, OwnQueues, PortSettings, Qp, SwitchSettings};
 use model::{Fabric, HostId, Kind, NodeId, Plan, Time, Wire};
 use rnic::window::Window;
 use rnic::{NicConfig, TransportConfig};
@@ -42,6 +42,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     let ground = Ground { loss: scenario.links.loss.probability(), server: server.as_ref() };
     let fabric = scenario.topology.lay(&ground, memory)?;
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
+    let (classes, own_queues) = classes(scenario, &fabric, &wire, &mut warnings)?;
     let ranks = Ranks::new(&fabric, server)?;
     let (graph, jobs) = workload(scenario, (&fabric, &ranks), &wire, memory, &mut warnings)?;
     let traffic_classes = scenario.traffic_classes()?.into_iter().map(str::to_owned).collect();
@@ -76,12 +77,12 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         ));
     }
     let record = scenario.record.plan(&fabric, &qps, &messages)?;
-    let classes = scenario.switch.classes.plan(&wire)?;
     let mut plan = Plan {
         seed: scenario.seed,
         fabric,
         wire,
         classes,
+        own_queues,
         digest: None,
         ports,
         switches,
@@ -104,6 +105,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         record,
     };
     spreading(&plan, &nics(scenario, &plan))?;
+    pausing(&plan)?;
     let mut of_nics = Vec::new();
     for nic in nics(scenario, &plan) {
         plan.no_progress =
@@ -118,6 +120,55 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     crate::plan_check(&plan)
         .map_err(|broken| KeyError::new("", format!("this is a bug of ropewalk: {broken}")))?;
     Ok((plan, warnings))
+}
+
+/// Most bits in a mask of pauses.
+const MOST_PRIORITIES: usize = u8::BITS as usize;
+
+/// Checks that ports can pause each class by itself.
+fn pausing(plan: &Plan) -> Result<(), KeyError> {
+    let own = &plan.own_queues.groups;
+    let lossless = |settings: &SwitchSettings| matches!(settings.flow_control, FlowControl::Lossless(_));
+    if own.is_empty() || !plan.settings_of_groups().flatten().any(lossless) {
+        return Ok(());
+    }
+    let error = |text: String| Err(KeyError::new("switch.classes", text));
+    let channels = usize::from(plan.fabric.channels());
+    if (1 + own.len()) * channels > MOST_PRIORITIES {
+        return error(format!(
+            "{} classes have `of`; with PFC, links with {channels} virtual channels allow {}",
+            own.len(),
+            MOST_PRIORITIES / channels - 1
+        ));
+    }
+    for (i, node) in plan.fabric.switches().enumerate() {
+        let base = plan.fabric.base(node) as usize;
+        let all = std::iter::once((&plan.ports, &plan.switches));
+        let groups = all.chain(own.iter().map(|group| (&group.ports, &group.switches)));
+        let kept: u64 = groups
+            .filter(|(_, switches)| lossless(&switches[i]))
+            .flat_map(|(ports, _)| ports[base..].iter().zip(plan.fabric.ports(node)))
+            .map(|(port, link)| {
+                let came = plan.fabric.reverse(plan.fabric.link(link.from, link.port));
+                let channels = plan.fabric.channels_on(&plan.fabric.links()[came.index()]);
+                port.headroom.get().saturating_mul(channels.into())
+            })
+            .fold(0, u64::saturating_add);
+        let buffer = plan.switches[i].buffer;
+        if kept >= buffer.get() {
+            return error(format!(
+                "the headrooms of {}'s ports for all classes take {} of its buffer of {buffer}; no shared buffer is left",
+                plan.fabric.name(node),
+                model::Bytes(kept),
+            ));
+        }
+    }
+    if plan.sharing.is_some() {
+        let text = "a class with `of` needs `pfc = \"off\"` in all classes where ports share the queue pairs of their NIC \
+                    (`server.port-use`): a pause cannot hold back some of them";
+        return error(text.to_owned());
+    }
+    Ok(())
 }
 
 /// Checks that queue pairs which spread over ports have a transport that lets them, and planes.
@@ -277,11 +328,15 @@ fn least(window: &Window, nic: &NicConfig, plan: &Plan) -> u64 {
 
 /// The warning that a cap drops data although PFC pauses senders.
 fn capped(scenario: &Scenario, plan: &Plan) -> Option<String> {
-    let classes = plan.classes.all();
-    let capped =
-        classes.iter().any(|class| class.kinds.has(Kind::Data) && class.charged && class.cap.is_some());
+    let lossless = |settings: &SwitchSettings| matches!(settings.flow_control, FlowControl::Lossless(_));
+    let pauses = |group: u8| match plan.own_queues.groups.get(usize::from(group).wrapping_sub(1)) {
+        None => scenario.switch.pfc.get().is_some(),
+        Some(group) => group.switches.iter().any(lossless),
+    };
+    let mut classes = plan.classes.all().iter().filter(|class| class.kinds.has(Kind::Data));
+    let capped = classes.any(|class| class.charged && class.cap.is_some() && pauses(class.group));
     let text = "the class of data has a `cap` in `switch.classes`: packets beyond it are dropped, although PFC is on";
-    (capped && scenario.switch.pfc.get().is_some()).then(|| text.to_owned())
+    capped.then(|| text.to_owned())
 }
 
 /// Most links that a path is expected to have. Our choice.
@@ -323,7 +378,7 @@ fn switches(
     fabric: &Fabric,
     wire: &Wire,
     warnings: &mut Vec<String>,
-) -> Result<(Vec<PortSettings>, Vec<model::plan::SwitchSettings>), KeyError> {
+) -> Result<(Vec<PortSettings>, Vec<SwitchSettings>), KeyError> {
     let roles: BTreeSet<&str> = fabric.switches().map(|node| fabric.role(node)).collect();
     let known: Vec<&str> = roles.into_iter().collect();
     for name in scenario.switch_role.keys() {
@@ -335,6 +390,17 @@ fn switches(
             return Err(error);
         }
     }
+    settled(scenario, fabric, wire, None, warnings)
+}
+
+/// The settings of all ports and switches, or those of a class with settings of its own.
+fn settled(
+    scenario: &Scenario,
+    fabric: &Fabric,
+    wire: &Wire,
+    class: Option<(usize, &RoleConfig)>,
+    warnings: &mut Vec<String>,
+) -> Result<(Vec<PortSettings>, Vec<SwitchSettings>), KeyError> {
     let mut ports = vec![PortSettings::default(); fabric.links().len()];
     let mut switches = Vec::new();
     for node in fabric.switches() {
@@ -343,14 +409,32 @@ fn switches(
         let base = fabric.base(node) as usize;
         let mine = &mut ports[base..base + fabric.ports(node).len()];
         let mut about = Vec::new();
-        switches
-            .push(EffectiveSwitch::new(&scenario.switch, own).settle(fabric, wire, node, mine, &mut about)?);
+        switches.push(
+            EffectiveSwitch::new(&scenario.switch, own, class)
+                .settle(fabric, wire, node, mine, &mut about)?,
+        );
         if warnings.is_empty() {
             // One warning is enough: a fabric may have hundreds of equal switches.
             warnings.extend(about.into_iter().take(1));
         }
     }
     Ok((ports, switches))
+}
+
+/// The classes of ports, and the queues that belong to some flows alone.
+fn classes(
+    scenario: &Scenario,
+    fabric: &Fabric,
+    wire: &Wire,
+    warnings: &mut Vec<String>,
+) -> Result<(model::plan::Classes, OwnQueues), KeyError> {
+    let (classes, rows) = scenario.switch.classes.plan(wire, &scenario.traffic_classes()?)?;
+    let mut groups = Vec::new();
+    for (i, class) in scenario.switch.classes.own() {
+        let (ports, switches) = settled(scenario, fabric, wire, Some((i, &class.own())), warnings)?;
+        groups.push(Group { ports, switches });
+    }
+    Ok((classes, OwnQueues { rows, groups }))
 }
 
 /// The splitting of a job's messages: that of the workload, or that of a scheme that follows pinned paths.

@@ -1,7 +1,7 @@
 //! The invariants of a plan on which the engine relies.
 
 use model::NodeId;
-use model::plan::{Plan, Trigger};
+use model::plan::{Group, Plan, Trigger};
 use std::ops::Range;
 
 /// Checks the invariants of a plan:
@@ -26,6 +26,16 @@ pub fn plan_check(plan: &Plan) -> Result<(), String> {
     if plan.switches.len() != fabric.switch_count() {
         let switches = fabric.switch_count();
         return Err(format!("there are {} switch settings for {switches} switches", plan.switches.len()));
+    }
+    let own = &plan.own_queues;
+    if !own.is_empty() && own.rows.len() != plan.traffic_classes.len() {
+        let classes = plan.traffic_classes.len();
+        return Err(format!("there are queues for {} traffic classes of {classes}", own.rows.len()));
+    }
+    let fits =
+        |group: &Group| group.ports.len() == plan.ports.len() && group.switches.len() == plan.switches.len();
+    if !own.groups.iter().all(fits) {
+        return Err("a group of queues has no settings for some ports or switches".to_owned());
     }
     if plan.qps.len() > 1 << 24 {
         return Err(format!("there are {} queue pairs, more than 2^24", plan.qps.len()));

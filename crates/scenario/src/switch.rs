@@ -284,31 +284,57 @@ impl Caps<'_> {
 /// Smallest frame of a cut packet, bytes: that of DCP (SIGCOMM 2025).
 const LEAST_FRAME: u32 = 57;
 
-/// The settings of one switch: those of its role where set, else those of `[switch]`.
+/// The settings of one switch: those of its role where set, else those of `[switch]`. A class of `switch.classes` may have
+/// settings of its own, which come before both.
 pub(crate) struct EffectiveSwitch<'a> {
     base: &'a SwitchConfig,
     role: Option<(&'a str, &'a RoleConfig)>,
+    class: Option<(usize, &'a RoleConfig)>,
+}
+
+/// The table that sets a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Switch,
+    Role,
+    Class,
 }
 
 impl<'a> EffectiveSwitch<'a> {
-    pub(crate) fn new(base: &'a SwitchConfig, role: Option<(&'a str, &'a RoleConfig)>) -> Self {
-        EffectiveSwitch { base, role }
+    pub(crate) fn new(
+        base: &'a SwitchConfig,
+        role: Option<(&'a str, &'a RoleConfig)>,
+        class: Option<(usize, &'a RoleConfig)>,
+    ) -> Self {
+        EffectiveSwitch { base, role, class }
     }
 
-    /// Path of the key that set a value: `switch-role.NAME.KEY` or `switch.KEY`.
-    fn path(&self, key: &str, by_role: bool) -> String {
-        match self.role {
-            Some((name, _)) if by_role => format!("switch-role.{name}.{key}"),
+    /// Path of the key that set a value: `switch.classes.NUMBER.KEY`, `switch-role.NAME.KEY` or `switch.KEY`.
+    fn path(&self, key: &str, source: Source) -> String {
+        match (source, self.role, self.class) {
+            (Source::Class, _, Some((i, _))) => format!("switch.classes.{i}.{key}"),
+            (Source::Role, Some((name, _)), _) => format!("switch-role.{name}.{key}"),
             _ => format!("switch.{key}"),
         }
     }
 
-    /// The value of a setting, and whether the role sets it.
-    fn pick<T>(&self, own: impl Fn(&'a RoleConfig) -> Option<T>, base: T) -> (T, bool) {
-        match self.role.and_then(|(_, role)| own(role)) {
-            Some(value) => (value, true),
-            None => (base, false),
+    /// The value of a setting, and the table that sets it.
+    fn pick<T>(&self, own: impl Fn(&'a RoleConfig) -> Option<T>, base: T) -> (T, Source) {
+        if let Some(value) = self.class.and_then(|(_, class)| own(class)) {
+            return (value, Source::Class);
         }
+        match self.role.and_then(|(_, role)| own(role)) {
+            Some(value) => (value, Source::Role),
+            None => (base, Source::Switch),
+        }
+    }
+
+    /// True if the class has a bound on its queues that puts those of the switch aside.
+    fn class_bounds(&self) -> bool {
+        let bounds = |class: &RoleConfig| {
+            class.drop_alpha.is_some() || class.pfc.as_ref().is_some_and(|pfc| pfc.get().is_some())
+        };
+        self.class.is_some_and(|(_, class)| bounds(class))
     }
 
     /// Settings of the switch `node`; fills in `ports`.
@@ -409,6 +435,9 @@ impl<'a> EffectiveSwitch<'a> {
 
     /// The caps on queues of a switch without PFC.
     fn caps(&self, wire: &Wire, lossless: bool) -> Result<Option<Caps<'a>>, KeyError> {
+        if self.class_bounds() {
+            return Ok(None);
+        }
         let (cap, own_cap) = self.pick(|r| r.queue_cap.map(Some), self.base.queue_cap);
         let (to_hosts, own_to_hosts) =
             self.pick(|r| r.queue_cap_to_hosts.map(Some), self.base.queue_cap_to_hosts);
@@ -443,6 +472,9 @@ impl<'a> EffectiveSwitch<'a> {
     fn overflow(&self, wire: &Wire, lossless: bool) -> Result<Overflow, KeyError> {
         let (cut, own) = self.pick(|r| r.cut.as_ref(), &self.base.cut);
         let Some(cut) = cut.get() else { return Ok(Overflow::Drop) };
+        if lossless && self.class.is_some() && own != Source::Class {
+            return Ok(Overflow::Drop);
+        }
         if lossless {
             let text = "with PFC no data is cut; set `pfc = \"off\"`";
             return Err(KeyError::new(&self.path("cut", own), text));

@@ -137,6 +137,7 @@ fn plan(b: FabricBuilder) -> Plan {
         seed: 1,
         wire: Wire::roce(1500),
         classes: Classes::STRICT,
+        own_queues: model::plan::OwnQueues::default(),
         ports: vec![PortSettings::default(); fabric.links().len()],
         switches: vec![switch; fabric.switch_count()],
         lose_replies: false,

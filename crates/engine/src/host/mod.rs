@@ -7,6 +7,7 @@
 //! | [`nic`] | the host's state; arrivals and timers |
 //! | [`queue_pair`] | state of a queue pair at its sender and at its receiver |
 //! | [`ready`] | the order in which queue pairs send |
+//! | [`holding`] | queue pairs that a pause holds back while others go on |
 //! | [`sending`], [`receiving`] | packets of a queue pair at its sender and at its receiver |
 //! | [`sharing`] | ports of a NIC that serve all its queue pairs |
 //! | [`port_status`] | which ports of a NIC and of its peers are down |
@@ -16,6 +17,7 @@
 //! | [`noting`] | records of the queue pairs that a run records or follows |
 
 mod granting;
+mod holding;
 mod messages;
 mod nic;
 mod noting;

@@ -1,6 +1,7 @@
 //! A host's NIC: its state, and what arrives at it.
 
 use super::granting::ReplyTimer;
+use super::holding::Holding;
 use super::noting::Recorded;
 use super::queue_pair::{Incoming, OutboundMessage, Outgoing, SendQueue};
 use super::ready::Ready;
@@ -31,6 +32,7 @@ pub(crate) struct Host<P: Parts> {
     pub(super) received: Vec<Time>,
     pub(super) first_received: u32,
     pub(super) ready: Ready,
+    pub(super) holding: Holding,
     /// The ports of its NIC, if they serve all queue pairs of the NIC.
     pub(super) ports: Option<Box<Ports>>,
     pub(super) timers: Timers,
@@ -121,6 +123,7 @@ impl<P: Parts> Host<P> {
             received: Vec::new(),
             first_received: 0,
             ready: Ready::new(full_time),
+            holding: Holding::default(),
             ports: Ports::new(setup, id, full_time),
             timers: Timers::new(),
             freed: Vec::new(),

@@ -58,12 +58,14 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Records that the port has been paused or resumed.
+    /// Records that the port has been paused or resumed, see [`Host::on_pause`].
     #[cold]
-    pub(crate) fn note_pause(&mut self, setup: &Setup<'_>, now: u64, on: bool) {
-        let what = if on { EventKind::Paused } else { EventKind::Resumed };
+    pub(super) fn note_pause(&mut self, setup: &Setup<'_>, now: u64, before: u8, after: u8) {
         for slot in 0..self.outgoing.len() {
-            if self.outgoing[slot].peer.watched() {
+            let mask = setup.holding(self.outgoing[slot].qp);
+            let [was_held, held] = [before, after].map(|paused| paused & mask != 0);
+            let what = if held { EventKind::Paused } else { EventKind::Resumed };
+            if self.outgoing[slot].peer.watched() && was_held != held {
                 let oldest = self.oldest(setup, slot as u32);
                 let node = setup.fabric().node_of(setup.plan.qps[oldest.qp().index()].from);
                 self.recorder.note(setup, Note::new(now, node, what), &oldest);

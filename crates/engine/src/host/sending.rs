@@ -61,6 +61,7 @@ impl<P: Parts> Host<P> {
             qp: id,
             peer,
         });
+        self.holding.add(setup, id);
         self.expect_port_status(setup, parts.port_notice(id), End::Sender(slot));
         let count = qp.messages.len() as u32;
         self.send_queues.push(SendQueue { first, count, posted: 0, acked: 0, current: first, track });

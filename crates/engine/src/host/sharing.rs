@@ -138,6 +138,7 @@ impl<P: Parts> Host<P> {
     #[inline]
     pub(super) fn give_turn(&mut self, at: u64, slot: u32, now: u64) {
         match &mut self.ports {
+            None if self.holding.keep(Turn { at, slot }) => {}
             None => self.ready.insert(at, slot, now),
             Some(ports) => match self.outgoing[slot as usize].peer.port() {
                 0 => self.ready.insert(at, slot, now),

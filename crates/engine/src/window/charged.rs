@@ -88,7 +88,7 @@ impl<P: Parts> Rule<P::Annex> for ByBuffer<'_, P> {
 
     #[inline(always)]
     fn release(&mut self, pkt: &Parcel<P::Annex>) -> bool {
-        self.0.buffer.release(self.0.account(pkt), pkt.frame().into())
+        self.0.buffer.release(self.0.plain_account(pkt), pkt.frame().into())
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) struct Queues<A> {
     turn: usize,
     /// True at hosts, where all classes leave in the order of the table.
     in_order: bool,
+    /// Number of virtual channels in the fabric: the distance between the pauses of two groups of classes.
+    channels: u8,
 }
 
 /// The first packet of a class that may start.
@@ -28,13 +30,14 @@ struct First {
 }
 
 impl<A: Annex> Queues<A> {
-    pub(super) fn new(in_order: bool) -> Self {
+    pub(super) fn new(in_order: bool, channels: u8) -> Self {
         Queues {
             queues: Default::default(),
             bytes: [0; Classes::MOST],
             credit: [0; Classes::MOST],
             turn: 0,
             in_order,
+            channels,
         }
     }
 
@@ -76,7 +79,10 @@ impl<A: Annex> Queues<A> {
     fn first(&self, class: usize, classes: &[Class], port: &Port<A>) -> Option<First> {
         let packets = self.queues[class].packets();
         let ahead = match classes[class].charged && port.paused_channels() != 0 {
-            true => packets.iter().position(|pkt| port.may_start(pkt))?,
+            true => {
+                let first_priority = classes[class].group * self.channels;
+                packets.iter().position(|pkt| port.may_start_behind(first_priority, pkt))?
+            }
             false => 0,
         };
         Some(First { ahead, frame: packets.get(ahead)?.frame().into() })

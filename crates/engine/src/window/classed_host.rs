@@ -95,7 +95,7 @@ impl<P: Parts> Visit<'_, P> {
         let classes = &self.out.setup.plan.classes;
         let first = if self.queues.has_next(classes.all(), self.port) {
             now
-        } else if self.port.paused_channels() == 0 || !classes.data().charged {
+        } else if !self.out.setup.holds_data(self.port.paused_channels()) {
             self.host.eligible_at().max(now)
         } else {
             u64::MAX
@@ -122,21 +122,17 @@ impl<P: Parts> Visit<'_, P> {
     /// Handles the next link event or timer.
     fn on_special(&mut self) -> u64 {
         let (event, timer) = (self.events.next(), self.host.timer_at());
-        let mut resumed = false;
         if timer < event {
             self.host.on_timer(self.out.setup, timer);
             for pkt in self.host.take_made() {
                 self.queues.push(self.out.setup.class_in_table(&pkt), pkt);
             }
         } else {
-            let before = self.port.paused_channels();
             match self.events.take() {
-                Some(LinkEvent::Pause(pause)) => {
-                    let news = self.out.paused(0, self.port, event, pause.channel, pause.on);
-                    resumed = news && !pause.on;
-                }
+                Some(LinkEvent::Pause(pause)) => return self.on_pause(event, pause.channel, pause.on),
                 Some(LinkEvent::Failure(FailureEvent::Reset { .. })) => {
-                    resumed = self.out.paused(0, self.port, event, 0, false);
+                    return (0..self.out.setup.priorities())
+                        .fold(u64::MAX, |_, priority| self.on_pause(event, priority, false));
                 }
                 Some(LinkEvent::Failure(FailureEvent::Rate { row, .. })) => {
                     self.port.row = row;
@@ -145,15 +141,18 @@ impl<P: Parts> Visit<'_, P> {
                 // Hosts have no routes.
                 Some(LinkEvent::Failure(FailureEvent::RouteChange(_))) | None => {}
             }
-            let held = self.port.paused_channels();
-            if self.out.setup.follows_any() && (before == 0) != (held == 0) {
-                self.host.note_pause(self.out.setup, event, held != 0);
-            }
         }
-        let now = event.min(timer);
+        self.next(event.min(timer))
+    }
+
+    /// Pauses or resumes a priority. Returns the start of the next packet.
+    fn on_pause(&mut self, now: u64, priority: u8, on: bool) -> u64 {
+        let before = self.port.paused_channels();
+        let news = self.out.paused(0, self.port, now, priority, on);
+        self.host.on_pause(self.out.setup, now, before, self.port.paused_channels());
         let mut due = self.next(now);
         // After a resume frame a waiting packet starts at once, even if another frame of this instant pauses the port again.
-        while resumed && due <= now {
+        while news && !on && due <= now {
             due = self.depart(now);
         }
         due

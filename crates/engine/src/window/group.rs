@@ -119,7 +119,6 @@ pub(super) struct Group<P: Parts> {
     /// True if all times of the run fit the keys of lines.
     exact_keys: bool,
     /// Number of the class of data in the plan's table.
-    data_class: usize,
     quantum: u64,
     largest_frame: u64,
     pub(super) effort: Effort,
@@ -255,7 +254,6 @@ impl<P: Parts> Group<P> {
             line_of: LineOf::new(setup),
             cold: fabric.links().len() > NEAR,
             exact_keys: setup.window <= line::LONGEST && setup.longest_time < line::LONGEST,
-            data_class: setup.data_class,
             quantum: setup.window,
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             effort: Effort::default(),
@@ -285,7 +283,7 @@ impl<P: Parts> Group<P> {
                 port.set(WATCHED, interest.departures || interest.host_departures && fabric.is_host(link.to));
                 group.ports.push(port);
                 if !plan.classes.is_plain() {
-                    group.classed.push(Queues::new(is_host));
+                    group.classed.push(Queues::new(is_host, fabric.channels()));
                 }
                 let inner = lead.is_some() && far.group as usize == number;
                 let (nodes, ports) = match inner {
@@ -803,13 +801,18 @@ impl<P: Parts> Group<P> {
     }
 
     /// The paused channels of a port and the data that waits there.
-    pub(super) fn blocked(&self, port: u32) -> Blocked {
+    pub(super) fn blocked(&self, setup: &Setup<'_>, port: u32) -> Blocked {
         let (p, port) = (port as usize, &self.ports[port as usize]);
-        let waiting = match self.classed.get(p) {
-            Some(queues) => queues.packets(self.data_class),
-            None => port.queued_data(),
-        };
-        Blocked::new(port.paused_channels(), port.channels(), waiting.iter())
+        let mut blocked = Blocked::new(port.paused_channels(), port.channels());
+        match self.classed.get(p) {
+            Some(queues) => {
+                for class in (0..setup.plan.classes.all().len()).filter(|class| setup.has_data(*class)) {
+                    blocked.add(setup, class, queues.packets(class));
+                }
+            }
+            None => blocked.add(setup, setup.data_class, port.queued_data()),
+        }
+        blocked
     }
 
     /// The records of the group's nodes.

@@ -396,9 +396,7 @@ impl<'v, P: Parts> Visit<'v, P> {
                 Some(LinkEvent::Failure(FailureEvent::RouteChange(_))) | None => {}
             }
             let held = self.port.paused_channels();
-            if self.out.setup.follows_any() && (before == 0) != (held == 0) {
-                self.host.note_pause(self.out.setup, frame, held != 0);
-            }
+            self.host.on_pause(self.out.setup, frame, before, held);
         }
         let now = frame.min(timer);
         *uplink = self.take(now);

@@ -154,7 +154,7 @@ fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>
     let fabric = setup.fabric();
     let blocked = |gp: usize| {
         let link = &fabric.links()[gp];
-        groups[layout.locate(link.from).group as usize].blocked(layout.port(link.from, link.port))
+        groups[layout.locate(link.from).group as usize].blocked(setup, layout.port(link.from, link.port))
     };
     let hosts: Vec<_> = groups.iter().flat_map(|group| &group.hosts).collect();
     Ending::Stalled(crate::stall::explain(setup, &hosts, blocked))

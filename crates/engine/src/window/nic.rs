@@ -108,7 +108,7 @@ impl<P: Parts> Visit<'_, '_, P> {
 
     /// True if a pause keeps the data of a port back.
     fn holds_data(&self, p: usize) -> bool {
-        self.ports[p].paused_channels() != 0 && self.out.setup.plan.classes.data().charged
+        self.out.setup.holds_data(self.ports[p].paused_channels())
     }
 
     /// Queues a packet that the NIC has made at the port that it names.
@@ -172,27 +172,26 @@ impl<P: Parts> Visit<'_, '_, P> {
             self.host.take_made().into_iter().for_each(|pkt| self.push(pkt));
             return;
         };
-        let (port, PortEvents { links, far }) = (&mut self.ports[p], &mut self.events[p]);
-        let mut out = self.out.one(self.first + p, far);
-        let before = port.paused_channels();
-        let mut resumed = false;
-        match links.take() {
-            Some(LinkEvent::Pause(pause)) => {
-                resumed = out.paused(0, port, now, pause.channel, pause.on) && !pause.on;
-            }
+        match self.events[p].links.take() {
+            Some(LinkEvent::Pause(pause)) => self.on_pause(now, p, pause.channel, pause.on),
             Some(LinkEvent::Failure(FailureEvent::Reset { .. })) => {
-                resumed = out.paused(0, port, now, 0, false);
+                (0..setup.priorities()).for_each(|priority| self.on_pause(now, p, priority, false));
             }
-            Some(LinkEvent::Failure(FailureEvent::Rate { row, .. })) => port.row = row,
+            Some(LinkEvent::Failure(FailureEvent::Rate { row, .. })) => self.ports[p].row = row,
             // Hosts have no routes.
             Some(LinkEvent::Failure(FailureEvent::RouteChange(_))) | None => {}
         }
-        let held = port.paused_channels();
-        if setup.follows_any() && (before == 0) != (held == 0) {
-            self.host.note_pause(setup, now, held != 0);
-        }
+    }
+
+    /// Pauses or resumes a priority of a port.
+    fn on_pause(&mut self, now: u64, p: usize, priority: u8, on: bool) {
+        let port = &mut self.ports[p];
+        let before = port.paused_channels();
+        let mut out = self.out.one(self.first + p, &mut self.events[p].far);
+        let news = out.paused(0, port, now, priority, on);
+        self.host.on_pause(out.setup, now, before, port.paused_channels());
         // After a resume frame a waiting packet starts at once, even if another frame of this instant pauses the port again.
-        if resumed {
+        if news && !on {
             self.depart(now);
         }
     }

@@ -8,7 +8,7 @@ use crate::failing::FailureEvent;
 use crate::outcome::{EventKind, LinkRecord, Passed};
 use crate::record::{Note, Recorder};
 use crate::setup::Setup;
-use model::plan::MarkAt;
+use model::plan::{MarkAt, Marking};
 use model::{Annex, Packet, Parcel, PortIndex, Time};
 use std::collections::VecDeque;
 
@@ -105,15 +105,35 @@ impl<A: Annex> Out<'_, A> {
 
     /// Marks data that joins (`EARLY`) or leaves a queue of `waiting` other bytes, if the port marks at that moment.
     #[inline(never)]
-    pub(super) fn mark<const EARLY: bool>(
+    pub(super) fn mark<const EARLY: bool>(&mut self, p: usize, at: u64, waiting: u64, pkt: Packet) -> Packet {
+        let marking = self.setup.marking(self.gp + p);
+        self.mark_by::<EARLY>(marking, p, at, waiting, pkt)
+    }
+
+    /// [`Out::mark`] for a port and a class in the plan's table.
+    #[inline(never)]
+    pub(super) fn mark_in<const EARLY: bool>(
         &mut self,
+        (p, class): (usize, usize),
+        at: u64,
+        waiting: u64,
+        pkt: Packet,
+    ) -> Packet {
+        let marking = self.setup.marking_in(class, self.gp + p);
+        self.mark_by::<EARLY>(marking, p, at, waiting, pkt)
+    }
+
+    #[inline(always)]
+    fn mark_by<const EARLY: bool>(
+        &mut self,
+        marking: Option<&Marking>,
         p: usize,
         at: u64,
         waiting: u64,
         mut pkt: Packet,
     ) -> Packet {
         let gp = self.gp + p;
-        if let Some(marking) = self.setup.marking(gp)
+        if let Some(marking) = marking
             && (marking.at == MarkAt::Enqueue) == EARLY
             && pkt.is_data()
             && self.setup.marks(marking, gp, at, waiting)

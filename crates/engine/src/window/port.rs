@@ -39,7 +39,7 @@ pub(super) struct Port<A: Annex> {
     pub(super) bytes: u64,
     /// Start of its rate's row of transmission times.
     pub(super) row: u32,
-    /// Number of virtual channels of its link, and a bit for each paused channel.
+    /// Number of virtual channels of its link, and a bit for each paused priority, see [`Port::paused_channels`].
     channels: u8,
     paused_channels: u8,
 
@@ -141,10 +141,17 @@ impl<A: Annex> Port<A> {
 
     /// True if the packet's channel is not paused.
     pub(super) fn may_start(&self, pkt: &Parcel<A>) -> bool {
-        self.paused_channels >> channel(pkt.annex.route_state().leg(), self.channels) & 1 == 0
+        self.may_start_behind(0, pkt)
     }
 
-    /// A bit for each paused virtual channel.
+    /// [`Port::may_start`] for a packet of the group of classes whose pauses begin with this priority.
+    #[inline(always)]
+    pub(super) fn may_start_behind(&self, first_priority: u8, pkt: &Parcel<A>) -> bool {
+        self.paused_channels >> (first_priority + channel(pkt.annex.route_state().leg(), self.channels)) & 1
+            == 0
+    }
+
+    /// A bit for each paused priority: each virtual channel, of each group of classes.
     pub(super) fn paused_channels(&self) -> u8 {
         self.paused_channels
     }
@@ -154,8 +161,8 @@ impl<A: Annex> Port<A> {
         self.channels
     }
 
-    pub(super) fn pause(&mut self, channel: u8, on: bool) {
-        let bit = 1 << channel;
+    pub(super) fn pause(&mut self, priority: u8, on: bool) {
+        let bit = 1 << priority;
         self.paused_channels = self.paused_channels & !bit | if on { bit } else { 0 };
         let all = (1 << self.channels) - 1;
         self.set(PARTLY_PAUSED, self.paused_channels != 0 && self.paused_channels != all);

@@ -214,14 +214,14 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
                 self.on_pause(at, port.0 as usize, channel, on);
             }
             Some(LinkEvent::Failure(FailureEvent::Reset { port, whole })) => {
-                let p = port.0 as usize;
-                for channel in 0..self.ports[p].channels() {
-                    if whole && self.switch.pauses(port, channel) {
-                        self.out.send_pause(p, &self.ports[p], at, channel, true);
+                let (p, priorities) = (port.0 as usize, self.out.setup.priorities());
+                for priority in 0..priorities {
+                    if whole && self.switch.pauses(port, priority) {
+                        self.out.send_pause(p, &self.ports[p], at, priority, true);
                     }
                 }
-                for channel in 0..self.ports[p].channels() {
-                    self.on_pause(at, p, channel, false);
+                for priority in 0..priorities {
+                    self.on_pause(at, p, priority, false);
                 }
             }
             Some(LinkEvent::Failure(FailureEvent::Rate { port, row })) => {
@@ -390,7 +390,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let setup = self.out.setup;
         if setup.follows(pkt.qp()) && pkt.ingress() != PortIndex::VIRTUAL {
             self.serve(p, now + 1);
-            self.out.recorder.hop(setup, self.out.gp + p, pkt, self.ports[p].waiting);
+            self.out.recorder.hop(setup, self.out.gp + p, pkt, self.queue_of(p, pkt));
         }
     }
 
@@ -564,8 +564,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             let port = PortIndex(p as u16);
             self.switch.starting(at, &mut pkt, port, &mut self.scratch.effects);
         }
+        let queue = self.queue_of(p, &pkt);
         let port = &mut self.ports[p];
-        let (sent, queue) = (port.bytes, port.waiting);
+        let sent = port.bytes;
         let hop = self.out.setup.hop::<P::Annex>(self.out.gp + p, port.row);
         let link = LinkState { hop, at, sent, queue };
         self.out.setup.trace(&mut pkt, link, &mut port.meters);
@@ -608,9 +609,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         for (port, on) in effects.pauses.drain(..) {
             let p = port.0 as usize;
-            for channel in 0..self.out.setup.fabric().channels() {
-                if self.switch.set_scheme_pause(port, channel, on) {
-                    self.out.send_pause(p, &self.ports[p], now, channel, on);
+            for priority in 0..self.out.setup.priorities() {
+                if self.switch.set_scheme_pause(port, priority, on) {
+                    self.out.send_pause(p, &self.ports[p], now, priority, on);
                 }
             }
         }
@@ -629,7 +630,12 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// dropped or cut.
     #[inline(always)]
     fn has_room(&mut self, p: usize, now: u64, queue: u64, pkt: &Parcel<P::Annex>) -> bool {
-        let egress = Egress { queue, cap: self.out.setup.cap(self.out.gp + p) };
+        let (setup, gp) = (self.out.setup, self.out.gp + p);
+        let cap = match self.is_classed() && setup.has_own_queues() {
+            true => setup.port_settings(setup.class_in_table(pkt), gp).cap.get(),
+            false => setup.cap(gp),
+        };
+        let egress = Egress { queue, cap };
         let admission = self.admit(pkt, now, Some(egress));
         let joins = matches!(admission, Admission::Admitted | Admission::AdmittedPause);
         if !joins {
@@ -642,8 +648,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn admit(&mut self, pkt: &Parcel<P::Annex>, now: u64, egress: Option<Egress>) -> Admission {
         let admission = self.switch.admit(self.out.setup, pkt, egress);
         if admission == Admission::AdmittedPause {
-            let (p, channel) = (pkt.ingress().0 as usize, self.switch.channel_of(self.switch.account(pkt)));
-            self.out.send_pause(p, &self.ports[p], now, channel, true);
+            let account = self.switch.account(self.out.setup, pkt);
+            let (p, priority) = (pkt.ingress().0 as usize, self.switch.priority_of(account));
+            self.out.send_pause(p, &self.ports[p], now, priority, true);
         }
         admission
     }
@@ -661,7 +668,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let waiting = match rule.victim {
             Victim::Even if setup.coin(self.out.gp + p, now) => match self.classed.get_mut(p) {
                 None => self.ports[p].take_newest(suitable),
-                Some(queues) => queues.take_newest(setup.data_class, suitable).inspect(|waiting| {
+                Some(queues) => queues.take_newest(setup.class_in_table(&pkt), suitable).inspect(|waiting| {
                     self.ports[p].waiting -= u64::from(waiting.frame());
                 }),
             },
@@ -672,7 +679,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.out.tally.cut(last_hop);
         self.out.note(now, EventKind::Cut, &victim);
         if waiting.is_some() {
-            self.switch.replace(&victim, &pkt);
+            self.switch.replace(setup, &victim, &pkt);
             self.enqueue_now(p, now, pkt, true);
         }
         victim.label = victim.cut(rule.frame, last_hop);
@@ -682,10 +689,19 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Releases the buffer of a packet that leaves.
     #[inline(always)]
     fn release(&mut self, pkt: &Parcel<P::Annex>, at: u64) {
-        let account = self.switch.account(pkt);
+        let account = self.switch.account(self.out.setup, pkt);
         if self.switch.buffer.release(account, pkt.frame() as u64) {
             let p = pkt.ingress().0 as usize;
-            self.out.send_pause(p, &self.ports[p], at, self.switch.channel_of(account), false);
+            self.out.send_pause(p, &self.ports[p], at, self.switch.priority_of(account), false);
+        }
+    }
+
+    /// Bytes in the queue of port `p` in which such data waits.
+    #[inline(always)]
+    fn queue_of(&self, p: usize, pkt: &Packet) -> u64 {
+        match self.is_classed() {
+            true => self.classed[p].bytes(self.out.setup.class_in_table(pkt)),
+            false => self.ports[p].waiting,
         }
     }
 
@@ -703,14 +719,14 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         if !charged && !self.has_room(p, now, self.classed[p].bytes(class), &pkt) {
             return;
         }
-        let port = &mut self.ports[p];
-        let (is_data_class, waiting) = (class == setup.data_class, port.waiting);
-        if pkt.is_data() && waiting > port.unmarked.into() {
-            pkt.label = self.out.mark::<true>(p, now, waiting, pkt.label);
+        let has_data = setup.has_data(class);
+        if pkt.is_data() {
+            let waiting = self.classed[p].bytes(class);
+            pkt.label = self.out.mark_in::<true>((p, class), now, waiting, pkt.label);
         }
         self.classed[p].push(class, pkt);
         self.backlog[p >> 6] |= 1 << (p & 63);
-        if is_data_class {
+        if has_data {
             self.ports[p].waiting += u64::from(pkt.frame());
         }
         self.schedule_classed(p);
@@ -719,7 +735,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             false => self.note_start(p),
         }
         let port = &mut self.ports[p];
-        if is_data_class {
+        if has_data {
             port.most_waiting = port.most_waiting.max(port.waiting);
         }
     }
@@ -730,12 +746,12 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let setup = self.out.setup;
         let classes = setup.plan.classes.all();
         let Some((class, mut pkt)) = self.classed[p].pop(classes, &self.ports[p]) else { return };
-        let port = &mut self.ports[p];
-        if class == setup.data_class {
-            port.waiting -= u64::from(pkt.frame());
+        if setup.has_data(class) {
+            self.ports[p].waiting -= u64::from(pkt.frame());
         }
-        if pkt.is_data() && port.waiting > port.unmarked.into() {
-            pkt.label = self.out.mark::<false>(p, at, port.waiting, pkt.label);
+        if pkt.is_data() {
+            let waiting = self.classed[p].bytes(class);
+            pkt.label = self.out.mark_in::<false>((p, class), at, waiting, pkt.label);
         }
         if classes[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
             self.release(&pkt, at);

@@ -108,7 +108,7 @@ const ECN: [&str; 4] = [
     "ecn = { kmin = \"1kB\", kmax = \"9kB\" }",
     "ecn = { kmin = \"1kB\", kmax = \"30kB\", mark = \"enqueue\" }",
 ];
-const CLASSES: [&str; 9] = [
+const CLASSES: [&str; 13] = [
     "\"strict\"",
     "\"one\"",
     "\"cnp-first\"",
@@ -122,6 +122,17 @@ const CLASSES: [&str; 9] = [
      { kinds = [\"ack\", \"nack\", \"signal\", \"cnp\"], weight = 1, charged = true }, { kinds = [\"trimmed\", \"control\"] }]",
     "[{ kinds = [\"trimmed\"], cap = \"700B\" }, { kinds = [\"data\"], weight = 1, cap = \"30kB\" }, \
      { kinds = [\"ack\"], weight = 40 }]",
+    // Queues of some flows alone.
+    "[{ kinds = [\"cnp\", \"ack\", \"nack\"] }, { kinds = [\"data\"], weight = 1 }, \
+     { kinds = [\"data\"], of = [\"background\"], weight = 2 }]",
+    "[{ kinds = [\"data\"] }, { kinds = [\"data\", \"trimmed\"], of = [\"foreground\"], weight = 1, pfc = \"on\", \
+     ecn = { kmin = \"2kB\", kmax = \"4kB\", mark = \"enqueue\" } }]",
+    "[{ kinds = [\"data\"], weight = 1, charged = false, cap = \"20kB\" }, \
+     { kinds = [\"data\", \"cnp\"], of = [\"background\"], weight = 1, pfc = { alpha = \"1/2\" } }]",
+    // Two of them; with three virtual channels there may be one.
+    "[{ kinds = [\"data\"], weight = 1 }, { kinds = [\"data\"], of = [\"background\"], weight = 1, cap = \"7kB\", \
+     pfc = \"off\", cut = { victim = \"even\" }, ecn = \"off\" }, \
+     { kinds = [\"ack\", \"nack\"], of = [\"background\", \"foreground\"], weight = 3, cap = \"1kB\" }]",
 ];
 /// Settings of PFC; the empty one stands for none.
 const PFC: [&str; 4] = [
@@ -312,7 +323,8 @@ fn groups() -> impl Strategy<Value = Story> {
     let flows = prop::collection::vec((0..40usize, 0..40usize, 1..50_000u32, 0..20_000u32), 1..16);
     let world = (select(&WAYS[..]), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..3]));
     let loss = select(&[0.0, 0.0, 0.01][..]);
-    let switch = (select(&PFC[..]), select(&CLASSES[..]), 5_000..100_000u64, select(&OVERFLOWS[..]));
+    let classes = select(&CLASSES[..CLASSES.len() - 1]);
+    let switch = (select(&PFC[..]), classes, 5_000..100_000u64, select(&OVERFLOWS[..]));
     let stop = prop::option::weighted(0.3, 1..60_000_000u64);
     (shape, cables, flows, world, loss, switch, (0..1000u32, stop)).prop_map(
         |(shape, cables, flows, (scheme, nic, ecn, wire), loss, (pfc, classes, shared, overflow), (seed, stop))| {
@@ -383,7 +395,9 @@ fn scenario_of(story: &Story) -> Checked {
         let kept = fabric.ports(node).iter().map(|link| {
             let came = &fabric.links()[fabric.reverse(fabric.link(link.from, link.port)).index()];
             let headroom = plan.ports[fabric.link(link.from, link.port).index()].headroom;
-            headroom.get() * u64::from(fabric.channels_on(came))
+            let gp = fabric.link(link.from, link.port).index();
+            let own = plan.own_queues.groups.iter().map(|group| group.ports[gp].headroom.get());
+            (headroom.get() + own.sum::<u64>()) * u64::from(fabric.channels_on(came))
         });
         plan.switches[i].buffer = Bytes(kept.sum::<u64>() + story.shared);
     }

@@ -19,6 +19,7 @@
 //! | [`tasks`] | tasks take their time on their streams, and start messages and each other in no time |
 //! | [`long_haul`] | at the edge of a datacentre, a switch that answers for the far end spares local flows |
 //! | [`classes`] | classes of a table get the service, the caps, the pauses and the marks that the table gives them |
+//! | [`own_queues`] | flows with a queue of their own neither wait behind others nor make them wait, and keep its rules |
 //! | [`cuts`] | a switch that cuts data sends every header on while headers fit; it loses and counts the rest |
 //! | [`port_status`] | NICs tell their peers which ports are down; both ends leave these planes, and take them back at once |
 //! | [`probes`] | where switches drop data without a word, probes find the losses long before timers |
@@ -73,6 +74,7 @@ mod long_haul;
 mod lossless;
 mod many_paths;
 mod memory;
+mod own_queues;
 mod port_by_port;
 mod port_status;
 mod probes;

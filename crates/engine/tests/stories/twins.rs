@@ -217,6 +217,23 @@ fn worlds() -> Vec<(String, &'static [Event])> {
             ),
             &[Pause],
         ),
+        // Queues of background flows alone: paused by themselves, or lossless beside others that are cut.
+        (
+            format!(
+                "{slow}[switch]\nbuffer = \"230kB\"\nclasses = [{{ kinds = [\"cnp\", \"ack\", \"nack\", \"signal\"] }}, \
+                 {{ kinds = [\"data\"], weight = 1 }}, {{ kinds = [\"data\"], of = [\"background\"], weight = 1 }}]"
+            ),
+            &[Pause],
+        ),
+        (
+            format!(
+                "{slow}[switch]\npfc = \"off\"\nbuffer = \"150kB\"\nqueue-cap = \"20kB\"\ncut = \"on\"\n\
+                 classes = [{{ kinds = [\"cnp\", \"ack\", \"nack\", \"trimmed\", \"signal\"] }}, \
+                 {{ kinds = [\"data\"], weight = 2 }}, {{ kinds = [\"data\"], of = [\"background\"], weight = 1, \
+                 pfc = \"on\", ecn = {{ kmin = \"3kB\", kmax = \"9kB\" }} }}]"
+            ),
+            &[Cut],
+        ),
         // Hosts near their leaves, and spines far away: racks step through the window.
         (
             format!("{near}[switch]\nbuffer = \"150kB\"\n[switch.ecn]\nkmin = \"3kB\"\nkmax = \"12kB\""),

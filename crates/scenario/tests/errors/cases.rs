@@ -284,7 +284,39 @@ pub(crate) const SWITCHES: &[Case] = &[
     ),
     (
         "H[switch]\nclasses = [{ kinds = [\"ack\", \"data\"] }, { kinds = [\"ack\"] }]\nJ",
-        "s.toml:6:52: a class has this kind already",
+        "s.toml:6:52: a class has this kind already; with `of` a class takes it for some flows alone",
+    ),
+    (
+        "H[switch]\nclasses = [{ kinds = [\"data\"] }, { kinds = [\"data\"], of = [\"backgroud\"] }]\nJ",
+        "s.toml:6:60: there is no traffic class `backgroud`; did you mean `background`?",
+    ),
+    (
+        "H[switch]\nclasses = [{ kinds = [\"data\"], of = [\"background\"] }]\nJ",
+        "s.toml:6:11: no class without `of` has the kind \"data\"",
+    ),
+    (
+        "H[switch]\nclasses = [{ kinds = [\"data\"] }, { kinds = [\"data\"], of = [\"background\"] }, { kinds = [\"ack\", \"data\"], of = [\"background\"] }]\nJ",
+        "s.toml:6:95: a class has this kind of `background` already",
+    ),
+    (
+        "H[switch]\nclasses = [{ kinds = [\"data\"] }, { kinds = [\"signal\"], of = [\"background\"] }]\nJ",
+        "s.toml:6:45: signals of a scheme belong to no traffic class",
+    ),
+    (
+        "H[switch]\nclasses = [{ kinds = [\"data\"], ecn = \"off\" }]\nJ",
+        "s.toml:6:38: this key needs `of`; `switch.ecn` is for all other flows",
+    ),
+    (
+        "H[switch]\nclasses = [{ kinds = [\"data\"] }, { kinds = [\"ack\"], of = [\"background\"], pfc = \"off\" }]\nJ",
+        "s.toml:6:80: this key needs the kind \"data\" in its class",
+    ),
+    (
+        "H[switch]\nclasses = [{ kinds = [\"data\"] }, { kinds = [\"data\"], of = [\"background\"], cut = \"on\" }]\nJ",
+        "s.toml:6:81: with PFC no data is cut; set `pfc = \"off\"`",
+    ),
+    (
+        "H[switch]\nclasses = [{ kinds = [\"data\"] }, { kinds = [\"data\"], of = [\"background\"], ecn = { kmin = \"1MB\", kmax = \"1kB\" } }]\nJ",
+        "s.toml:6:90: kmin (4MB) is above kmax (4kB)",
     ),
     ("H[switch]\nclasses = [{ kinds = [\"ack\"] }]\nJ", "s.toml:6:11: no class has the kind \"data\""),
     (

@@ -105,7 +105,7 @@ impl Config {
                     .to_owned(),
             );
         }
-        if plan.classes.with_data().has(Kind::Nack) {
+        if plan.classes.may_wait_with_data(Kind::Nack) {
             warnings.push(
                 "replies queue behind data, longer than the ring can cover: NACKs for packets that are \
                            only late may pass"
