@@ -166,6 +166,31 @@ impl Contender {
     }
 }
 
+impl Contender {
+    /// A queue for legacy flows with what today's NICs are used to: PFC and DCQCN's marks. Both queues of data have the same
+    /// weight; all other settings are those of the contender.
+    pub(super) fn legacy_queue(&self) -> String {
+        let lossless = ",pfc=\"on\",ecn=\"on\"";
+        let (control, data, settings) = match (self.switch, self.nic) {
+            (Switch::Pfc | Switch::Drop, _) => (
+                "{kinds=[\"cnp\"]},{kinds=[\"ack\",\"nack\",\"signal\",\"trimmed\",\"control\"]}",
+                "\"data\"",
+                "",
+            ),
+            (_, Nic::Dcp) => (
+                "{kinds=[\"trimmed\",\"control\",\"cnp\",\"nack\",\"signal\"],weight=1}",
+                "\"data\",\"ack\"",
+                lossless,
+            ),
+            _ => ("{kinds=[\"ack\",\"nack\",\"cnp\",\"control\",\"trimmed\"]}", "\"data\"", lossless),
+        };
+        format!(
+            "switch.classes=[{control},{{kinds=[{data}],weight=1}},\
+             {{kinds=[{data}],of=[\"legacy\"],weight=1{settings}}}]"
+        )
+    }
+}
+
 /// Marking thresholds of all ports.
 fn marks(gbps: u32, kmin: u32, kmax: u32, pmax: f64, to_hosts: bool) -> String {
     format!(
@@ -331,6 +356,10 @@ pub(super) const UNDER_FAILURE: [Contender; 16] = [
 /// Contenders on one port and on eight planes.
 pub(super) const ON_PLANES: [Contender; 7] =
     [ECMP_FAST, AR_FAST, THEMIS, THEMIS_FAST, UEC_NSCC, UEC_BOTH, MRC];
+
+/// Contenders whose legacy flows get a queue of their own.
+pub(super) const BESIDE_LEGACY: [Contender; 8] =
+    [ECMP, THEMIS, THEMIS_FAST, UEC_NSCC, UEC_BOTH, UEC_DROPS, MRC, DCP_NSCC];
 
 /// Contenders with DCQCN over the shared buffer.
 pub(super) const WITH_DCQCN: [Contender; 9] =

@@ -61,7 +61,7 @@ parts! {
     /// Other traffic beside.
     MIXED = "next-generation-mixed",
         "the same systems beside legacy flows, and small messages beside bulk",
-        &[settings::LEGACY, settings::SMALL];
+        &[settings::LEGACY, settings::LEGACY_APART, settings::SMALL];
     /// One port, or eight planes.
     PLANES = "next-generation-planes",
         "one port of 800 Gb/s or eight planes of 100 Gb/s, and a plane that dies or is slow",
@@ -99,6 +99,9 @@ fn cases(questions: &[Question], quick: bool) -> Vec<Case> {
                 case.set.extend(setting.set.iter().map(|set| (*set).to_owned()));
                 if setting.planes {
                     case.set.extend(contender.planes());
+                }
+                if setting.own_queue {
+                    case.set.push(contender.legacy_queue());
                 }
                 cases.push(case.and(format!("seed={seed}")));
             }

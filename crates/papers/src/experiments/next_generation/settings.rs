@@ -24,15 +24,17 @@ pub(super) struct Setting {
     pub(super) speed: Speed,
     /// Whether NICs have eight ports in eight planes.
     pub(super) planes: bool,
+    /// Whether legacy flows have a queue of their own.
+    pub(super) own_queue: bool,
 }
 
 const fn setting(name: &'static str, set: &'static [&'static str]) -> Setting {
-    Setting { name, set, speed: USUAL, planes: false }
+    Setting { name, set, speed: USUAL, planes: false, own_queue: false }
 }
 
 /// A setting with another size of buffers and caps, in halves.
 const fn buffered(name: &'static str, halves: u32, set: &'static [&'static str]) -> Setting {
-    Setting { name, set, speed: Speed { halves, ..USUAL }, planes: false }
+    Setting { speed: Speed { halves, ..USUAL }, ..setting(name, set) }
 }
 
 /// What to read from a run: title, unit and value.
@@ -237,7 +239,7 @@ pub(super) const SLOW_LINKS: Question = Question {
     contenders: &contenders::ALL,
 };
 
-/// Some hosts have NICs of today under ECMP, and share queues with all others.
+/// Some hosts have NICs of today under ECMP. They share queues with all others, or have a queue of their own.
 macro_rules! legacy {
     ($hosts:literal) => {
         &[
@@ -253,16 +255,30 @@ macro_rules! legacy {
     };
 }
 
+const BOTH_SIDES: [Read; 4] = [
+    ("new flows: mean slowdown", "x", measure::new_mean),
+    ("new flows: P99 of the slowdown", "x", measure::new_p99),
+    ("legacy flows: mean slowdown", "x", measure::legacy_mean),
+    ("legacy flows: P99 of the slowdown", "x", measure::legacy_p99),
+];
+
 pub(super) const LEGACY: Question = Question {
     name: "Q6 legacy beside",
     settings: &[setting("6 of 64 hosts", legacy!("6")), setting("32 of 64 hosts", legacy!("32"))],
-    read: &[
-        ("new flows: mean slowdown", "x", measure::new_mean),
-        ("new flows: P99 of the slowdown", "x", measure::new_p99),
-        ("legacy flows: mean slowdown", "x", measure::legacy_mean),
-        ("legacy flows: P99 of the slowdown", "x", measure::legacy_p99),
-    ],
+    read: &BOTH_SIDES,
     contenders: &contenders::ALL,
+};
+
+/// A setting in which legacy flows have a queue of their own.
+const fn apart(name: &'static str, set: &'static [&'static str]) -> Setting {
+    Setting { own_queue: true, ..setting(name, set) }
+}
+
+pub(super) const LEGACY_APART: Question = Question {
+    name: "Q6 legacy in a queue of its own",
+    settings: &[apart("6 of 64 hosts", legacy!("6")), apart("32 of 64 hosts", legacy!("32"))],
+    read: &BOTH_SIDES,
+    contenders: &contenders::BESIDE_LEGACY,
 };
 
 /// Small messages of one size between random hosts in different racks, beside a permutation of 8 MB.
@@ -299,7 +315,7 @@ pub(super) const SMALL: Question = Question {
 
 /// One port of 800 Gb/s, or eight ports of 100 Gb/s in eight planes.
 const fn plane(name: &'static str, planes: bool, set: &'static [&'static str]) -> Setting {
-    Setting { name, set, speed: Speed { gbps: if planes { 100 } else { 800 }, halves: 2 }, planes }
+    Setting { speed: Speed { gbps: if planes { 100 } else { 800 }, halves: 2 }, planes, ..setting(name, set) }
 }
 
 const TO_ALL: &str =
