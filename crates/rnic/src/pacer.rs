@@ -12,7 +12,8 @@ pub struct AnyGranter(Option<Box<Pacer>>);
 /// Grants the queue pairs of one host, a quantum at a time.
 ///
 /// Queue pairs that are due for grants take turns. Under [`crate::Due::Demand`], those are due whose demand exceeds their grants.
-/// While there are none, others get grants unasked, up to the largest credit beyond their demand, so that their next bytes
+/// A demand that grows takes a turn even if earlier grants have met it; that grant is empty, and takes its time (uet-htsim).
+/// While nobody is due, others get grants unasked, up to the largest credit beyond their demand, so that their next bytes
 /// need not wait. Under [`crate::Due::Arrival`], a queue pair is due for the bytes of each packet that arrives while its demand is open,
 /// and of each cut one.
 #[derive(Clone, Debug)]
@@ -200,9 +201,9 @@ impl Granter for Pacer {
             return;
         }
         sums.due = sums.demanded;
-        if sums.due > sums.granted {
+        if more || sums.due > sums.granted {
             self.activate(qp);
-        } else if (more || !known) && !sums.active && !self.idle.contains(&qp) {
+        } else if !known {
             self.idle.push_back(qp);
         }
     }
@@ -399,6 +400,26 @@ mod tests {
             sum = pacer.grant(pacer.deadline()).unwrap().total;
         }
         assert_eq!(sum, 1_000 + 32_768);
+    }
+
+    #[test]
+    fn a_demand_that_grows_takes_a_turn_though_grants_have_met_it() {
+        let mut pacer = pacer();
+        pacer.demand(Time::ZERO, QpId(1), 4_000);
+        let next = |pacer: &mut Pacer| {
+            let at = pacer.deadline();
+            let total = pacer.grant(at).unwrap().total;
+            (total, pacer.deadline().ps() - at.ps())
+        };
+        assert_eq!(next(&mut pacer).0, 4_000);
+        assert_eq!(next(&mut pacer), (20_384, 330_990), "unasked");
+        pacer.demand(Time::ZERO, QpId(1), 8_000);
+        assert_eq!(next(&mut pacer), (20_384, 20_687), "an empty grant takes the time of 1 KiB");
+        assert_eq!(next(&mut pacer).0, 36_768, "unasked again");
+        // The same demand takes no turn.
+        pacer.demand(Time::ZERO, QpId(1), 8_000);
+        assert_eq!(next(&mut pacer).0, 8_000 + 32_768);
+        assert_eq!(pacer.deadline(), Time::NEVER);
     }
 
     /// Adjusts once after so many packets: whole, marked, cut by the own switch, cut elsewhere.
