@@ -394,6 +394,13 @@ impl Buffer {
         self.peak = self.peak.max(self.recent);
     }
 
+    /// Updates the peaks with the bytes in use at an earlier instant.
+    #[inline]
+    pub(crate) fn sample_past(&mut self, used: u64) {
+        self.recent = self.recent.max(used);
+        self.peak = self.peak.max(self.recent);
+    }
+
     /// Bytes in use.
     #[inline]
     fn in_use(&self) -> u64 {

@@ -67,7 +67,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) largest_frame: u32,
     /// Longest transmission time of any frame, ps.
     pub(crate) longest_time: u64,
-    /// More packets than any port sends in a window: frames of one byte at the highest rate.
+    /// More packets than any port sends in two windows: frames of one byte at the highest rate.
     pub(crate) most_departures: usize,
     /// Numbers of the rates in telemetry, by row; empty without telemetry.
     rate_numbers: Vec<u8>,
@@ -111,7 +111,7 @@ pub(crate) struct Setup<'a> {
 
 /// Longest window, ps. Packets carry times inside a window in 29 bits. Half of their range keeps the number above the
 /// largest offset free: light visits add 1 to the offsets of arrivals.
-const LONGEST_WINDOW: u64 = Packet::OFFSETS / 2;
+pub(crate) const LONGEST_WINDOW: u64 = Packet::OFFSETS / 2;
 
 impl<'a> Setup<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Self {
@@ -182,7 +182,7 @@ impl<'a> Setup<'a> {
                 .collect(),
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp),
             longest_time: transmission.iter().copied().max().unwrap_or(0).into(),
-            most_departures: (window / shortest + 2) as usize,
+            most_departures: (2 * window / shortest + 2) as usize,
             transmission,
             rate_numbers,
             row_length: row_length as u32,

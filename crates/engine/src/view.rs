@@ -43,6 +43,11 @@ impl Views {
         }
     }
 
+    /// True if any switch asks for views.
+    pub(crate) fn are_asked_for(&self) -> bool {
+        self.period != 0
+    }
+
     /// Takes a view by `read` if one is due; nothing from `now` on has happened yet. Ports of hosts are not in a
     /// view.
     pub(crate) fn advance(&mut self, now: u64, read: impl FnOnce(&mut [u32])) {

@@ -153,6 +153,10 @@ impl<A: Annex> Play<'_, A> {
                 if self.may_exceed(p, &caps) {
                     self.layer.busy[word] &= !(1 << (p % 64));
                     let mut port = self.begin_charged(p);
+                    if let Some(middle) = self.middle {
+                        self.advance(&mut port, middle, &mut caps);
+                        self.bytes_before += self.ports[p].waiting;
+                    }
                     self.advance(&mut port, end, &mut caps);
                     self.end_charged(port);
                 }

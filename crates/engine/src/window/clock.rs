@@ -4,6 +4,7 @@
 use super::group::Group;
 use super::lanes::{Board, Mail};
 use super::out::Window;
+use super::turns;
 use crate::books::closing;
 use crate::observer::{Observer, Progress};
 use crate::record::hand_over;
@@ -39,6 +40,8 @@ pub(super) enum Cause {
     Interrupted,
     Stalled,
     Memory,
+    /// A run in turns may stall in the next turn.
+    Quiet,
 }
 
 /// The run's clock.
@@ -65,6 +68,8 @@ pub(super) struct Clock {
     /// Views of all queues.
     pub(super) views: Views,
     pub(super) sampler: Sampler,
+    /// True if two sides take turns. Windows then have the numbers of turns.
+    in_turns: bool,
 }
 
 /// Windows between two calls of the observer: some tens of milliseconds in a large fabric. Our choice.
@@ -95,7 +100,14 @@ impl Clock {
             growth: packets.saturating_mul(parcel as u64).max(1),
             views,
             sampler: Sampler::new(setup),
+            in_turns: false,
         }
+    }
+
+    /// The clock of a run in which two sides take turns.
+    pub(super) fn in_turns(self) -> Self {
+        // A turn spans two windows.
+        Clock { growth: 2 * self.growth, in_turns: true, ..self }
     }
 
     /// The program that drives the run posts no more messages.
@@ -163,6 +175,9 @@ impl Clock {
             }
             self.number = self.number.max(next / self.length);
         }
+        if self.in_turns {
+            return self.next_turn(setup, groups);
+        }
         if self.stops_before_an_event(groups, board) {
             return self.stop(setup, groups);
         }
@@ -182,12 +197,30 @@ impl Clock {
         self.views.advance(opened, |all| groups.iter().for_each(|group| group.write_queues(all)));
         let close = (opened + self.length).min(self.horizon);
         let (number, length, next) = (self.number, self.length, opened + self.length);
-        let window = Window { number, opened, close, length, next, span: length };
+        let window = Window { number, opened, close, length, next, span: length, again: next };
         self.last = self.number;
         self.number += 1;
         self.windows += 1;
         self.until_observer -= 1;
         Step::Visit(window)
+    }
+
+    /// The next turn, unless the run may stall in it.
+    fn next_turn<P: Parts, G: DerefMut<Target = Group<P>>>(
+        &mut self,
+        setup: &Setup<'_>,
+        groups: &[G],
+    ) -> Step {
+        let turn = turns::turn(self.number, self.length);
+        if unfinished(groups) > 0 && is_stalled(setup, turn.close, groups.iter().map(|group| group.liveness))
+        {
+            return Step::End(End { cause: Cause::Quiet, at: None });
+        }
+        self.last = self.number;
+        self.number += 1;
+        self.windows += 1;
+        self.until_observer -= 1;
+        Step::Visit(turn)
     }
 
     /// True if enough memory is left. Decides when the observer is called next.

@@ -341,6 +341,14 @@ impl<A: Annex> Departures<A> {
         self.most = self.most.max(self.waiting);
     }
 
+    /// Bytes of data that wait at `limit`, a key, when all departures before it have been computed.
+    #[inline(always)]
+    pub(super) fn waiting_before(&self, lines: &Lines<'_, A>, limit: u64) -> u64 {
+        let counted = if self.short { self.left.data } else { self.joined };
+        let arrived = lines.data[counted..].iter().take_while(|pkt| pkt.word() < limit);
+        self.waiting + arrived.map(|pkt| u64::from(pkt.frame())).sum::<u64>()
+    }
+
     /// [`Departures::run`] for rare cases: CNPs, pauses, and links that lose packets, are tapped or are long.
     #[inline(never)]
     fn run_slowly(

@@ -124,6 +124,8 @@ pub(super) struct Group<P: Parts> {
     pub(super) effort: Effort,
     /// State of a group that steps through windows.
     pub(super) inside: Option<Inside<P::Annex>>,
+    /// A bit for every node of each side, in a run in which two sides take turns.
+    pub(super) sides: [Vec<u64>; 2],
     /// By node, hosts whose visits wait for a program; `None` in runs without such a program.
     pub(super) parked: Option<Vec<Option<Parked<P::Annex>>>>,
 }
@@ -258,6 +260,7 @@ impl<P: Parts> Group<P> {
             largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             effort: Effort::default(),
             inside: None,
+            sides: [Vec::new(), Vec::new()],
             parked: setup.posted.as_ref().map(|_| members.iter().map(|_| None).collect()),
         };
         let lead = inside::lead(setup, layout, number).filter(|_| setup.posted.is_none());
@@ -330,6 +333,16 @@ impl<P: Parts> Group<P> {
         self.hosts[self.nodes[node as usize].index as usize + port].add_outgoing(setup, parts, qp);
     }
 
+    /// Prepares the group for a run in which the sides of nodes take turns.
+    pub(super) fn take_sides(&mut self, side_of: &[u8]) {
+        for side in 0..2 {
+            let mut members = vec![0; self.soon.len()];
+            let own = (0..).zip(&self.nodes).filter(|(_, node)| side_of[node.id.index()] == side);
+            own.for_each(|(n, _)| Bit::of(0, n).set(&mut members));
+            self.sides[usize::from(side)] = members;
+        }
+    }
+
     /// Schedules all nodes before the first window.
     pub(super) fn ready(&mut self, setup: &Setup<'_>, length: u64) {
         for n in 0..self.nodes.len() {
@@ -357,7 +370,8 @@ impl<P: Parts> Group<P> {
         let load = self.load;
         match self.inside {
             Some(_) => self.visit_in_steps(context, workspace),
-            None => self.visit_at_once(context, workspace),
+            None if self.sides[0].is_empty() => self.visit_at_once(context, workspace),
+            None => self.visit_side(context, workspace),
         }
         context.outbox.count_read(self.load - load);
     }
@@ -465,16 +479,12 @@ impl<P: Parts> Group<P> {
         workspace: &mut Workspace<P::Annex>,
         n: usize,
     ) {
-        let Context { setup, window, .. } = context;
-        let Workspace { incoming, pool, sorter, scratch, .. } = workspace;
+        let window = context.window;
+        let Workspace { incoming, pool, .. } = workspace;
+        let quantum = self.sample_switch(n, window.opened);
         let node = &mut self.nodes[n];
         let (ports, words) = (node.range(), node.words());
-        let (feeds, switch) = (&self.feeds[ports.clone()], &mut self.switches[node.index as usize]);
-        let quantum = window.opened / self.quantum;
-        if switch.sampled != quantum {
-            switch.sampled = quantum;
-            switch.buffer.sample();
-        }
+        let feeds = &self.feeds[ports.clone()];
         if self.cold {
             let ports = &self.ports[ports.clone()];
             let backlogged = self.backlog[words.clone()].iter().enumerate();
@@ -485,6 +495,43 @@ impl<P: Parts> Group<P> {
             None => open_mail(context, feeds, node, incoming, self.cold),
         };
         self.load += count as u64;
+        // Only a visit of two windows has a middle.
+        let middle = Some((quantum + 1) * self.quantum).filter(|middle| *middle < window.close);
+        if self.compute_switch(context, workspace, (n, count), middle).is_none() {
+            self.split_switch(context, workspace, n, middle);
+        }
+        self.add_outside_events(n, context);
+    }
+
+    /// Samples the buffer of a switch before its first event of a full window; returns the number of this window.
+    #[inline(always)]
+    pub(super) fn sample_switch(&mut self, n: usize, opened: u64) -> u64 {
+        let switch = &mut self.switches[self.nodes[n].index as usize];
+        let quantum = opened / self.quantum;
+        if switch.sampled != quantum {
+            switch.sampled = quantum;
+            switch.buffer.sample();
+        }
+        quantum
+    }
+
+    /// Computes a visit of a switch with the `count` packets of its lanes. The buffer is sampled at `middle`. `None`, and
+    /// without effect, if the state of the buffer at that instant is unknown.
+    pub(super) fn compute_switch(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        (n, count): (usize, usize),
+        middle: Option<u64>,
+    ) -> Option<()> {
+        let Context { setup, window, .. } = context;
+        let Workspace { incoming, pool, sorter, scratch, .. } = workspace;
+        let node = &mut self.nodes[n];
+        let (ports, words) = (node.range(), node.words());
+        let switch = &mut self.switches[node.index as usize];
+        if middle.is_some() && !node.pauses.is_empty() {
+            return None;
+        }
         scratch.events.collect(&mut node.pauses, window.close);
         if !setup.failing.is_empty() {
             scratch.events.add_failures(setup.failing.events(node.id, window.opened, window.close));
@@ -521,6 +568,9 @@ impl<P: Parts> Group<P> {
             true => switch.buffer.caps(bound),
             false => None,
         };
+        if middle.is_some() && caps.is_none() {
+            return None;
+        }
         // In a group that steps, one lane holds the packets of several ports, one port after the other.
         let of_ports = incoming.iter().flat_map(|lane| lane.chunk_by(|a, b| a.ingress() == b.ingress()));
         let by_account = of_ports.flat_map(|packets| {
@@ -567,7 +617,7 @@ impl<P: Parts> Group<P> {
                     None if heavy => Bound::Buffer,
                     None => Bound::Nothing,
                 };
-                local::visit(state, out, incoming, bound)
+                local::visit(state, out, incoming, bound, middle)
             }
             _ if context.setup.follows_any() => visit_following(heavy, state, out, arrivals),
             true => switch::Visit::<P, true, false>::new(state, out).run(arrivals),
@@ -575,7 +625,7 @@ impl<P: Parts> Group<P> {
         };
         incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
         self.nodes[n].next = next;
-        self.add_outside_events(n, context);
+        Some(())
     }
 
     fn visit_host(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>, n: usize) {
@@ -733,11 +783,12 @@ impl<P: Parts> Group<P> {
         for (i, word) in self.outputs.far[words].iter().enumerate() {
             for p in bits(*word, i * 64) {
                 let Some(at) = self.ports[node.first_port as usize + p].far.first() else { continue };
-                // The packet goes onto its lane one window before it arrives, which is mostly the next window.
-                let Window { next, span, .. } = window;
-                let hand_on = if at < next + 2 * span { next } else { (at / span - 1) * span };
+                // The packet goes onto its lane one window before it arrives, which is mostly the next window of the node.
+                let Window { next, span, again, .. } = window;
+                let hand_on =
+                    if at < next + 2 * span { again } else { again + ((at - next) / span - 1) * span };
                 node.next = node.next.min(hand_on);
-                if node.next <= next {
+                if node.next <= again {
                     return;
                 }
             }

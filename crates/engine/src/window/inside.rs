@@ -238,7 +238,7 @@ impl<A: Annex> OuterMail<A> {
 
 /// A packet whose time counts from a start that is `by` ps later.
 #[inline(always)]
-fn earlier<A: Annex>(pkt: &Parcel<A>, by: u64) -> Parcel<A> {
+pub(super) fn earlier<A: Annex>(pkt: &Parcel<A>, by: u64) -> Parcel<A> {
     let word = pkt.word().wrapping_sub(by << Packet::TIME_SHIFT);
     Parcel { label: pkt.label.with_word(word), annex: pkt.annex }
 }

@@ -226,13 +226,15 @@ impl<'v> Ways<'v> {
     }
 }
 
-/// Computes the window with the arrivals of these lanes. Returns the time of the switch's next event of its own, ps.
+/// Computes the window with the arrivals of these lanes. The buffer is sampled at `middle`, which is possible under caps and
+/// without pauses only. Returns the time of the switch's next event of its own, ps.
 #[inline(never)]
 pub(super) fn visit<P: Parts>(
     state: SwitchState<'_, P>,
     out: Out<'_, P::Annex>,
     lanes: &[Vec<Parcel<P::Annex>>],
     bound: Bound,
+    middle: Option<u64>,
 ) -> u64 {
     let SwitchState { node, switch, ports, backlog, scratch, line_of, with_data, .. } = state;
     if let Bound::Buffer = bound {
@@ -265,6 +267,8 @@ pub(super) fn visit<P: Parts>(
         shift: line::bin_shift(length),
         next: switch.wake,
         bytes: 0,
+        middle: middle.map(|at| line::instant(at - opened)),
+        bytes_before: 0,
     };
     for (number, lane) in lanes.iter().enumerate() {
         let Some(first) = lane.first() else { continue };
@@ -322,6 +326,9 @@ pub(super) fn visit<P: Parts>(
     play.pauses.clear();
     play.charging.owed.clear();
     play.shelf.clear();
+    if middle.is_some() {
+        switch.buffer.sample_past(play.bytes_before);
+    }
     if !matches!(bound, Bound::Buffer) {
         switch.buffer.settle(play.bytes + switch.held_charge - switch.uncharged);
     }
@@ -380,6 +387,9 @@ pub(super) struct Play<'v, A: Annex> {
     next: u64,
     /// Bytes in the queues of data.
     bytes: u64,
+    /// Key of the instant at which the buffer is sampled, and the bytes in the queues of data before it.
+    pub(super) middle: Option<u64>,
+    pub(super) bytes_before: u64,
 }
 
 impl<A: Annex> Play<'_, A> {
@@ -511,6 +521,10 @@ impl<A: Annex> Play<'_, A> {
         let (port, limit) = (&mut ports[p], line::instant(out.window.length));
         if !pauses.is_empty() {
             departures.run_to_pauses(port, &mut lines, pauses, out);
+        }
+        if let Some(middle) = self.middle {
+            departures.run_unwatched(port, &mut lines, middle, out);
+            self.bytes_before += departures.waiting_before(&lines, middle);
         }
         departures.run_unwatched(port, &mut lines, limit, out);
         let left = departures.end(port, &mut lines, self.mixed, out);

@@ -11,6 +11,7 @@
 //! | [`crew`] | threads that share the groups of a window |
 //! | [`group`] | the state of nodes, and the schedule of their visits |
 //! | [`inside`] | windows inside windows: a group that steps through the window by itself |
+//! | [`turns`] | double windows: two sides of the fabric that take turns |
 //! | [`local`], [`mod@line`] | a switch whose scheme acts on every port by itself; its arrivals by port and class |
 //! | [`short`], [`departures`], [`charged`] | a port of such a switch: with little to do, in general, and in heavy visits or near a cap |
 //! | [`shelf`] | large annexes, which stay in their lanes meanwhile |
@@ -48,6 +49,7 @@ mod shelf;
 mod short;
 mod sort;
 mod switch;
+mod turns;
 mod wire;
 
 pub(crate) use layout::{count as groups, group_of_each_node};
@@ -75,34 +77,71 @@ pub(crate) fn run<P: Parts>(
     observer: &mut dyn Observer,
 ) -> Outcome {
     let setup = Setup::new(plan);
-    let layout = Layout::new(&plan.fabric);
+    // Half windows check that turns change nothing.
+    let sides = if divisor == 1 { turns::sides(&setup) } else { None };
+    let mut run = advance(&setup, parts, threads, divisor, sides.as_deref(), observer);
+    if run.end.cause == clock::Cause::Quiet {
+        run = advance(&setup, parts, threads, divisor, None, observer);
+    }
+    let Advanced { layout, mut groups, mut board, clock, end } = run;
+    let ending = ending(&setup, &layout, &mut groups, &mut board, &clock, end.cause);
+    finish(&setup, groups, &board, clock, ending, end.at)
+}
+
+/// The state of a run after its last window.
+#[expect(clippy::vec_box, reason = "the clock takes any pointer to a group")]
+struct Advanced<P: Parts> {
+    layout: Layout,
+    groups: Vec<Box<Group<P>>>,
+    board: Board<P::Annex>,
+    clock: Clock,
+    end: clock::End,
+}
+
+/// Computes all windows, in turns of the two `sides` if that is possible. A run in turns may end as
+/// [`clock::Cause::Quiet`], and must then begin anew without sides.
+fn advance<P: Parts>(
+    setup: &Setup<'_>,
+    parts: &P,
+    threads: usize,
+    divisor: u64,
+    sides: Option<&[u8]>,
+    observer: &mut dyn Observer,
+) -> Advanced<P> {
+    let layout = Layout::new(setup.fabric());
     let length = (setup.window / divisor).max(1);
-    let mut groups = groups_of(&setup, parts, &layout, length);
-    let mut clock = Clock::new(&setup, length, views_of(&setup, &groups), size_of::<Parcel<P::Annex>>());
+    let mut groups = groups_of(setup, parts, &layout, length);
+    let views = views_of(setup, &groups);
+    let mut clock = Clock::new(setup, length, views, size_of::<Parcel<P::Annex>>());
+    // Other schemes need an order among the ports of a switch, so their visits would be split.
+    let local = groups.iter().flat_map(|group| &group.switches).all(|switch| switch.interest.local);
+    if let Some(sides) = sides.filter(|_| local && !clock.views.are_asked_for()) {
+        groups.iter_mut().for_each(|group| group.take_sides(sides));
+        clock = clock.in_turns();
+    }
     // WebAssembly cannot start threads.
     let threads = if cfg!(target_family = "wasm") { 1 } else { threads.clamp(1, groups.len()) };
     let mail = Mail::new(layout.mail_words(), threads);
     let mut board = board_of(&groups);
     observer.on_start();
-    clock.has_room(&setup, &groups, observer);
+    clock.has_room(setup, &groups, observer);
     let end = if threads == 1 {
         let mut workspace = Workspace::default();
         loop {
-            match clock.advance(&setup, &mut groups, &mut board, &mail, observer) {
+            match clock.advance(setup, &mut groups, &mut board, &mail, observer) {
                 clock::Step::Visit(window) => {
                     let view = clock.views.known();
                     let (board, mail, outbox) = (&board, &mail, mail.outbox(0));
-                    let context = Context { setup: &setup, window, board, mail, outbox, view };
+                    let context = Context { setup, window, board, mail, outbox, view };
                     groups.iter_mut().for_each(|group| group.visit(context, &mut workspace));
                 }
                 clock::Step::End(end) => break end,
             }
         }
     } else {
-        crew::run(&setup, &mut groups, &mut board, &mail, threads, &mut clock, observer)
+        crew::run(setup, &mut groups, &mut board, &mail, threads, &mut clock, observer)
     };
-    let ending = ending(&setup, &layout, &mut groups, &mut board, &clock, end.cause);
-    finish(&setup, groups, &board, clock, ending, end.at)
+    Advanced { layout, groups, board, clock, end }
 }
 
 /// The state of all groups before the first window.
@@ -140,7 +179,8 @@ fn ending<P: Parts>(
         clock::Cause::Stalled => stalled(setup, layout, groups),
         clock::Cause::Finished => Ending::Finished,
         clock::Cause::Stopped => Ending::Stopped,
-        clock::Cause::Interrupted => Ending::Interrupted,
+        // A run that ends because it is quiet begins anew.
+        clock::Cause::Interrupted | clock::Cause::Quiet => Ending::Interrupted,
         clock::Cause::Memory => {
             let mut memory = Memory { records: clock.sampler.memory(), ..Memory::default() };
             let lanes = groups.iter_mut().zip(board);

@@ -21,9 +21,11 @@ pub(super) struct Window {
     pub(super) close: u64,
     /// Its length, without regard to the end of the run.
     pub(super) length: u64,
-    /// Start of the next window, and the length of every window. Steps have those of their window.
+    /// Start of the window in which its lanes are read, and the length of that window. Steps have those of their window.
     pub(super) next: u64,
     pub(super) span: u64,
+    /// Start of the next window of the same nodes.
+    pub(super) again: u64,
 }
 
 /// The egress side of one node in one window.

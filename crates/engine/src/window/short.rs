@@ -64,7 +64,8 @@ impl<A: Annex> Play<'_, A> {
         if !A::LARGE && self.sent.len() < first.len() + second.len() {
             self.sent.resize((first.len() + second.len()).next_power_of_two(), Parcel::default());
         }
-        let (costs, limit) = (out.setup.costs(port.row), instant(out.window.length));
+        let (costs, end) = (out.setup.costs(port.row), instant(out.window.length));
+        let mut limit = self.middle.unwrap_or(end);
         let (from, span) = out.lane_span(p);
         let (reach, far) = (reach(port, opened, from), span << Packet::TIME_SHIFT);
         let (mut free, mut sum) = (departure(port.busy.saturating_sub(opened)), 0u64);
@@ -76,7 +77,14 @@ impl<A: Annex> Play<'_, A> {
             let is_first = next_first < at_second;
             let event = if is_first { free.max(next_first) } else { at_second };
             if event >= limit {
-                break;
+                if limit == end {
+                    break;
+                }
+                // The bytes of data that wait at the middle of the visit.
+                let arrived = second[j..].iter().take_while(|pkt| pkt.word() < limit && classes[1] == DATA);
+                self.bytes_before += port.waiting + arrived.map(|pkt| u64::from(pkt.frame())).sum::<u64>();
+                limit = end;
+                continue;
             }
             let sent = i + j;
             let pkt = if is_first {

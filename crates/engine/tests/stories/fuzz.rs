@@ -59,7 +59,7 @@ const SCHEMES: &[&str] = &[
     "long-haul]\nnotification = \"proactive\"\ncnp-delay-most = \"5us\"\ncnp-table = { entries = 2 }\nreaction = \"loop\"\n\
      loop = { ramp = \"twenty\", slots = 2, recovery = { after = \"3us\", mode = \"direct\" } }",
 ];
-const NICS: [&str; 36] = [
+pub(crate) const NICS: [&str; 36] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",

@@ -2,6 +2,7 @@
 //!
 //! | file | claim |
 //! |---|---|
+//! | [`turns`] | a fabric that is computed in double windows, by two sides in turns, has the outcome of any other engine |
 //! | [`twins`] | both engines give the same outcome, whatever happens on the fabric |
 //! | [`fuzz`] | the same on random fabrics, settings and workloads |
 //! | [`held`] | a scheme may hold packets and make control packets; the books account for all of them |
@@ -88,4 +89,5 @@ mod tasks;
 mod telemetry;
 mod three_tiers;
 mod training;
+mod turns;
 mod twins;

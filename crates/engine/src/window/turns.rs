@@ -1,0 +1,151 @@
+//! Double windows in turns: in most fabrics the nodes have two sides, and every link leads from one side to the other.
+//!
+//! A node that is computed up to some time reaches the other side one window later. So the sides take turns: one is computed
+//! up to one window, the other up to two, the first up to three, and so on. Each visit spans two windows, has twice as many
+//! packets, and needs the lanes of the last turn alone. The number of a turn stands in the place of a window's number.
+//!
+//! Buffers are sampled at the end of each window, so a visit knows the state of its switch at its middle. A visit that does not
+//! is split there. The checks for a stall would need the state of all nodes at one instant. So a run in turns that
+//! may be about to stall begins anew, with windows.
+
+use super::group::{Context, Group, Workspace};
+use super::inside::earlier;
+use super::lanes::bits;
+use super::out::Window;
+use crate::setup::{LONGEST_WINDOW, Setup, least_reach};
+use model::plan::FlowControl;
+use model::{NodeId, Parts};
+
+/// Fewer frames of data than this in a window make turns worth while. Our choice: each visit of a port then has fewer packets
+/// than take as much time as the visit itself.
+const FEW: u64 = 12;
+
+/// Number of the side of each node, if the plan can and should be computed in turns.
+pub(super) fn sides(setup: &Setup<'_>) -> Option<Vec<u8>> {
+    let (plan, window) = (setup.plan, setup.window);
+    let frames = window / setup.time_on_wire(0, plan.wire.max_frame()).max(1);
+    let capped = |s: &model::plan::SwitchSettings| matches!(s.flow_control, FlowControl::Capped { .. });
+    let suits = frames < FEW
+        && 2 * window <= LONGEST_WINDOW
+        && least_reach(plan) >= window
+        && plan.switches.iter().all(capped)
+        && plan.classes.is_plain();
+    // These need the state of all nodes at one instant, or of frames in order of time.
+    let looks = plan.record.is_blind()
+        && plan.stop_after.is_none()
+        && plan.posted.is_none()
+        && setup.failing.is_empty()
+        && !setup.follows_any()
+        && !setup.ports.iter().any(|port| port.tapped)
+        && !plan.jobs.iter().any(|job| job.background);
+    if suits && looks { divide(setup) } else { None }
+}
+
+/// Gives every node a side, so that each link joins both sides; `None` if that is impossible.
+fn divide(setup: &Setup<'_>) -> Option<Vec<u8>> {
+    const NONE: u8 = u8::MAX;
+    let fabric = setup.fabric();
+    let mut sides = vec![NONE; fabric.nodes()];
+    let mut reached = Vec::new();
+    for node in 0..fabric.nodes() as u32 {
+        if sides[node as usize] == NONE {
+            sides[node as usize] = 0;
+            reached.push(NodeId(node));
+        }
+        while let Some(node) = reached.pop() {
+            let other = 1 - sides[node.index()];
+            for link in fabric.ports(node) {
+                let side = &mut sides[link.to.index()];
+                if *side == NONE {
+                    *side = other;
+                    reached.push(link.to);
+                } else if *side != other {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(sides)
+}
+
+/// Turn `number` as a window, if windows have this length. The first turn has a single one.
+pub(super) fn turn(number: u64, length: u64) -> Window {
+    let (opened, close) = (number.saturating_sub(1) * length, (number + 1) * length);
+    let (next, span) = (number * length, 2 * length);
+    Window { number, opened, close, length: close - opened, next, span, again: close }
+}
+
+impl<P: Parts> Group<P> {
+    /// Visits all nodes of a side that have something to do in its turn.
+    pub(super) fn visit_side(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>) {
+        let Context { window, mail, .. } = context;
+        let side = window.number as usize % 2;
+        self.wake_sleepers(window.close);
+        self.soon_at = u64::MAX;
+        for word in 0..self.soon.len() {
+            let members = self.sides[side][word];
+            let todo =
+                mail.take_nodes(window.number, self.node_word + word as u32) | self.soon[word] & members;
+            self.soon[word] &= !members;
+            if todo != 0 {
+                self.visited = window.number;
+                bits(todo, word * 64).for_each(|n| self.visit_node(context, workspace, n));
+            }
+            let others = self.soon[word];
+            self.soon[word] |= std::mem::take(&mut self.later[word]);
+            let first = bits(others, word * 64).map(|n| self.nodes[n].next).min();
+            self.soon_at = self.soon_at.min(first.unwrap_or(u64::MAX));
+        }
+    }
+}
+
+impl<P: Parts> Group<P> {
+    /// Computes a visit of switch `n` as two visits, up to `middle` and from there on, and samples the buffer in between.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn split_switch(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+        middle: Option<u64>,
+    ) {
+        let window = context.window;
+        let Some(middle) = middle else { return };
+        let first = middle - window.opened;
+        let lanes = std::mem::take(&mut workspace.incoming);
+        let (mut early, mut late) = (Vec::new(), Vec::new());
+        for lane in &lanes {
+            let (before, after) = lane.split_at(lane.partition_point(|pkt| u64::from(pkt.offset()) < first));
+            early.push(before.to_vec());
+            late.push(after.iter().map(|pkt| earlier(pkt, first)).collect());
+        }
+        lanes.into_iter().for_each(|lane| workspace.pool.give(lane, self.outputs.unit));
+        for (opened, close, lanes) in [(window.opened, middle, early), (middle, window.close, late)] {
+            let lanes: Vec<Vec<_>> = lanes.into_iter().filter(|lane: &Vec<_>| !lane.is_empty()).collect();
+            let count = lanes.iter().map(Vec::len).sum();
+            workspace.incoming = lanes;
+            if opened == middle {
+                self.sample_switch(n, opened);
+            }
+            let window = Window { opened, close, length: close - opened, ..window };
+            self.compute_switch(Context { window, ..context }, workspace, (n, count), None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_turn_reads_what_the_turn_before_sends_and_follows_on_the_last_one_of_its_side() {
+        for number in 0..9 {
+            let (own, reader, again) = (turn(number, 10), turn(number + 1, 10), turn(number + 2, 10));
+            assert_eq!((own.next, own.span), (reader.opened, reader.length));
+            assert_eq!((own.close, own.again), (again.opened, again.opened));
+            assert!(own.close <= reader.opened + 20 && own.opened + 10 >= reader.opened);
+        }
+        assert_eq!((turn(0, 10).length, turn(1, 10).length, turn(3, 10).opened), (10, 20, 20));
+    }
+}
