@@ -159,6 +159,12 @@ pub trait Sender {
         0
     }
 
+    /// What a host asks after each packet of a run with [`crate::Annex::SACKS`], in one call.
+    #[inline]
+    fn leaving(&self) -> Leaving {
+        Leaving { asks: self.asks(), envelope: self.envelope(), backlog: self.backlog() }
+    }
+
     /// Notes that this window holds packets back, in runs with [`crate::Annex::SACKS`]; true if [`Sender::deadline`] has become
     /// earlier. Under a window of 0 with no packet in flight whose timer could fire, the sender may start a timer, so that a
     /// lost grant does not hold it forever. Under another window it may plan a probe, if no packet in flight has asked for an
@@ -317,6 +323,24 @@ pub trait Receiver {
         None
     }
 
+    /// What a host asks after each packet of a run with [`crate::Annex::SACKS`], in one call.
+    #[inline]
+    fn standing(&self) -> Standing {
+        Standing { completed: self.completed(), held: self.held(), deadline: self.deadline() }
+    }
+
+    /// What a host asks for each reply of a run with [`crate::Annex::SACKS`], in one call. The arguments are those of
+    /// [`Receiver::reply_entropy`].
+    #[inline]
+    fn reporting(&self, of_packet: u16, port: PortIndex) -> Reporting {
+        Reporting {
+            selective: self.selective(),
+            crowded: self.crowded(),
+            sack: self.sack(),
+            entropy: self.reply_entropy(of_packet, port),
+        }
+    }
+
     /// True if the reorder buffer is above its high-water mark.
     #[inline]
     fn crowded(&self) -> bool {
@@ -328,4 +352,39 @@ pub trait Receiver {
     fn held(&self) -> u64 {
         0
     }
+}
+
+/// The answers to [`Sender::asks`], [`Sender::envelope`] and [`Sender::backlog`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leaving {
+    /// [`Sender::asks`].
+    pub asks: bool,
+    /// [`Sender::envelope`].
+    pub envelope: Envelope,
+    /// [`Sender::backlog`].
+    pub backlog: u64,
+}
+
+/// The answers to [`Receiver::completed`], [`Receiver::held`] and [`Receiver::deadline`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// [`Receiver::completed`].
+    pub completed: u64,
+    /// [`Receiver::held`].
+    pub held: u64,
+    /// [`Receiver::deadline`].
+    pub deadline: Time,
+}
+
+/// The answers to [`Receiver::selective`], [`Receiver::crowded`], [`Receiver::sack`] and [`Receiver::reply_entropy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reporting {
+    /// [`Receiver::selective`].
+    pub selective: Selective,
+    /// [`Receiver::crowded`].
+    pub crowded: bool,
+    /// [`Receiver::sack`].
+    pub sack: Sack,
+    /// [`Receiver::reply_entropy`].
+    pub entropy: u16,
 }

@@ -4,7 +4,7 @@ use crate::limits::PSN_LIMIT;
 use crate::sender::{self, Sender};
 use crate::{counted, in_flight, in_order, receiver, sack, scoreboard, selective};
 use model::annex::{Envelope, Notice, NoticeRules, Sack, Selective};
-use model::transport::{Arrived, Delivery, Plain, Progress, Reception, Reply};
+use model::transport::{Arrived, Delivery, Leaving, Plain, Progress, Reception, Reply, Reporting, Standing};
 use model::{PortIndex, Psn, Time};
 use std::sync::Arc;
 
@@ -226,6 +226,11 @@ impl model::Sender for AnySender {
     }
 
     #[inline]
+    fn leaving(&self) -> Leaving {
+        of_sender!(self, sender => sender.leaving())
+    }
+
+    #[inline]
     fn on_held(&mut self, now: Time, window: u64) -> bool {
         of_sender!(self, sender => sender.on_held(now, window))
     }
@@ -382,6 +387,16 @@ impl model::Receiver for AnyReceiver {
     #[inline]
     fn returns_headers(&self) -> bool {
         of_receiver!(self, receiver => receiver.returns_headers())
+    }
+
+    #[inline]
+    fn standing(&self) -> Standing {
+        of_receiver!(self, receiver => receiver.standing())
+    }
+
+    #[inline]
+    fn reporting(&self, of_packet: u16, port: PortIndex) -> Reporting {
+        of_receiver!(self, receiver => receiver.reporting(of_packet, port))
     }
 
     #[inline]

@@ -28,8 +28,8 @@ impl<P: Parts> Host<P> {
 
     /// Makes sure that a timer fires no later than the deadline of a receiver, after the arrival of `pkt`.
     #[inline(always)]
-    pub(super) fn arm_receiver(&mut self, now: u64, index: u32, pkt: &Parcel<P::Annex>) {
-        if self.incoming[index as usize].receiver.deadline() != Time::NEVER {
+    pub(super) fn arm_receiver(&mut self, now: u64, deadline: Time, index: u32, pkt: &Parcel<P::Annex>) {
+        if deadline != Time::NEVER {
             self.arm_replies(now, index, pkt);
         }
     }

@@ -5,7 +5,7 @@ use super::port_status::End;
 use super::queue_pair::Incoming;
 use crate::setup::Setup;
 use model::annex::Answer;
-use model::transport::{Arrived, Fate, Plain, Receiver, Reply};
+use model::transport::{Arrived, Fate, Plain, Receiver, Reply, Reporting, Standing};
 use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Plan, QpId, Time};
 
 /// What a packet causes at its receiver.
@@ -115,18 +115,24 @@ impl<P: Parts> Host<P> {
             Some(notice) => incoming.receiver.on_notice(Time(now), notice, pkt.marked()),
         };
         let mut whole = false;
+        let standing = match P::Annex::SACKS {
+            true => incoming.receiver.standing(),
+            false => Standing { completed: 0, held: 0, deadline: Time::NEVER },
+        };
+        let completed =
+            |receiver: &P::Receiver| if P::Annex::SACKS { standing.completed } else { receiver.completed() };
         match got.fate {
             _ if CUT => self.data.headers_arrived += 1,
             _ if notice.is_some() => self.data.noticed += 1,
             Fate::Accepted => {
                 self.data.accepted += 1;
                 self.liveness.last_progress = now;
-                whole = incoming.receiver.completed() >= incoming.message_end;
+                whole = completed(&incoming.receiver) >= incoming.message_end;
             }
             Fate::Duplicate => {
                 self.data.duplicate += 1;
                 // Where a message has begun anew, a packet that arrived before may complete it.
-                whole = P::Annex::SACKS && incoming.receiver.completed() >= incoming.message_end;
+                whole = P::Annex::SACKS && standing.completed >= incoming.message_end;
                 // Of a packet and its copy, the later arrival is no spurious retransmission.
                 if !pkt.annex.is_copy() {
                     match self.copies {
@@ -158,11 +164,12 @@ impl<P: Parts> Host<P> {
             if pkt.annex.is_copy() && got.fate == Fate::Accepted && !CUT {
                 self.copies += 1;
             }
-            let held = incoming.receiver.held();
+            let held = if P::Annex::SACKS { standing.held } else { incoming.receiver.held() };
             self.data.reorder_sum += if notice.is_none() && !CUT { held } else { 0 };
             self.data.reorder_peak = self.data.reorder_peak.max(held);
         }
-        self.arm_receiver(now, qp.0 - self.first_incoming, pkt);
+        let deadline = if P::Annex::SACKS { standing.deadline } else { incoming.receiver.deadline() };
+        self.arm_receiver(now, deadline, qp.0 - self.first_incoming, pkt);
         if !self.granter.is_idle() {
             self.ask_granter(now, pkt);
         }
@@ -185,10 +192,15 @@ impl<P: Parts> Host<P> {
         let (to, port) = self.back(incoming.from, pkt.ingress(), End::Receiver(index));
         let mut annex = P::Annex::default();
         if P::Annex::CARRIES {
-            annex = incoming.answer(Time(now + self.clock), pkt);
+            let at = Time(now + self.clock);
             if P::Annex::SACKS {
-                annex.set_sack(&incoming.receiver.sack());
-                annex.set_own_entropy(incoming.receiver.reply_entropy(pkt.annex.entropy(), port));
+                let Reporting { selective, crowded, sack, entropy } =
+                    incoming.receiver.reporting(pkt.annex.entropy(), port);
+                annex = pkt.annex.answer(at, Answer { marked: pkt.marked(), selective, crowded });
+                annex.set_sack(&sack);
+                annex.set_own_entropy(entropy);
+            } else {
+                annex = incoming.answer(at, pkt);
             }
         }
         let label = self.label(setup, qp, to, reply).with_echo(echo).arriving(0, port);

@@ -13,7 +13,7 @@ use crate::setup::{NO_TRACK, Setup};
 use model::annex::Selective;
 use model::congestion::{Congestion, Feedback};
 use model::steering::{AsideKind, Sent};
-use model::transport::{Delivery, Reply, Sender};
+use model::transport::{Delivery, Leaving, Reply, Sender};
 use model::{Advice, Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
 
 impl<P: Parts> Host<P> {
@@ -129,10 +129,11 @@ impl<P: Parts> Host<P> {
             let sent = Sent { seq, again, left, frame: packet.frame() };
             let mut annex = out.steering.on_send(Time(now + self.clock), sent);
             if P::Annex::SACKS {
-                let (backlog, active) = (out.sender.backlog(), self.ready.len() as u64);
+                let Leaving { asks, envelope, backlog } = out.sender.leaving();
+                let active = self.ready.len() as u64;
                 let demand = out.congestion.on_send(Time(now), packet.frame(), backlog, active);
-                annex.set_asks(out.sender.asks() || demand.exhausted);
-                annex.set_envelope(out.sender.envelope());
+                annex.set_asks(asks || demand.exhausted);
+                annex.set_envelope(envelope);
                 annex.set_amount(demand.total);
             }
             out.next_at = next_at;
