@@ -205,6 +205,7 @@ class Settings(TypedDict, total=False):
     nic__transport__mrc: Any
     nic__transport__mrc__ack_bytes: Any
     nic__transport__mrc__lost_after: Any
+    nic__transport__mrc__penalties: Any
     nic__transport__mrc__port_notice: Any
     nic__transport__mrc__port_status: Any
     nic__transport__mrc__reorder_window: Any
@@ -222,6 +223,7 @@ class Settings(TypedDict, total=False):
     nic__transport__uec__ack_least: Any
     nic__transport__uec__ask_below: Any
     nic__transport__uec__infer_loss: Any
+    nic__transport__uec__penalties: Any
     nic__transport__uec__reorder_window: Any
     nic__transport__uec__reply_paths: Any
     nic__window: Any

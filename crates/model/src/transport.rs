@@ -63,6 +63,10 @@ pub struct Delivery {
     pub last_hop: bool,
     /// Bytes of packets that the sender now takes for lost.
     pub lost: u64,
+    /// [`Sack::penalty`].
+    pub penalty: u8,
+    /// [`Sack::restore`].
+    pub restore: bool,
 }
 
 /// The sending end of a queue pair.

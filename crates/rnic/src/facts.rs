@@ -26,6 +26,11 @@ pub(crate) trait Recovery {
         None
     }
 
+    /// Whether receivers ask for smaller windows ([`model::annex::Sack::penalty`]). Default: they do not.
+    fn penalises(&self) -> bool {
+        false
+    }
+
     /// Checks whether the values are possible.
     fn validate(&self) -> Result<(), Invalid>;
 
@@ -89,6 +94,11 @@ pub trait Control {
     /// Content of CNPs that the control heeds; it takes other CNPs with content for plain ones. Default: none.
     fn advised(&self) -> Advised {
         Advised::default()
+    }
+
+    /// Whether the window shrinks when receivers ask for it ([`model::annex::Sack::penalty`]). Default: no.
+    fn heeds_penalties(&self) -> bool {
+        false
     }
 
     /// Fills in the values that other values of the table decide.

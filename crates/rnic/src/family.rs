@@ -53,6 +53,11 @@ macro_rules! transports {
                 match self { $(Self::$variant(config) => config.port_notice(),)+ }
             }
 
+            /// Whether receivers ask for smaller windows.
+            pub fn penalises(&self) -> bool {
+                match self { $(Self::$variant(config) => config.penalises(),)+ }
+            }
+
             /// Settings that its senders share.
             pub(crate) fn sending(&self, timing: timeout::Timing) -> ends::Sending {
                 match self { $(Self::$variant(config) => config.sending(timing),)+ }
@@ -116,6 +121,11 @@ macro_rules! congestions {
             /// Content of CNPs that the control heeds.
             pub fn advised(&self) -> Advised {
                 match self { $(Self::$variant(config) => config.advised(),)+ }
+            }
+
+            /// Whether the window shrinks when receivers ask for it.
+            pub fn heeds_penalties(&self) -> bool {
+                match self { $(Self::$variant(config) => config.heeds_penalties(),)+ }
             }
 
             /// Fills in the values that other values of its table decide.

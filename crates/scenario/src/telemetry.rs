@@ -116,6 +116,13 @@ pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> V
         ));
     }
     warnings.extend(nic.congestion.warnings(&plan.rates()));
+    if nic.transport.penalises() && !nic.congestion.heeds_penalties() {
+        warnings.push(format!(
+            "`penalties` of `transport.{}` have no effect: `congestion.{}` does not heed them",
+            nic.transport.name(),
+            nic.congestion.name()
+        ));
+    }
     let telemetry = matches!(nic.congestion.facts().evidence, Evidence::Telemetry { .. });
     if telemetry && scheme.facts().sprays {
         warnings.push(format!(
@@ -208,6 +215,27 @@ mod tests {
         assert!(compat.warnings[0].contains("800Gbps, taken for 25Gbps"), "{:?}", compat.warnings);
         let coded = lay(&format!("{LEAVES}[nic.congestion.hpcc]\nunknown-rate = \"25Gbps\"")).unwrap();
         assert_eq!(coded.warnings, [""; 0]);
+    }
+
+    #[test]
+    fn penalties_that_no_window_heeds_are_warned_of_and_impossible_ones_refused() {
+        let asked = |control: &str, penalty: &str| {
+            lay(&format!(
+                "{LEAVES}[nic.transport.uec]\npenalties = [{{ {penalty} }}]\n[nic.congestion.{control}]"
+            ))
+        };
+        let warned = |control: &str| {
+            let warnings = asked(control, "at = \"5us\"").unwrap().warnings;
+            warnings.iter().any(|text| text.contains("`penalties` of `transport.uec` have no effect"))
+        };
+        let heeded = ["nscc]", "rccc]\nnscc = {}", "smartt]"].map(warned);
+        assert_eq!((heeded, warned("rccc]"), warned("none]")), ([false; 3], true, true));
+        let said = |penalty| asked("nscc]", penalty).unwrap_err().located();
+        assert_eq!(said("share = 128"), "s.toml:7:13: `penalties` must have a `share` from 1 to 127");
+        assert_eq!(
+            said("at = \"5us\", until = \"5us\""),
+            "s.toml:7:13: `penalties` must have `until` after `at`"
+        );
     }
 
     #[test]

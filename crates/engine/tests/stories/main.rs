@@ -22,6 +22,7 @@
 //! | [`classes`] | classes of a table get the service, the caps, the pauses and the marks that the table gives them |
 //! | [`own_queues`] | flows with a queue of their own neither wait behind others nor make them wait, and keep its rules |
 //! | [`cuts`] | a switch that cuts data sends every header on while headers fit; it loses and counts the rest |
+//! | [`penalties`] | a receiver's penalty leaves its sender one packet per round trip until it is over |
 //! | [`port_status`] | NICs tell their peers which ports are down; both ends leave these planes, and take them back at once |
 //! | [`probes`] | where switches drop data without a word, probes find the losses long before timers |
 //! | [`short_links`] | short links inside racks do not make the windows of the whole fabric short |
@@ -76,6 +77,7 @@ mod lossless;
 mod many_paths;
 mod memory;
 mod own_queues;
+mod penalties;
 mod port_by_port;
 mod port_status;
 mod probes;

@@ -22,6 +22,10 @@ pub struct Sack {
     pub last_hop: bool,
     /// True if the reply answers a probe.
     pub probe: bool,
+    /// Penalty of the receiver for the window, in 1/128 of the arrived bytes.
+    pub penalty: u8,
+    /// True if penalties are over, and the window may be what it was before.
+    pub restore: bool,
 }
 
 /// The message of a data packet, for receivers that count the packets of each message. A packet of 0 packets has none.
@@ -48,7 +52,7 @@ pub struct SackStamp {
     bits: u64,
     /// Flags (8 bits) above the first packet of the map.
     base: u32,
-    /// [`Sack::cause`], or [`Envelope::first`].
+    /// [`Sack::penalty`] above [`Sack::cause`], or [`Envelope::first`].
     cause: u32,
     /// [`Sack::arrived`], or [`Envelope::packets`].
     arrived: u32,
@@ -63,6 +67,9 @@ const WAS_CUT: u32 = 1 << 25;
 const LAST_HOP: u32 = 1 << 26;
 const RETURNED: u32 = 1 << 27;
 const PROBE: u32 = 1 << 28;
+const RESTORE: u32 = 1 << 29;
+/// Bits of [`SackStamp::cause`] below the penalty of a reply.
+const PENALTY: u32 = 24;
 
 impl SackStamp {
     /// The annex of a data packet that starts at `sent` by its sender's clock.
@@ -192,16 +199,21 @@ impl Annex for SackStamp {
             cut: self.base & WAS_CUT != 0,
             last_hop: self.base & LAST_HOP != 0,
             probe: self.base & PROBE != 0,
+            penalty: (self.cause >> PENALTY) as u8,
+            restore: self.base & RESTORE != 0,
         }
     }
 
     #[inline]
     fn set_sack(&mut self, sack: &Sack) {
         let flag = |set: bool, flag: u32| if set { flag } else { 0 };
-        let flags = flag(sack.cut, WAS_CUT) | flag(sack.last_hop, LAST_HOP) | flag(sack.probe, PROBE);
+        let flags = flag(sack.cut, WAS_CUT)
+            | flag(sack.last_hop, LAST_HOP)
+            | flag(sack.probe, PROBE)
+            | flag(sack.restore, RESTORE);
         self.base = flags | sack.base.value();
-        (self.bits, self.cause, self.arrived) = (sack.bits, sack.cause.value(), sack.arrived);
-        self.ahead = sack.ahead;
+        self.cause = u32::from(sack.penalty) << PENALTY | sack.cause.value();
+        (self.bits, self.arrived, self.ahead) = (sack.bits, sack.arrived, sack.ahead);
         if sack.cut {
             self.stamp.what |= CUT;
             self.stamp.count = u16::from(sack.last_hop);
@@ -256,6 +268,8 @@ mod tests {
             cut: false,
             last_hop: false,
             probe: true,
+            penalty: 127,
+            restore: true,
         };
         reply.set_sack(&sack);
         assert_eq!((reply.sack(), reply.sent(), reply.entropy()), (sack, Some(Time::from_us(100)), 7));

@@ -14,7 +14,8 @@
 //! last one. All growth is scaled by the bandwidth-delay product and the target, so one set of constants fits all networks.
 //!
 //! * The base round trip, the target and the first window start from the longest path of the fabric, as configured NICs do.
-//! * The penalty of a receiver (`rcv_cwnd_pend`) is left out: no receiver here is short of resources.
+//! * A receiver's penalty (`rcv_cwnd_pend`) shrinks the window by its share of the arrived bytes; the flag that ends it brings the
+//!   window back. Receivers ask for penalties as the transport's `penalties` say, as none here is short of resources.
 //! * `like-htsim` has the places in which the consortium's simulator (uet-htsim, uec.cpp) differs.
 
 use super::smartt;
@@ -95,6 +96,10 @@ impl Control for Config {
         }
     }
 
+    fn heeds_penalties(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         let above_zero = |key: &'static str, value: f64, most: f64| match value > 0.0 && value <= most {
             true => Ok(()),
@@ -151,6 +156,7 @@ impl Control for Config {
             checked: 0,
             is_cut: false,
             law: None,
+            saved: None,
         }
     }
 }
@@ -199,6 +205,8 @@ pub struct Nscc {
     is_cut: bool,
     /// The law of [`super::smartt`] in place of the four cases.
     law: Option<Box<smartt::Config>>,
+    /// The window before penalties, while they apply.
+    saved: Option<f64>,
 }
 
 impl Nscc {
@@ -252,24 +260,54 @@ impl Nscc {
         hit
     }
 
+    /// Applies a receiver's penalty, or ends it: the largest window that this reply may leave, if there is a penalty.
+    ///
+    /// The window is first cut to the bytes that are still in flight, as the specification has it. So the sender waits, and any
+    /// penalty that lasts for a round trip leaves one packet.
+    #[inline]
+    fn penalise(&mut self, bytes: f64, delivery: &Delivery) -> Option<f64> {
+        if delivery.penalty == 0 {
+            if delivery.restore {
+                self.window = self.saved.take().unwrap_or(self.window);
+            }
+            return None;
+        }
+        self.saved.get_or_insert(self.window);
+        self.window = self.window.min(delivery.flight as f64) - f64::from(delivery.penalty) * bytes / 128.0;
+        self.clamp();
+        Some(self.window)
+    }
+
     /// Bytes have arrived, and the reply has a mark or not.
     fn on_arrived(&mut self, now: u64, bytes: f64, flight: f64, feedback: &Feedback) {
         self.ignored += bytes;
         self.received += bytes;
         self.achieved += bytes;
+        self.shorten(feedback.round_trip.ps() as f64);
+        let most = self.penalise(bytes, &feedback.delivery);
+        self.adapt(now, bytes, flight, feedback);
+        // A penalty lets the window shrink, but not grow.
+        if let Some(most) = most {
+            self.window = self.window.min(most);
+            self.earned = 0.0;
+        }
+        self.clamp();
+    }
+
+    /// Moves the window by the delay and the mark of a reply.
+    fn adapt(&mut self, now: u64, bytes: f64, flight: f64, feedback: &Feedback) {
         let rtt = feedback.round_trip.ps() as f64;
-        self.shorten(rtt);
         let (marked, delay) = (feedback.echo, rtt - self.base);
         // A delay without a mark is not that of a queue which marks.
         self.average(if !marked && delay > self.target { self.base / 4.0 } else { delay });
         if self.quick_adapt(now, false, marked, delay, flight) {
-            return self.clamp();
+            return;
         }
         if let Some(law) = &self.law {
             let reply = smartt::Reply { bytes, marked, round_trip: rtt, target: self.base + self.target };
             let change = law.change(self.window, self.most, self.frame, reply);
             self.window += if self.grows_fast(bytes, marked, delay) { 0.0 } else { change };
-            return self.clamp();
+            return;
         }
         match (marked, delay >= self.target) {
             (false, true) => self.earned += self.fair * bytes,
@@ -283,7 +321,6 @@ impl Nscc {
             self.adjusted = if late { now } else { self.adjusted };
             (self.earned, self.received) = (0.0, 0.0);
         }
-        self.clamp();
     }
 
     /// Grows the window fast if a window of replies had no delay; true if it does.
@@ -464,6 +501,33 @@ mod tests {
         assert_eq!(after(achieved(30_000.0), &[cut]), 30_000.0);
         // More than an eighth of the largest window has arrived: the cut packet alone counts.
         assert_eq!(after(achieved(50_000.0), &[cut]), 95_850.0);
+    }
+
+    #[test]
+    fn a_penalty_shrinks_the_window_by_its_share_of_the_arrived_bytes_until_it_is_over() {
+        let asks = |penalty: u8, restore: bool| {
+            let reply = reply(12_800, false, 0);
+            let delivery = Delivery { penalty, restore, ..reply.delivery };
+            Feedback { delivery, ..reply }
+        };
+        // 60,000 bytes are in flight after each reply.
+        assert_eq!(after(|_| {}, &[asks(64, false)]), 60_000.0 - 6_400.0);
+        assert_eq!(after(|_| {}, &[asks(127, false); 9]), 4150.0, "one packet is left");
+        let back = after(|_| {}, &[asks(64, false), asks(64, false), asks(0, true)]);
+        assert!((100_000.0..102_000.0).contains(&back), "the window is back, and grows again: {back}");
+        let cut = after(|_| {}, &[asks(64, false), asks(0, false)]);
+        assert!((53_600.0..60_000.0).contains(&cut), "without the flag the window goes on from there: {cut}");
+    }
+
+    #[test]
+    fn marks_and_delay_shrink_a_window_under_a_penalty_further() {
+        let long = |control: &mut Nscc| (control.average, control.cut) = (8e6, 0);
+        let mut late = reply(4150, true, 4 * US);
+        late.delivery.flight = 100_000;
+        let free = after(long, &[late]);
+        late.delivery.penalty = 1;
+        let penalised = after(long, &[late]);
+        assert!(penalised < free && penalised > free - 100.0, "{penalised} {free}");
     }
 
     #[test]

@@ -71,6 +71,10 @@ impl Control for Config {
         }
     }
 
+    fn heeds_penalties(&self) -> bool {
+        self.nscc.is_some()
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         if !(self.window > 0.0 && self.window <= 1e6) {
             return Err(Invalid::new("window", "must be above 0 and at most 1000000"));

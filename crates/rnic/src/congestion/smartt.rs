@@ -109,6 +109,11 @@ impl Control for Config {
         self.shared().facts()
     }
 
+    /// It shares the state of NSCC, and so its penalties.
+    fn heeds_penalties(&self) -> bool {
+        true
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         for (key, value) in [
             ("increase", self.increase),

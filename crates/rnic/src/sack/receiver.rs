@@ -2,6 +2,7 @@
 
 use crate::bitmap::{Bitmap, Insert};
 use crate::notification::{MarkRules, Marks};
+use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::{Probed, ReplyPaths};
 use model::annex::{Envelope, Sack};
 use model::transport::{Arrived, Fate, Reception, Reply};
@@ -20,6 +21,7 @@ pub struct Rules {
     /// Least number of bytes that a packet counts towards the next ACK.
     pub(crate) least: u32,
     pub(crate) reply_paths: ReplyPaths,
+    pub(crate) penalties: Vec<Penalty>,
 }
 
 /// The receiver of a queue pair.
@@ -100,7 +102,17 @@ impl Receiver {
             cut,
             last_hop,
             probe: false,
+            // A probe gets the penalty of the last packet.
+            ..self.sack
         };
+    }
+
+    /// Notes the penalty that applies now.
+    #[inline]
+    fn penalise(&mut self, now: Time) {
+        if !self.rules.penalties.is_empty() {
+            (self.sack.penalty, self.sack.restore) = penalty::at(&self.rules.penalties, now);
+        }
     }
 
     fn ack(&mut self) -> Reply {
@@ -119,6 +131,7 @@ impl model::Receiver for Receiver {
 
     fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
         let Arrived { psn, frame, marked, asks, .. } = packet;
+        self.penalise(now);
         let ahead = psn.distance_from(Psn::from_seq(self.expected));
         if let Some(probed) = &mut self.probed {
             probed.note_data();
@@ -146,6 +159,7 @@ impl model::Receiver for Receiver {
 
     /// The headers of a packet ask for it at once, unless it has arrived before.
     fn on_cut(&mut self, now: Time, psn: Psn, marked: bool, last_hop: bool) -> Reception {
+        self.penalise(now);
         let ahead = psn.distance_from(Psn::from_seq(self.expected));
         if let Some(probed) = &mut self.probed {
             probed.note_data();

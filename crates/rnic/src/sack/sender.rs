@@ -544,6 +544,7 @@ impl model::Sender for Sender {
         delivery.lost = self.infer(sack.ahead, window) + self.infer_by_age(now);
         self.tidy();
         delivery.flight = self.flight.max(0) as u64;
+        (delivery.penalty, delivery.restore) = (sack.penalty, sack.restore);
         (Progress { acked, nack: delivery.cut > 0 }, delivery)
     }
 

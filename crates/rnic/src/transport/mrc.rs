@@ -19,6 +19,7 @@ use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
+use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
 use crate::timeout::Timing;
@@ -48,6 +49,10 @@ pub struct Config {
     /// Time from a change of a port to the report; a change that is over by then is not reported. Default 10 us (our choice; MRC
     /// gives no time).
     pub port_notice: Time,
+    /// Times in which receivers make their senders shrink their windows, for congestion controls that heed it: `nscc`, alone or
+    /// in `rccc`, and `smartt`. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub penalties: Vec<Penalty>,
 }
 
 impl Default for Config {
@@ -59,6 +64,7 @@ impl Default for Config {
             lost_after: 3,
             port_status: true,
             port_notice: Time::from_us(10),
+            penalties: Vec::new(),
         }
     }
 }
@@ -79,6 +85,10 @@ impl Recovery for Config {
         self.port_status.then_some(self.port_notice)
     }
 
+    fn penalises(&self) -> bool {
+        !self.penalties.is_empty()
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         outstanding("reorder-window", self.reorder_window)?;
         if !self.reorder_window.is_multiple_of(128) {
@@ -90,7 +100,7 @@ impl Recovery for Config {
         if self.lost_after > 1000 {
             return Err(Invalid::new("lost-after", "must be at most 1000"));
         }
-        Ok(())
+        penalty::validate(&self.penalties)
     }
 
     fn sending(&self, timing: Timing) -> Sending {
@@ -108,6 +118,7 @@ impl Recovery for Config {
             // Our choice, as in `uec`.
             least: 1 << 10,
             reply_paths: self.reply_paths,
+            penalties: self.penalties.clone(),
         }))
     }
 }

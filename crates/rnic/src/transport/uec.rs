@@ -21,6 +21,7 @@ use crate::facts::{OnNack, Recovery, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
+use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
 use crate::timeout::Timing;
@@ -50,6 +51,10 @@ pub struct Config {
     /// sender that has got no ACK for three round trips probes. Default false (the consortium's simulator, `-sleek`; the
     /// specification leaves it to the maker).
     pub infer_loss: bool,
+    /// Times in which receivers make their senders shrink their windows, for congestion controls that heed it: `nscc`, alone or
+    /// in `rccc`, and `smartt`. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub penalties: Vec<Penalty>,
 }
 
 impl Default for Config {
@@ -62,6 +67,7 @@ impl Default for Config {
             ask_below: kib(16),
             reply_paths: ReplyPaths::OfPacket,
             infer_loss: false,
+            penalties: Vec::new(),
         }
     }
 }
@@ -78,6 +84,10 @@ impl Recovery for Config {
         }
     }
 
+    fn penalises(&self) -> bool {
+        !self.penalties.is_empty()
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         outstanding("reorder-window", self.reorder_window)?;
         for (key, bytes) in [("ack-bytes", self.ack_bytes), ("ack-least", self.ack_least)] {
@@ -85,7 +95,7 @@ impl Recovery for Config {
                 return Err(Invalid::new(key, "must be at most 2 GiB"));
             }
         }
-        Ok(())
+        penalty::validate(&self.penalties)
     }
 
     fn sending(&self, timing: Timing) -> Sending {
@@ -101,6 +111,7 @@ impl Recovery for Config {
             ack_bytes: self.ack_bytes.get() as u32,
             least: self.ack_least.get() as u32,
             reply_paths: self.reply_paths,
+            penalties: self.penalties.clone(),
         }))
     }
 }
