@@ -221,7 +221,7 @@ mod tests {
     fn penalties_that_no_window_heeds_are_warned_of_and_impossible_ones_refused() {
         let asked = |control: &str, penalty: &str| {
             lay(&format!(
-                "{LEAVES}[nic.transport.uec]\npenalties = [{{ {penalty} }}]\n[nic.congestion.{control}]"
+                "{LEAVES}[nic.transport.uec]\npenalties = [{{ {penalty} }}]\n[nic.congestion.{control}"
             ))
         };
         let warned = |control: &str| {

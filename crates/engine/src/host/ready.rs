@@ -102,6 +102,16 @@ impl Ready {
         }
     }
 
+    /// Lets the second queue pair go before the first, if it may send by `now`. Its next turn, or its removal, must follow before
+    /// any other change.
+    pub(super) fn let_second_go(&mut self, now: u64) {
+        if self.next().at <= now {
+            let first = self.first;
+            self.remove_first();
+            self.fifo.push_front(first);
+        }
+    }
+
     /// Removes the first queue pair, which has nothing more to send.
     #[inline]
     pub(super) fn remove_first(&mut self) {
@@ -175,6 +185,24 @@ mod tests {
             most = most.max(ready.heap.len());
         }
         assert_eq!(most, 1);
+    }
+
+    #[test]
+    fn the_second_queue_pair_may_go_first_and_the_first_one_follows() {
+        let mut ready = Ready::new(FRAME);
+        ready.insert(0, 0, 0);
+        ready.let_second_go(0);
+        assert_eq!(ready.first().slot, 0, "it is alone");
+        ready.insert(1, 1, 0);
+        ready.insert(9 * FRAME, 2, 0);
+        ready.let_second_go(0);
+        assert_eq!(ready.first().slot, 0, "the second one has to wait");
+        ready.let_second_go(FRAME);
+        assert_eq!(ready.first().slot, 1);
+        ready.replace_first(2 * FRAME, FRAME);
+        let order: Vec<u32> =
+            std::iter::repeat_with(|| (ready.first().slot, ready.remove_first()).0).take(3).collect();
+        assert_eq!(order, [0, 1, 2]);
     }
 
     proptest! {

@@ -6,6 +6,7 @@ use super::queue_pair::Peer;
 use super::ready::{Ready, Turn};
 use super::timers::Timer;
 use crate::setup::Setup;
+use model::draw::{Key, Purpose};
 use model::{HostId, Parcel, Parts, PortChoice, PortIndex, PortSharing, QpId, Steering, Time};
 
 /// The ports of a NIC, as far as they concern the order in which its queue pairs send.
@@ -22,6 +23,8 @@ pub(super) struct Ports {
     next_free: u64,
     /// The port of the packet that starts now.
     chosen: u8,
+    /// Draws of turns, and the number of packets of queue pairs that spread.
+    turns: (Key, u64),
     pub(super) status: PortStatus,
 }
 
@@ -49,6 +52,8 @@ impl Ports {
             free: 0,
             next_free: 0,
             chosen: 0,
+            // The first entities of this purpose are those of `rnic`.
+            turns: (Key::new(setup.plan.seed, Purpose::Nic, 2 << 32 | u64::from(home.0)), 0),
             status: PortStatus::default(),
         }))
     }
@@ -178,9 +183,15 @@ impl<P: Parts> Host<P> {
         }
         if let Some(ports) = &mut self.ports {
             (ports.free, ports.next_free) = (vacancy.free, vacancy.next_free);
+            // Our choice: the second queue pair in line goes first every other time, by a draw. Strict turns would run in step with
+            // the ports, which are free in turn, too: of two queue pairs each would keep half of the ports.
+            if ports.turns.0.draw(ports.turns.1) >> 63 != 0 {
+                self.ready.let_second_go(now);
+            }
         }
         let Parcel { label, annex } = self.pull(setup, now)?;
-        let ports = self.ports.as_ref()?;
+        let ports = self.ports.as_mut()?;
+        ports.turns.1 += 1;
         let to = HostId(ports.sharing.home(label.to()).0 + u32::from(ports.chosen));
         Some((usize::from(ports.chosen), Parcel { label: label.with_to(to), annex }))
     }

@@ -257,6 +257,31 @@ fn one_message_spreads_evenly_over_four_planes_and_fills_them() {
     assert!(fct < 1.1 * 200e6, "{fct}");
 }
 
+#[test]
+fn two_messages_of_one_nic_share_every_plane() {
+    for (scheme, nic) in [("oblivious", TWO_ENDS[2]), ("mrc", QUIET)] {
+        let flow = |to: usize| format!("{{ from = \"s0g0p0\", to = \"s{to}g0p0\", bytes = \"10MB\" }}");
+        let list = [3, 4].map(flow);
+        let flows = format!("[[workload]]\nflows = {{ list = [{}] }}\n", list.join(", "));
+        let text = planes(scheme, nic, &flows);
+        let checked = lay(&text);
+        let outcome = agreed_on(&checked, &text);
+        assert_eq!(outcome.ending, Ending::Finished);
+        let fabric = &checked.plan.fabric;
+        for server in [3, 4] {
+            let arrived = |port: usize| {
+                let up = &fabric.links()[4 * server + port];
+                let down = fabric.reverse(fabric.link(up.from, up.port));
+                outcome.links[down.index()].frames
+            };
+            let planes = [0, 1, 2, 3].map(arrived);
+            let mean = planes.iter().sum::<u64>() / 4;
+            // The mean is 1738. In strict turns, each message would leave two planes to the other.
+            assert!(planes.iter().all(|frames| frames.abs_diff(mean) < 150), "{scheme}: {planes:?}");
+        }
+    }
+}
+
 /// Frames that four ports of a server carry while it sends 10 MB, with these denied planes.
 fn frames_with_denied(denied: &str) -> Vec<u64> {
     let flow =
