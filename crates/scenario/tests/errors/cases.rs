@@ -201,9 +201,20 @@ pub(crate) const FAILURES: &[Case] = &[
     ),
     (
         "H[[failure]]\nrandom = 1\nrate = 0.1\ndown = true\nJ",
-        "s.toml:8:8: set either `down` or `rate`; a link that is down has no rate",
+        "s.toml:8:8: set either `down`, or `rate` and `loss`; a link that is down has no rate",
     ),
-    ("H[[failure]]\nrandom = 1\ndown = false\nJ", "s.toml:7:8: no link fails; set `rate` to slow links down"),
+    (
+        "H[[failure]]\nrandom = 1\ndown = false\nJ",
+        "s.toml:7:8: no link fails; set `rate` to slow links down, or `loss` to let them lose packets",
+    ),
+    (
+        "H[[failure]]\nrandom = 1\nloss = 0.01\ndown = true\nJ",
+        "s.toml:8:8: set either `down`, or `rate` and `loss`; a link that is down has no rate",
+    ),
+    (
+        "H[[failure]]\nrandom = 1\nloss = 1.5\nJ",
+        "s.toml:7:8: expected a probability between 0 and 1, found 1.5",
+    ),
     (
         "H[routing]\ndetection = \"nevr\"\nJ",
         "s.toml:6:13: expected a time with a unit such as \"1us\", found \"nevr\"",
