@@ -151,9 +151,12 @@ const STEADY: Time = Time::from_us(150);
 const STRETCH: Time = Time::from_us(50);
 
 /// Packets delivered in order in the stretches that begin at each bin from the failure on and end before the repair, with their
-/// times; and the level before the failure. All are packets per bin.
+/// times; and the level before the failure. All are packets per bin. `None` if the bins of a long run are wider than a stretch.
 fn goodput(run: &Run) -> Option<(f64, Vec<(Time, f64)>)> {
     let recording = &run.outcome.recording;
+    if recording.width > STRETCH {
+        return None;
+    }
     let bin = |at: Time| at.ps().div_ceil(recording.width.ps()) as usize;
     let delivered = |end: usize| -> Option<u64> {
         recording.qps.iter().map(|(_, bins)| Some(bins.get(end.checked_sub(1)?)?.expected)).sum()
