@@ -1,8 +1,7 @@
 //! Failures as both engines see them: the events of each node, and the losses on a link that is down or gray.
 //! [`model::failure`] has the rules.
 
-use model::failure::LossChange;
-use model::{Failures, LinkId, NodeId, Plan, PortIndex, Probability, Rate};
+use model::{Failures, LinkId, NodeId, Plan, PortIndex, Rate};
 
 /// A failure or repair at one node. At one instant they come before all other events, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,8 +44,6 @@ struct Scheduled {
 pub(crate) struct Failing {
     /// Outages of every link that has any, by time; sorted by link.
     down: Vec<(LinkId, Vec<Outage>)>,
-    /// Changes of links' loss probabilities, by link and then by time.
-    losses: Vec<LossChange>,
     /// Events of nodes except changes of routes; sorted.
     events: Vec<Scheduled>,
     /// Times of route changes.
@@ -65,7 +62,6 @@ impl Failing {
             route_changes: failures.route_changes().iter().map(|change| change.at.ps()).collect(),
             hosts: fabric.servers() as u32,
             last_repair: failures.last_repair().ps(),
-            losses: failures.losses().to_vec(),
             ..Failing::default()
         };
         for of_link in failures.changes().chunk_by(|a, b| a.link == b.link) {
@@ -128,19 +124,6 @@ impl Failing {
     /// True if the link is ever down.
     pub(crate) fn concerns(&self, link: LinkId) -> bool {
         !self.outages(link.index()).is_empty()
-    }
-
-    /// True if the loss probability of the link changes.
-    pub(crate) fn is_gray(&self, link: LinkId) -> bool {
-        self.losses.binary_search_by_key(&link, |change| change.link).is_ok()
-    }
-
-    /// The loss probability that the last change before or at `at` gave the link; `None` before the first change.
-    #[inline(never)]
-    pub(crate) fn loss(&self, link: usize, at: u64) -> Option<Probability> {
-        let after = self.losses.partition_point(|change| (change.link.index(), change.at.ps()) <= (link, at));
-        let last = self.losses.get(after.checked_sub(1)?)?;
-        (last.link.index() == link).then_some(last.loss)
     }
 
     /// True if the link is down at any time between the start of a packet and its arrival.

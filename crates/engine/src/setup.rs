@@ -151,7 +151,7 @@ impl<'a> Setup<'a> {
         let failing = Failing::new(plan, &mut row_of);
         for (link, port) in (0..).map(LinkId).zip(&mut ports) {
             port.fails = failing.concerns(link);
-            port.gray = failing.is_gray(link);
+            port.gray = plan.failures.is_gray(link);
         }
         let known = if plan.wire.hops > 0 || plan.digest.is_some() { plan.rates() } else { Vec::new() };
         let number = |rate: &model::Rate| known.binary_search(rate).ok().map(|n| n as u8);
@@ -316,7 +316,8 @@ impl<'a> Setup<'a> {
         if listed && self.listed.loses(gp, pkt) {
             return true;
         }
-        let loss = if gray { self.failing.loss(gp, at).unwrap_or(loss) } else { loss };
+        let loss =
+            if gray { self.plan.failures.loss(LinkId(gp as u32), Time(at)).unwrap_or(loss) } else { loss };
         !loss.is_zero()
             && (pkt.is_data() || self.plan.lose_replies && !matches!(pkt.kind(), Kind::Cnp | Kind::Signal))
             && loss.hits(self.losses[gp].draw(at))

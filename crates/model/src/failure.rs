@@ -133,6 +133,18 @@ impl Failures {
         &self.losses
     }
 
+    /// True if the chance of loss of a link changes.
+    pub fn is_gray(&self, link: LinkId) -> bool {
+        self.losses.binary_search_by_key(&link, |change| change.link).is_ok()
+    }
+
+    /// The chance of loss that the last change until `at` gave the link; `None` before the first change.
+    pub fn loss(&self, link: LinkId, at: Time) -> Option<Probability> {
+        let after = self.losses.partition_point(|change| (change.link, change.at) <= (link, at));
+        let last = self.losses.get(after.checked_sub(1)?)?;
+        (last.link == link).then_some(last.loss)
+    }
+
     /// Changes of one link, in order of time.
     pub fn of(&self, link: LinkId) -> &[LinkChange] {
         let first = self.changes.partition_point(|change| change.link < link);
@@ -340,6 +352,9 @@ mod tests {
         let seen: Vec<_> = failures.losses().iter().map(|c| (c.at, c.loss)).collect();
         let want = [(10, 0.01), (20, 0.5), (30, 0.01), (50, 0.0)].map(|(at, p)| (us(at), chance(p)));
         assert_eq!(seen, want);
+        let at = |ns| failures.loss(link, Time::from_ns(ns));
+        assert_eq!([9_999, 10_000, 49_999].map(at), [None, Some(chance(0.01)), Some(chance(0.01))]);
+        assert!(failures.is_gray(link) && !failures.is_gray(f.reverse(link)));
         assert!(failures.is_empty() && failures.route_changes().is_empty());
     }
 
