@@ -68,7 +68,7 @@ parts! {
         &[settings::PLANES];
     /// What the settings move.
     SENSITIVITY = "next-generation-sensitivity",
-        "half and twice the buffer, other timers and marks of DCQCN, an ACK per packet, equal headers, starts one by one",
+        "half and twice the buffer, other timers and marks of DCQCN, an ACK per packet, equal headers, starts within a round trip",
         &[settings::BUFFERS, settings::PRESETS, settings::ACKS, settings::STARTS];
     /// More hosts and longer messages.
     LARGE = "next-generation-large",
