@@ -81,6 +81,12 @@ impl Key {
     }
 }
 
+/// Maps a uniform 64-bit `draw` to `0..n`, for any `n` above 0.
+#[inline]
+pub const fn scaled(draw: u64, n: u64) -> u64 {
+    ((draw as u128 * n as u128) >> 64) as u64
+}
+
 /// Maps a uniform 64-bit `draw` to `0..n` without division (bias below n / 2^32).
 #[inline]
 pub const fn below(draw: u64, n: usize) -> usize {

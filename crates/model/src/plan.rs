@@ -1,7 +1,7 @@
 //! The checked input of a run, which `scenario` makes and the engine runs.
 
 use crate::digest::Digest;
-use crate::draw::{Key, Purpose};
+use crate::draw::{Key, Purpose, scaled};
 use crate::packet::Kinds;
 use crate::record::RecordPlan;
 use crate::{
@@ -612,7 +612,7 @@ impl Plan {
     /// Lead of a host's clock over true time: drawn once per host, uniform up to [`Plan::clock_spread`].
     pub fn clock_ahead(&self, host: HostId) -> Time {
         let draw = Key::new(self.seed, Purpose::Clock, host.0.into()).draw(0);
-        Time(((u128::from(draw) * u128::from(self.clock_spread.ps())) >> 64) as u64)
+        Time(scaled(draw, self.clock_spread.ps()))
     }
 }
 

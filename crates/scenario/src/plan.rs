@@ -14,7 +14,7 @@ use crate::workload::draft::{Draft, Graph, Sorted};
 use crate::workload::ranks::Ranks;
 use crate::workload::split::Added;
 use crate::workload::{Paths, Split, Workload};
-use model::draw::{Key, Purpose};
+use model::draw::{Key, Purpose, scaled};
 use model::fabric::Link;
 use model::plan::{FlowControl, Group, Job, Message, OwnQueues, PortSettings, Qp, SwitchSettings};
 use model::{Fabric, HostId, Kind, NodeId, Plan, Time, Wire};
@@ -520,11 +520,7 @@ fn workload(
         let groups = entry.generate(&mut draft).map_err(|error| error.within(&path))?;
         if let Some(jitter) = entry.jitter {
             let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);
-            // A uniform draw from 0 to `jitter`.
-            let late = |node: NodeId| {
-                let draw = u128::from(key.draw(node.0.into())) * (u128::from(jitter.ps()) + 1);
-                Time((draw >> 64) as u64)
-            };
+            let late = |node: NodeId| Time(scaled(key.draw(node.0.into()), jitter.ps() + 1));
             draft.graph.delay((added.message, first_task), |host| fabric.node_of(host), late);
         }
         if let Some(split) = split_of(scenario, entry, draft.warnings).map_err(|error| error.within(&path))? {

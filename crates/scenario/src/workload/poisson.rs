@@ -9,7 +9,7 @@ use super::{Generate, QpUse};
 use crate::error::KeyError;
 use crate::footprint::MOST_MESSAGES;
 use crate::values::LATEST;
-use model::draw::{Key, below};
+use model::draw::{Key, below, scaled};
 use model::{HostId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,7 +154,7 @@ impl Arrivals<'_> {
     /// The `k`-th arrival, at time `at`.
     fn arrival(&self, k: u64, at: Time, quotas: &mut Quotas) -> Arrival {
         let total = self.rates.last().copied().unwrap_or(0);
-        let rate = ((u128::from(self.draw(k, Draw::Sender)) * u128::from(total)) >> 64) as u64;
+        let rate = scaled(self.draw(k, Draw::Sender), total);
         let position = self.rates.partition_point(|sum| *sum <= rate);
         Arrival {
             at,
