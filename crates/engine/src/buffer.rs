@@ -121,7 +121,7 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// An empty buffer; `limit` is the headroom of every account.
     pub(crate) fn new(settings: &SwitchSettings, mut limit: Vec<u64>) -> Self {
-        let lossless = matches!(settings.flow_control, FlowControl::Lossless(_));
+        let lossless = settings.flow_control.is_lossless();
         if !lossless {
             limit.fill(0);
         }
@@ -148,7 +148,7 @@ impl Buffer {
 
     /// Adds a group of classes with a rule of its own; `limit` is the headroom of each of its accounts.
     pub(crate) fn add_group(&mut self, settings: &SwitchSettings, mut limit: Vec<u64>) {
-        let lossless = matches!(settings.flow_control, FlowControl::Lossless(_));
+        let lossless = settings.flow_control.is_lossless();
         if !lossless {
             limit.fill(0);
         }
@@ -186,12 +186,12 @@ impl Buffer {
     }
 
     pub(crate) fn lossless(&self) -> bool {
-        matches!(self.flow_control, FlowControl::Lossless(_))
+        self.flow_control.is_lossless()
     }
 
     /// True if the switch pauses the far end of this account before it drops.
     pub(crate) fn is_lossless(&self, account: Account) -> bool {
-        matches!(self.rule(account.0.into()).0, FlowControl::Lossless(_))
+        self.rule(account.0.into()).0.is_lossless()
     }
 
     /// True if data without room is cut.

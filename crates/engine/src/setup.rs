@@ -8,7 +8,7 @@ use model::digest::{Digest, Sight};
 use model::draw::{Key, Purpose};
 use model::fabric::{Link, Router};
 use model::packet::Kinds;
-use model::plan::{FlowControl, Marking, Overflow, PortSettings, SwitchSettings};
+use model::plan::{Marking, Overflow, PortSettings, SwitchSettings};
 use model::telemetry::TracedLink;
 use model::{
     Annex, Fabric, HostId, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, PortSharing, Probability,
@@ -540,7 +540,7 @@ pub(crate) struct Reach {
 impl Reach {
     fn new(plan: &Plan) -> Self {
         let switches = || plan.settings_of_groups().flatten();
-        let lossless = switches().any(|s| matches!(s.flow_control, FlowControl::Lossless(_)));
+        let lossless = switches().any(|s| s.flow_control.is_lossless());
         let cut = |s: &SwitchSettings| match s.overflow {
             Overflow::Cut(cut) => cut.frame,
             Overflow::Drop => u32::MAX,

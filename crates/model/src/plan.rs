@@ -323,6 +323,13 @@ pub enum FlowControl {
     },
 }
 
+impl FlowControl {
+    /// True if the switch pauses its neighbours instead of dropping packets.
+    pub const fn is_lossless(self) -> bool {
+        matches!(self, FlowControl::Lossless(_))
+    }
+}
+
 /// Fate of the packets that a switch refuses. Lossless switches drop them in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {

@@ -16,7 +16,7 @@ use crate::workload::split::Added;
 use crate::workload::{Paths, Split, Workload};
 use model::draw::{Key, Purpose, scaled};
 use model::fabric::Link;
-use model::plan::{FlowControl, Group, Job, Message, OwnQueues, PortSettings, Qp, SwitchSettings};
+use model::plan::{Group, Job, Message, OwnQueues, PortSettings, Qp, SwitchSettings};
 use model::{Fabric, HostId, Kind, NodeId, Plan, Time, Wire};
 use rnic::window::Window;
 use rnic::{NicConfig, TransportConfig};
@@ -128,7 +128,7 @@ const MOST_PRIORITIES: usize = u8::BITS as usize;
 /// Checks that ports can pause each class by itself.
 fn pausing(plan: &Plan) -> Result<(), KeyError> {
     let own = &plan.own_queues.groups;
-    let lossless = |settings: &SwitchSettings| matches!(settings.flow_control, FlowControl::Lossless(_));
+    let lossless = |settings: &SwitchSettings| settings.flow_control.is_lossless();
     if own.is_empty() || !plan.settings_of_groups().flatten().any(lossless) {
         return Ok(());
     }
@@ -328,7 +328,7 @@ fn least(window: &Window, nic: &NicConfig, plan: &Plan) -> u64 {
 
 /// The warning that a cap drops data although PFC pauses senders.
 fn capped(scenario: &Scenario, plan: &Plan) -> Option<String> {
-    let lossless = |settings: &SwitchSettings| matches!(settings.flow_control, FlowControl::Lossless(_));
+    let lossless = |settings: &SwitchSettings| settings.flow_control.is_lossless();
     let pauses = |group: u8| match plan.own_queues.groups.get(usize::from(group).wrapping_sub(1)) {
         None => scenario.switch.pfc.get().is_some(),
         Some(group) => group.switches.iter().any(lossless),

@@ -65,7 +65,6 @@ use crate::racks::Racks;
 use crate::{ConfigError, Facts, Feedback, Recipe};
 use distance::Distance;
 use far::Far;
-use model::plan::FlowControl;
 use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
 use near::Near;
 use schemars::JsonSchema;
@@ -164,7 +163,7 @@ impl Config {
 }
 
 fn lossless(plan: &Plan) -> bool {
-    plan.switches.iter().all(|switch| matches!(switch.flow_control, FlowControl::Lossless(_)))
+    plan.switches.iter().all(|switch| switch.flow_control.is_lossless())
 }
 
 /// The scheme of one switch.

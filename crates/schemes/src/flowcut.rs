@@ -46,7 +46,6 @@ pub use nic::Gate;
 pub use switch::Flowcut;
 
 use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
-use model::plan::FlowControl;
 use model::{Bytes, Plan, QpSite, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -222,8 +221,7 @@ impl Recipe for Config {
             return fail("credit", text);
         }
         let nic = self.deployment == Deployment::Nic;
-        let lossless =
-            plan.switches.iter().all(|switch| matches!(switch.flow_control, FlowControl::Lossless(_)));
+        let lossless = plan.switches.iter().all(|switch| switch.flow_control.is_lossless());
         if self.backpressure == Backpressure::Class && !lossless {
             return fail(
                 "backpressure",

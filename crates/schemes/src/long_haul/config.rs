@@ -250,9 +250,7 @@ impl Config {
         if self.reaction == ReactionMode::Loop {
             self.circuit.checked()?;
         }
-        let lossless = |switch: &model::plan::SwitchSettings| {
-            matches!(switch.flow_control, model::plan::FlowControl::Lossless(_))
-        };
+        let lossless = |switch: &model::plan::SwitchSettings| switch.flow_control.is_lossless();
         if self.reaction == ReactionMode::Pause && !plan.switches.iter().all(lossless) {
             let text = "a switch that drops (`flow = \"lossy\"`) sends no pauses";
             return fail("reaction", text.to_owned());
