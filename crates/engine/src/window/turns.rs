@@ -4,9 +4,9 @@
 //! up to one window, the other up to two, the first up to three, and so on. Each visit spans two windows, has twice as many
 //! packets, and needs the lanes of the last turn alone. The number of a turn stands in the place of a window's number.
 //!
-//! Buffers are sampled at the end of each window, so a visit knows the state of its switch at its middle. A visit that does not
-//! is split there. The checks for a stall would need the state of all nodes at one instant. So a run in turns that
-//! may be about to stall begins anew, with windows.
+//! Buffers are sampled at the end of each window, so a visit notes the state of its switch at its middle. Where the shared buffer may
+//! fill, that state is unknown, and the visit is split there. The checks for a stall need the state of all nodes at one instant.
+//! So a run in turns that may be about to stall begins anew, with windows.
 
 use super::group::{Context, Group, Workspace};
 use super::inside::earlier;
