@@ -140,7 +140,9 @@ fn rows(questions: &[Question], runs: &Runs) -> Vec<Row> {
 
 /// A table per question and number: contenders by settings.
 fn more(questions: &[Question], runs: &Runs) -> String {
-    let mut all = String::from("Means over seeds with 95 % intervals; - where a run did not finish or has no such value.\n");
+    let mut all = String::from(
+        "Means over seeds with 95 % intervals; - where a run did not finish or has no such value.\n",
+    );
     for question in questions {
         let ran = |setting: &&Setting| {
             question.contenders.iter().any(|c| runs.every(&label(question, setting, c)).next().is_some())
