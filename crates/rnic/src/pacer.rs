@@ -14,7 +14,8 @@ pub struct AnyGranter(Option<Box<Pacer>>);
 /// Queue pairs that are due for grants take turns. Under [`crate::Due::Demand`], those are due whose demand exceeds their grants.
 /// A demand that grows takes a turn even if earlier grants have met it; that grant is empty, and takes its time (uet-htsim).
 /// While nobody is due, others get grants unasked, up to the largest credit beyond their demand, so that their next bytes
-/// need not wait. Under [`crate::Due::Arrival`], a queue pair is due for the bytes of each packet that arrives while its demand is open,
+/// need not wait. A queue pair joins their ring each time its demand is met and keeps its place when it asks again, so that one that asks
+/// often is in the ring several times (uet-htsim). Under [`crate::Due::Arrival`], a queue pair is due for the bytes of each packet that arrives while its demand is open,
 /// and of each cut one.
 #[derive(Clone, Debug)]
 pub struct Pacer {
@@ -186,7 +187,6 @@ impl Pacer {
         if let Some(sums) = self.sums.get_mut(&qp).filter(|sums| !sums.active) {
             sums.active = true;
             self.active.push_back(qp);
-            self.idle.retain(|idle| *idle != qp);
         }
     }
 }
@@ -419,7 +419,20 @@ mod tests {
         // The same demand takes no turn.
         pacer.demand(Time::ZERO, QpId(1), 8_000);
         assert_eq!(next(&mut pacer).0, 8_000 + 32_768);
+        // It has joined the ring of unasked grants once for each turn, and its last place there is worth nothing.
+        assert_eq!(next(&mut pacer).0, 8_000 + 32_768);
         assert_eq!(pacer.deadline(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_queue_pair_that_has_asked_twice_gets_two_of_three_unasked_grants() {
+        let mut pacer = Pacer::new(Rate::from_gbps(400), 0.99, 16_384, Some(1 << 20));
+        let mut next = |demands: &[(u32, u64)]| {
+            demands.iter().for_each(|&(qp, total)| pacer.demand(Time::ZERO, QpId(qp), total));
+            pacer.grant(pacer.deadline()).unwrap().qp.0
+        };
+        assert_eq!([next(&[(1, 4_000), (2, 4_000)]), next(&[]), next(&[(1, 8_000)])], [1, 2, 1], "asked");
+        assert_eq!([(); 6].map(|()| next(&[])), [1, 2, 1, 1, 2, 1], "unasked");
     }
 
     /// Adjusts once after so many packets: whole, marked, cut by the own switch, cut elsewhere.
