@@ -21,8 +21,8 @@ pub trait Live: Send {
 
     /// Posts a message on a queue pair without messages in the plan. Returns its number among those of the queue pair.
     ///
-    /// A message that the host of the last event posts goes out as if the event had triggered it. Messages of all other hosts
-    /// go out as if the plan had given them this start.
+    /// A message that the host of the last event posts goes out as if the event had triggered it: its first packet may leave before the
+    /// program posts another one. Messages of all other hosts go out as if the plan had given them this start.
     fn post(&mut self, qp: QpId, bytes: u64) -> u32;
 
     /// Posts a task, which is ready now. Returns its number among the posted tasks of its host.

@@ -408,6 +408,15 @@ fn scenario_of(story: &Story) -> Checked {
     checked
 }
 
+/// True if no message follows one that waits for others on its queue pair. A program posts the two one after the other, and the first
+/// packet may leave in between. A plan posts both at once, so the first packet can already tell the receiver of the second message.
+fn posts_one_message_an_event(plan: &Plan) -> bool {
+    plan.qps.iter().all(|qp| {
+        let messages = &plan.messages[qp.messages.start as usize..qp.messages.end as usize];
+        messages.iter().rev().skip(1).all(|message| message.needs == 0)
+    })
+}
+
 /// Runs a story on all engines, and fails with their differences.
 fn check_engines(story: &Story) -> Result<(), TestCaseError> {
     match compared_on(&scenario_of(story)) {
@@ -431,6 +440,7 @@ proptest! {
         // Programs post messages of one foreground job. Themis and ns-3's hashes read messages before they start.
         let comparable = plan.stop_after.is_none()
             && plan.jobs.iter().all(|job| !job.background && job.class == plan.jobs[0].class)
+            && posts_one_message_an_event(plan)
             && !["[scheme.themis]", "hash ="].iter().any(|word| story.text.contains(word));
         if comparable && run_on(&checked).ending == Ending::Finished {
             difference(&checked).map_err(TestCaseError::fail)?;
