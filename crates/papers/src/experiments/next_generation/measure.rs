@@ -150,11 +150,14 @@ const STEADY: Time = Time::from_us(150);
 /// Stretch over which goodput is averaged.
 const STRETCH: Time = Time::from_us(50);
 
+/// Width of the bins of a series, up to a window more; wider ones were merged.
+const WIDTH: Time = Time::from_us(10);
+
 /// Packets delivered in order in the stretches that begin at each bin from the failure on and end before the repair, with their
-/// times; and the level before the failure. All are packets per bin. `None` if the bins of a long run are wider than a stretch.
+/// times; and the level before the failure. All are packets per bin. `None` if a long run merged its bins.
 fn goodput(run: &Run) -> Option<(f64, Vec<(Time, f64)>)> {
     let recording = &run.outcome.recording;
-    if recording.width > STRETCH {
+    if recording.width.ps() >= 2 * WIDTH.ps() {
         return None;
     }
     let bin = |at: Time| at.ps().div_ceil(recording.width.ps()) as usize;
@@ -170,6 +173,15 @@ fn goodput(run: &Run) -> Option<(f64, Vec<(Time, f64)>)> {
     };
     let after: Option<Vec<_>> = (dies..=repaired - long).map(stretch).collect();
     Some((before, after?))
+}
+
+/// The goodput before the failure, per cent of the line rate of all senders.
+pub(super) fn level(run: &Run) -> Option<f64> {
+    let plan = &run.checked.plan;
+    let (before, _) = goodput(run)?;
+    let line: f64 = plan.qps.iter().map(|qp| plan.line(qp.from).bps() as f64).sum();
+    let bits = 8.0 * before * f64::from(plan.wire.payload);
+    Some(100.0 * bits / (line * run.outcome.recording.width.as_secs()))
 }
 
 /// The least goodput in a stretch after the failure, per cent of the goodput before.

@@ -189,7 +189,8 @@ pub(super) const FAILURES: Question = Question {
 /// Six hosts per leaf leave a quarter of the uplinks idle, so that all goodput is possible with one of eight spines dead.
 const SPARE: &str = "topology.leaf-spine.hosts-per-leaf=6";
 const LONG_FLOWS: &str = "workload.job.permutation.bytes=75MB";
-const ALL_FLOWS: [&str; 2] = ["record.flows=all", "record.width=10us"];
+/// All flows over time. 16384 bins of 10 us are more than any run has, so no bins are merged.
+const ALL_FLOWS: [&str; 4] = ["record.flows=all", "record.links=0", "record.width=10us", "record.bins=16384"];
 /// The link or the spine dies at [`measure::DIES`] and is repaired at [`measure::REPAIRED`].
 const LINK_LATER: &str = "failure=[{links=[[\"leaf0\",\"spine1\"]],at=\"300us\",until=\"1300us\"}]";
 const SPINE_LATER: &str = "failure=[{switch=\"spine1\",at=\"300us\",until=\"1300us\"}]";
@@ -197,7 +198,16 @@ const GRAY_LATER: &str = "failure=[{links=[[\"leaf0\",\"spine1\"]],at=\"300us\",
 
 macro_rules! later {
     ($failure:expr, $detection:literal) => {
-        &[SPARE, LONG_FLOWS, ALL_FLOWS[0], ALL_FLOWS[1], $failure, concat!("routing.detection=", $detection)]
+        &[
+            SPARE,
+            LONG_FLOWS,
+            ALL_FLOWS[0],
+            ALL_FLOWS[1],
+            ALL_FLOWS[2],
+            ALL_FLOWS[3],
+            $failure,
+            concat!("routing.detection=", $detection),
+        ]
     };
 }
 
@@ -211,6 +221,7 @@ pub(super) const RECOVERY: Question = Question {
         setting("gray link, 1e-2", later!(GRAY_LATER, "never")),
     ],
     read: &[
+        ("goodput before the failure, % of the line rate", "%", measure::level),
         ("least goodput in 50 us after the failure, % of that before", "%", measure::dip),
         ("time until goodput is back at 99 %, us; 1000 is the repair", "us", measure::recovery),
         ("goodput lost until the repair, us of the goodput before", "us", measure::goodput_lost),
