@@ -463,6 +463,7 @@ impl<'a> Setup<'a> {
 
     /// True if a port of a host with these paused priorities may start no data. If flows have queues of their own, the host holds
     /// back each queue pair by itself.
+    #[inline]
     pub(crate) fn holds_data(&self, paused: u8) -> bool {
         paused != 0 && !self.has_own_queues() && self.plan.classes.data().charged
     }

@@ -62,20 +62,26 @@ impl<P: Parts> Visit<'_, '_, P> {
     /// Computes departures, none of them before `from`, and link events up to `until`, and timers before `timers_before`.
     /// Returns the start of the next packet.
     fn catch_up(&mut self, mut from: u64, until: u64, timers_before: u64) -> u64 {
+        let mut event = self.event_at();
         loop {
             // At one instant, link events come before departures, and timers after them.
-            let (event, timer) = (self.next_event().map_or(u64::MAX, |(at, _)| at), self.host.timer_at());
-            let due = self.next(from);
+            let (due, timer) = (self.next(from), self.host.timer_at());
             if due <= until && due < event && due <= timer {
                 self.depart(due);
                 from = due;
             } else if event <= until || timer < timers_before {
                 from = event.min(timer);
                 self.on_special();
+                event = self.event_at();
             } else {
                 return due;
             }
         }
+    }
+
+    /// Time of the next link event; [`u64::MAX`] if there is none.
+    fn event_at(&self) -> u64 {
+        self.events.iter().map(|events| events.links.next()).min().unwrap_or(u64::MAX)
     }
 
     /// The next link event: its time and port. At one instant, failures come first.
@@ -87,15 +93,20 @@ impl<P: Parts> Visit<'_, '_, P> {
 
     /// Start of the next packet of any port, not before `from`; [`u64::MAX`] if no packet may start.
     fn next(&self, from: u64) -> u64 {
-        let due = |p: usize| {
-            let first = match self.waits(p) {
-                true => from,
-                false if self.holds_data(p) => u64::MAX,
-                false => self.host.eligible_by(p).max(from),
+        let spread = self.host.spreads().then(|| self.host.eligible_at());
+        let mut least = u64::MAX;
+        for (p, port) in self.ports.iter().enumerate() {
+            if port.busy >= least {
+                continue; // it starts no earlier
+            }
+            let eligible = match self.holds_data(p) {
+                true => u64::MAX,
+                false => spread.unwrap_or_else(|| self.host.eligible_by(p)),
             };
-            first.max(self.ports[p].busy)
-        };
-        (0..self.ports.len()).map(due).min().unwrap_or(u64::MAX)
+            let first = if eligible <= from || self.waits(p) { from } else { eligible };
+            least = least.min(first.max(port.busy));
+        }
+        least
     }
 
     /// True if a packet that the NIC has made waits at a port and may start.
