@@ -11,7 +11,7 @@ use crate::outcome::{Control, Data, MessageRecord, Waiting};
 use crate::record::Recorder;
 use crate::record::counts::{Arrivals, Sends};
 use crate::record::sampler::Sampler;
-use crate::setup::Setup;
+use crate::setup::{NO_TRACK, Setup};
 use crate::stall::Liveness;
 use model::congestion::Congestion;
 use model::plan::Trigger;
@@ -286,10 +286,11 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Reports the counts of its recorded queue pairs.
+    /// Reports the counts of its queue pairs with series.
     pub(crate) fn sample(&mut self, sampler: &mut Sampler) {
         self.sends.iter().for_each(|sends| sampler.sends(sends.track, &sends.counts));
-        self.arrivals.iter_mut().for_each(|got| sampler.arrivals(got.track, &mut got.counts));
+        let recorded = self.arrivals.iter_mut().filter(|got| got.track != NO_TRACK);
+        recorded.for_each(|got| sampler.arrivals(got.track, &mut got.counts));
     }
 
     /// Reports the counters of its queue pairs' steerings.

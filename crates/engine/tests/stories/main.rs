@@ -83,6 +83,7 @@ mod port_status;
 mod probes;
 mod pulls;
 mod receivers;
+mod records;
 mod rerouting;
 mod returned;
 mod servers;
