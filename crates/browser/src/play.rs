@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Names of the kinds of packets, by their numbers in [`Played::packets`].
-const KINDS: [&str; 7] = ["data", "ack", "nack", "cnp", "signal", "trimmed", "control"];
+const KINDS: [&str; 8] = ["data", "ack", "nack", "cnp", "signal", "trimmed", "control", "probe"];
 
 /// A run that has ended.
 #[derive(Debug)]

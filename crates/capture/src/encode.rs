@@ -154,7 +154,7 @@ impl<'a> Encoder<'a> {
             Passed::Pause { channel, on } => (self.pause(sender, channel, on)?, None),
             Passed::Packet(packet, _) => {
                 let len = match packet.kind() {
-                    Kind::Signal | Kind::Control => self.signal(sender, packet)?,
+                    Kind::Signal | Kind::Control | Kind::Probe => self.signal(sender, packet)?,
                     _ => self.roce(packet)?,
                 };
                 (len, comment(packet))
@@ -278,7 +278,9 @@ fn data(id: QpId, packet: Packet, segment: Segment) -> (bth::Repr, Extension, u3
 fn comment(packet: Packet) -> Option<&'static str> {
     match packet.kind() {
         Kind::Signal => Some("a signal of the simulated scheme; RoCEv2 has no such packet"),
-        Kind::Control => Some("a control message of the simulated transport; RoCEv2 has no such packet"),
+        Kind::Control | Kind::Probe => {
+            Some("a control message of the simulated transport; RoCEv2 has no such packet")
+        }
         Kind::Trimmed => Some("cut by a switch"),
         Kind::Data if packet.retransmission() => Some("retransmission"),
         // Wireshark up to 4.0 has no name for the opcode.

@@ -212,6 +212,7 @@ fn many(bunch: &Bunch<'_>, n: usize) -> String {
         Kind::Signal => "signal",
         Kind::Trimmed => "cut packet",
         Kind::Control => "control message",
+        Kind::Probe => "probe",
     };
     let plural = if n == 1 { "" } else { "s" };
     format!("{} {kind}{plural}", count(n as u64))

@@ -25,12 +25,23 @@ pub enum Kind {
     /// Control message from end to end. Its PSN is one of [`Packet::AMOUNT`] and the constants after it, and the
     /// annex holds the content.
     Control = 6,
+    /// Question of a sender that infers losses: its receiver answers by an ACK. It waits in the queues of data, so it comes after
+    /// the data that was sent before it.
+    Probe = 7,
 }
 
 impl Kind {
     /// All kinds, each at the index of its number.
-    pub const ALL: [Kind; 7] =
-        [Kind::Data, Kind::Ack, Kind::Nack, Kind::Cnp, Kind::Signal, Kind::Trimmed, Kind::Control];
+    pub const ALL: [Kind; 8] = [
+        Kind::Data,
+        Kind::Ack,
+        Kind::Nack,
+        Kind::Cnp,
+        Kind::Signal,
+        Kind::Trimmed,
+        Kind::Control,
+        Kind::Probe,
+    ];
 
     /// True for everything but data.
     #[inline]
@@ -99,7 +110,7 @@ pub struct Packet {
 /// Kinds from the sender to the receiver, see [`Kind::is_forward`].
 const FORWARD: Kinds = Kinds::of(&[Kind::Data, Kind::Trimmed]);
 /// A bit for every kind.
-const ALL: u8 = (1 << Kind::ALL.len()) - 1;
+const ALL: u8 = u8::MAX;
 
 const KIND: u64 = 0b111;
 const CE: u64 = 1 << 3;
@@ -183,7 +194,8 @@ impl Packet {
             3 => Kind::Cnp,
             4 => Kind::Signal,
             5 => Kind::Trimmed,
-            _ => Kind::Control,
+            6 => Kind::Control,
+            _ => Kind::Probe,
         }
     }
 
@@ -389,6 +401,15 @@ impl fmt::Debug for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_kind_is_read_back() {
+        for kind in Kind::ALL {
+            let packet = Packet::new(kind, QpId(1), HostId(2), Psn::new(0xFFFFFF), 64);
+            assert_eq!((packet.kind(), packet.kind_number()), (kind, kind as u32));
+            assert!(Kinds::of(&[kind]).take(&packet) && !Kinds::of(&[kind]).others().take(&packet));
+        }
+    }
 
     #[test]
     fn a_packet_is_sixteen_bytes() {

@@ -189,6 +189,18 @@ impl Classes {
         &self.table[self.of(Kind::Data)]
     }
 
+    /// These classes, but packets of this kind wait with data.
+    #[must_use]
+    pub fn beside_data(self, kind: Kind) -> Self {
+        let (moved, data) = (Kinds::of(&[kind]), self.of(Kind::Data));
+        let mut classes = self;
+        for (number, class) in classes.table.iter_mut().enumerate() {
+            let others = class.kinds.others().and(moved).others();
+            class.kinds = if number == data { others.and(moved) } else { others };
+        }
+        classes
+    }
+
     /// The kinds of packets that share data's queue.
     pub fn with_data(&self) -> Kinds {
         self.data().kinds
@@ -208,7 +220,8 @@ impl Classes {
     }
 
     /// True for the presets and for tables of their form, for which engines may be faster: CNPs before replies before data,
-    /// without limits. CNPs may wait with replies, and replies with data. Only the class of data is charged.
+    /// without limits. CNPs may wait with replies, and replies with data. Probes wait with replies. Only the class of data is
+    /// charged.
     pub fn is_plain(&self) -> bool {
         let (data, replies) = (self.of(Kind::Data), self.of(Kind::Ack));
         let own_cnps = self.table[0].kinds == Kinds::of(&[Kind::Cnp]);
@@ -219,7 +232,7 @@ impl Classes {
                 && settings.charged == (class == data)
         };
         self.all().iter().enumerate().all(plain)
-            && [Kind::Nack, Kind::Control].iter().all(|kind| self.of(*kind) == replies)
+            && [Kind::Nack, Kind::Control, Kind::Probe].iter().all(|kind| self.of(*kind) == replies)
             && (own_cnps || self.of(Kind::Cnp) == replies)
             && data + 1 == self.all().len()
             && self.all().len() == 1 + usize::from(own_cnps) + usize::from(replies != data)
@@ -646,13 +659,17 @@ mod tests {
 
     #[test]
     fn plain_classes_have_the_order_of_the_presets() {
-        const ACKS: [Kind; 3] = [Kind::Ack, Kind::Nack, Kind::Control];
+        const ACKS: [Kind; 4] = [Kind::Ack, Kind::Nack, Kind::Control, Kind::Probe];
         let strict = |kinds: &[Kind]| Class::strict(Kinds::of(kinds));
         let (acks, cnps) = (Kinds::of(&ACKS), Kinds::of(&[Kind::Cnp]));
         let rest = |others: Kinds| Class::strict(others.others()).of_data();
         for plain in [Classes::STRICT, Classes::ONE, Classes::CNP_FIRST] {
             assert!(plain.is_plain());
         }
+        let probes = Classes::STRICT.beside_data(Kind::Probe);
+        assert!(!probes.is_plain(), "probes with data");
+        assert_eq!((probes.of(Kind::Probe), probes.of(Kind::Control)), (2, 1));
+        assert_eq!(Classes::ONE.beside_data(Kind::Probe), Classes::ONE);
         assert!(Classes::new(&[Class::strict(acks.and(cnps)), rest(acks.and(cnps))]).is_plain());
         assert!(Classes::new(&[Class::strict(cnps), Class::strict(acks), rest(acks.and(cnps))]).is_plain());
         let capped = Class { cap: Some(Bytes(1_000_000)), ..Class::strict(acks.and(cnps)) };

@@ -4,7 +4,7 @@
 //! never wraps. On the wire it becomes a 24-bit [`Psn`], which each end unwraps.
 
 use crate::annex::{Envelope, Notice, Sack, Selective};
-use crate::{PortIndex, Psn, Time};
+use crate::{Kind, PortIndex, Psn, Time};
 
 /// A receiver's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -194,10 +194,10 @@ pub trait Sender {
     /// happen.
     fn deadline(&self) -> Time;
 
-    /// True at the time of [`Sender::deadline`] if a probe is due, in runs with [`crate::Annex::SACKS`]: a control message that
-    /// its receiver answers with an ACK. The caller must send it at once. By default, senders do not probe.
-    fn take_probe(&mut self, _now: Time) -> bool {
-        false
+    /// The kind of the probe that is due at the time of [`Sender::deadline`], in runs with [`crate::Annex::SACKS`]; its receiver
+    /// answers it with an ACK. The caller must send it at once. By default, senders do not probe.
+    fn take_probe(&mut self, _now: Time) -> Option<Kind> {
+        None
     }
 
     /// Handles the expiry of the retransmission timer.

@@ -5,7 +5,7 @@ use crate::sender::{self, Sender};
 use crate::{counted, in_flight, in_order, receiver, sack, scoreboard, selective};
 use model::annex::{Envelope, Notice, NoticeRules, Sack, Selective};
 use model::transport::{Arrived, Delivery, Leaving, Plain, Progress, Reception, Reply, Reporting, Standing};
-use model::{PortIndex, Psn, Time};
+use model::{Kind, PortIndex, Psn, Time};
 use std::sync::Arc;
 
 /// Kind of sender, with the settings that all senders of a NIC share.
@@ -255,7 +255,7 @@ impl model::Sender for AnySender {
         of_sender!(self, sender => sender.deadline())
     }
 
-    fn take_probe(&mut self, now: Time) -> bool {
+    fn take_probe(&mut self, now: Time) -> Option<Kind> {
         of_sender!(self, sender => sender.take_probe(now))
     }
 

@@ -31,6 +31,11 @@ pub(crate) trait Recovery {
         false
     }
 
+    /// Whether senders probe whether missing packets are still on their way ([`model::Kind::Probe`]). Default: they do not.
+    fn probes(&self) -> bool {
+        false
+    }
+
     /// Checks whether the values are possible.
     fn validate(&self) -> Result<(), Invalid>;
 

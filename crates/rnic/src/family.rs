@@ -58,6 +58,11 @@ macro_rules! transports {
                 match self { $(Self::$variant(config) => config.penalises(),)+ }
             }
 
+            /// Whether senders probe whether missing packets are still on their way ([`model::Kind::Probe`]).
+            pub fn probes(&self) -> bool {
+                match self { $(Self::$variant(config) => config.probes(),)+ }
+            }
+
             /// Settings that its senders share.
             pub(crate) fn sending(&self, timing: timeout::Timing) -> ends::Sending {
                 match self { $(Self::$variant(config) => config.sending(timing),)+ }

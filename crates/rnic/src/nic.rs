@@ -106,7 +106,10 @@ impl Nic {
     /// True if the parts of a queue pair depend on its path, see [`Nic::congestion_over`].
     pub fn wants_path(&self) -> bool {
         let facts = self.config.congestion.facts();
-        facts.needs_path || self.config.window.is_some() || facts.window != self.unit()
+        facts.needs_path
+            || self.config.window.is_some()
+            || facts.window != self.unit()
+            || self.config.transport.probes()
     }
 
     /// [`Nic::congestion`] for a queue pair with a known path, within the limit of `window`.

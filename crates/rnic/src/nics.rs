@@ -67,7 +67,11 @@ impl Nics {
 
     /// Sender of a queue pair. A keyed draw selects one of the timings if a preset has several.
     pub fn sender(&self, plan: &Plan, qp: QpId) -> AnySender {
-        self.of(qp).sender_by(Key::new(plan.seed, Purpose::Nic, qp.0.into()).draw(0))
+        let mut sender = self.of(qp).sender_by(Key::new(plan.seed, Purpose::Nic, qp.0.into()).draw(0));
+        if let (AnySender::Sack(sender), Some(path)) = (&mut sender, self.path(qp)) {
+            sender.expect(path.longest_rtt);
+        }
+        sender
     }
 
     /// Receiver of a queue pair; `notices` are the rules for its sender's notices, if it sends any.

@@ -33,7 +33,8 @@ pub enum Classes {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PortClass {
     /// Kinds of packets in the class: `"data"`, `"ack"`, `"nack"`, `"cnp"`, `"signal"` (between the switches of a scheme),
-    /// `"trimmed"` (data that a switch has cut), `"control"` (from end to end). Kinds that no class lists wait with data.
+    /// `"trimmed"` (data that a switch has cut), `"control"` (from end to end), `"probe"` (of a sender that infers losses). Kinds
+    /// that no class lists wait with data.
     pub kinds: Vec<PacketKind>,
     /// Traffic classes (`[class.NAME]`, `"foreground"`, `"background"`) whose packets alone wait in the class, such as
     /// `["legacy"]`; packets of these kinds of all other flows need a class without `of`. A class with `of` is paused by itself.
@@ -112,6 +113,8 @@ pub enum PacketKind {
     Trimmed,
     /// Control message from end to end.
     Control,
+    /// Probe of a sender that infers losses.
+    Probe,
 }
 
 impl From<PacketKind> for Kind {
@@ -124,6 +127,7 @@ impl From<PacketKind> for Kind {
             PacketKind::Signal => Kind::Signal,
             PacketKind::Trimmed => Kind::Trimmed,
             PacketKind::Control => Kind::Control,
+            PacketKind::Probe => Kind::Probe,
         }
     }
 }
@@ -135,16 +139,29 @@ impl Classes {
     const NAMES: [&str; 3] = ["strict", "one", "cnp-first"];
 
     /// The classes of a plan, and for each of its traffic classes, `flows`, the class of each kind of packets. The latter is
-    /// empty if no class belongs to some flows alone.
-    pub(crate) fn plan(&self, wire: &Wire, flows: &[&str]) -> Result<(model::plan::Classes, Rows), KeyError> {
+    /// empty if no class belongs to some flows alone. Some senders may probe (`probes`); without them, the class of probes matters
+    /// to no packet, and is that of control messages, for the engine is faster then.
+    pub(crate) fn plan(
+        &self,
+        wire: &Wire,
+        flows: &[&str],
+        probes: bool,
+    ) -> Result<(model::plan::Classes, Rows), KeyError> {
+        let preset = |classes: model::plan::Classes| match probes {
+            true => Ok((classes.beside_data(Kind::Probe), Rows::new())),
+            false => Ok((classes, Rows::new())),
+        };
         match self {
-            Classes::Strict => Ok((model::plan::Classes::STRICT, Rows::new())),
-            Classes::One => Ok((model::plan::Classes::ONE, Rows::new())),
-            Classes::CnpFirst => Ok((model::plan::Classes::CNP_FIRST, Rows::new())),
+            Classes::Strict => preset(model::plan::Classes::STRICT),
+            Classes::One => preset(model::plan::Classes::ONE),
+            Classes::CnpFirst => preset(model::plan::Classes::CNP_FIRST),
             Classes::Table(table) => {
                 check(table, wire, flows)?;
-                let classes = planned(table);
-                Ok((classes, rows(table, &classes, flows)))
+                let listed = table.iter().any(|class| class.kinds.contains(&PacketKind::Probe));
+                let with = if probes { Kind::Data } else { Kind::Control };
+                let probes_with = if listed { Kind::Probe } else { with };
+                let classes = planned(table, probes_with);
+                Ok((classes, rows(table, &classes, flows, probes_with)))
             }
         }
     }
@@ -230,9 +247,12 @@ fn check(table: &[PortClass], wire: &Wire, flows: &[&str]) -> Result<(), KeyErro
     Ok(())
 }
 
-fn planned(table: &[PortClass]) -> model::plan::Classes {
+/// The classes of a table; probes wait where packets of another kind do.
+fn planned(table: &[PortClass], probes_with: Kind) -> model::plan::Classes {
     let kinds = |class: &PortClass| {
-        class.kinds.iter().fold(Kinds::of(&[]), |all, kind| all.and(Kinds::of(&[(*kind).into()])))
+        let kinds =
+            class.kinds.iter().fold(Kinds::of(&[]), |all, kind| all.and(Kinds::of(&[(*kind).into()])));
+        if kinds.has(probes_with) { kinds.and(Kinds::of(&[Kind::Probe])) } else { kinds }
     };
     let common = table.iter().filter(|class| class.of.is_empty());
     let listed = common.fold(Kinds::of(&[]), |all, class| all.and(kinds(class)));
@@ -256,13 +276,14 @@ fn planned(table: &[PortClass]) -> model::plan::Classes {
     model::plan::Classes::new(&classes.collect::<Vec<_>>())
 }
 
-fn rows(table: &[PortClass], classes: &model::plan::Classes, flows: &[&str]) -> Rows {
+fn rows(table: &[PortClass], classes: &model::plan::Classes, flows: &[&str], probes_with: Kind) -> Rows {
     if table.iter().all(|class| class.of.is_empty()) {
         return Rows::new();
     }
     let class_of = |name: &str, kind: Kind| {
+        let listed = if kind == Kind::Probe { probes_with } else { kind };
         let has = |class: &PortClass| {
-            class.of.iter().any(|of| of == name) && class.kinds.iter().any(|own| Kind::from(*own) == kind)
+            class.of.iter().any(|of| of == name) && class.kinds.iter().any(|own| Kind::from(*own) == listed)
         };
         table.iter().position(has).unwrap_or_else(|| classes.of(kind)) as u8
     };

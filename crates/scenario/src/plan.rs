@@ -428,7 +428,9 @@ fn classes(
     wire: &Wire,
     warnings: &mut Vec<String>,
 ) -> Result<(model::plan::Classes, OwnQueues), KeyError> {
-    let (classes, rows) = scenario.switch.classes.plan(wire, &scenario.traffic_classes()?)?;
+    let flows = scenario.traffic_classes()?;
+    let probes = flows.iter().any(|class| scenario.nic_of(class).transport.probes());
+    let (classes, rows) = scenario.switch.classes.plan(wire, &flows, probes)?;
     let mut groups = Vec::new();
     for (i, class) in scenario.switch.classes.own() {
         let (ports, switches) = settled(scenario, fabric, wire, Some((i, &class.own())), warnings)?;

@@ -178,7 +178,7 @@ pub(crate) fn reports(pkt: &Packet) -> bool {
     match pkt.kind() {
         Kind::Cnp => true,
         Kind::Ack | Kind::Nack => pkt.echo(),
-        Kind::Data | Kind::Signal | Kind::Trimmed | Kind::Control => false,
+        Kind::Data | Kind::Signal | Kind::Trimmed | Kind::Control | Kind::Probe => false,
     }
 }
 

@@ -179,7 +179,7 @@ impl<P: Parts> Host<P> {
     }
 
     /// The answer to a probe: an ACK to a sender, and the probe itself to a steering.
-    fn answer_probe(
+    pub(super) fn answer_probe(
         &mut self,
         setup: &Setup<'_>,
         now: u64,
@@ -237,15 +237,15 @@ impl<P: Parts> Host<P> {
         Parcel { label: label.arriving(0, port), annex }
     }
 
-    /// Sends a sender's probe, which leaves before data.
+    /// Sends a sender's probe, which leaves before the data of its host.
     #[cold]
-    pub(super) fn send_probe(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
+    pub(super) fn send_probe(&mut self, setup: &Setup<'_>, now: u64, slot: u32, kind: Kind) {
         let out = &self.outgoing[slot as usize];
         let (qp, peer) = (out.qp, out.peer);
         let (port, to) =
             self.way_to(setup, now, (setup.plan.qps[qp.index()].from, peer), End::Sender(slot), 0);
         // Our choice: a probe has the size of an ACK.
-        let label = Packet::new(Kind::Control, qp, to, Packet::PROBE, setup.plan.wire.ack);
+        let label = Packet::new(kind, qp, to, Packet::PROBE, setup.plan.wire.ack);
         self.control.probes += 1;
         self.control.created += 1;
         let annex = P::Annex::probe(Time(now + self.clock));

@@ -231,6 +231,7 @@ impl<P: Parts> Host<P> {
             self.control.arrived += 1;
             match pkt.kind() {
                 Kind::Control => [self.on_message(setup, now, pkt), None],
+                Kind::Probe => [self.answer_probe(setup, now, pkt), None],
                 _ => {
                     self.on_control(setup, now, pkt);
                     [None, None]
@@ -260,8 +261,10 @@ impl<P: Parts> Host<P> {
                     if P::Annex::CARRIES && out.steering_deadline(self.clock) <= now {
                         out.steering.on_deadline(Time(now + self.clock));
                     }
-                    if P::Annex::SACKS && out.sender.take_probe(Time(now)) {
-                        self.send_probe(setup, now, slot);
+                    if P::Annex::SACKS
+                        && let Some(kind) = out.sender.take_probe(Time(now))
+                    {
+                        self.send_probe(setup, now, slot, kind);
                     }
                     let out = &mut self.outgoing[slot as usize];
                     if out.sender.deadline().ps() <= now {

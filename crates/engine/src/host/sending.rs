@@ -332,7 +332,7 @@ impl<P: Parts> Host<P> {
             }
             // Headers that have come back ask for their packet, as a NACK does.
             Kind::Control if P::Annex::SACKS => Reply::Nack(pkt.psn()),
-            Kind::Data | Kind::Trimmed | Kind::Control => return,
+            Kind::Data | Kind::Trimmed | Kind::Control | Kind::Probe => return,
         };
         let (progress, delivery) = match P::Annex::CARRIES {
             true if P::Annex::SACKS => {
@@ -341,7 +341,11 @@ impl<P: Parts> Host<P> {
                     let (psn, envelope) = (pkt.psn(), pkt.annex.envelope());
                     out.sender.on_returned(Time(now), psn, envelope, pkt.annex.sack().last_hop, window)
                 } else {
-                    let (selective, sack) = (pkt.annex.selective(), pkt.annex.sack());
+                    let (selective, mut sack) = (pkt.annex.selective(), pkt.annex.sack());
+                    if sack.probe {
+                        let sent = pkt.annex.sent().unwrap_or_default();
+                        sack.trip = Time((now + self.clock).saturating_sub(sent.ps()));
+                    }
                     out.sender.on_sack(Time(now), reply, selective, &sack, window)
                 }
             }

@@ -4,7 +4,7 @@ use crate::lab::{agreed_on, lay, leaf_spine, run_on, total};
 use engine::outcome::{Outcome, Passed};
 use model::plan::Classes;
 use model::record::RecordPlan;
-use model::{LinkId, NodeId};
+use model::{Kind, LinkId, NodeId};
 
 /// Tables that repeat the presets.
 const PRESETS: [(&str, &str, Classes); 3] = [
@@ -41,6 +41,31 @@ fn a_table_that_repeats_a_preset_is_the_preset() {
             assert!(checked.plan.classes.is_plain());
         }
     }
+}
+
+/// The class of probes, and whether the engine's rules for presets hold.
+fn probes_in(classes: &str, infer: bool) -> (usize, bool) {
+    let fabric = leaf_spine(2, 2, 2, "rate = \"100Gbps\"\ndelay = \"500ns\"");
+    let classes = lay(&format!(
+        "{fabric}[switch]\npfc = \"off\"\nclasses = {classes}\n[nic.transport.uec]\ninfer-loss = {infer}\n\
+         [nic.congestion.nscc]\n[[workload]]\nincast = {{ senders = 2, bytes = \"8kB\" }}\n"
+    ))
+    .plan
+    .classes;
+    (classes.of(Kind::Probe), classes.is_plain())
+}
+
+#[test]
+fn probes_wait_with_data_unless_a_class_lists_them() {
+    assert_eq!(probes_in("\"strict\"", true), (2, false));
+    assert_eq!(probes_in("\"one\"", true), (0, true));
+    let replies = |more: &str| {
+        format!("[{{ kinds = [\"ack\", \"nack\", \"control\"{more}] }}, {{ kinds = [\"data\", \"cnp\"] }}]")
+    };
+    assert_eq!(probes_in(&replies(""), true), (1, false));
+    assert_eq!(probes_in(&replies(", \"probe\""), true).0, 0);
+    // Without senders that probe, the engine is as fast as ever.
+    assert_eq!(probes_in("\"strict\"", false), (1, true));
 }
 
 /// A cap that no queue reaches makes the table another one, so that the engine computes its queues by the general rules.

@@ -32,6 +32,7 @@ names!(packet, parse_packet, PACKETS: Kind {
     Signal = "signal",
     Trimmed = "trimmed",
     Control = "control",
+    Probe = "probe",
 });
 
 // `KIND` stands for the kind of packet. Names without it belong to data packets and their queue pairs.

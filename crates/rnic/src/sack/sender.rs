@@ -3,7 +3,7 @@
 use crate::timeout::Timing;
 use model::annex::{Sack, Selective};
 use model::transport::{Delivery, Progress, Reply};
-use model::{Psn, Time};
+use model::{Kind, Psn, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -119,38 +119,27 @@ pub struct Sender {
     recovery: u64,
     /// Packets of the recovery before this one were judged.
     judged: u64,
-    /// Least time from a transmission to the news of its arrival.
+    /// Least time from a transmission to the news of its arrival. Under [`Infer::Beyond`] it starts from the longest trip of an
+    /// idle fabric, if the path is known.
     least_trip: Time,
+    /// The longest trip of an idle fabric; 0 if the path is unknown, or not needed.
+    longest_trip: Time,
     /// Latest transmission of a packet that has arrived.
     latest_arrived: Time,
     /// Largest window so far, bytes.
     largest: u64,
-    probe: Probe,
+    /// Time of the next probe. There is one under [`Infer::Beyond`] whenever no ACK comes, otherwise while the window holds packets
+    /// back and no packet in flight has asked for an ACK.
+    probe_at: Time,
     /// The last packet that asked for an ACK, and the time of its transmission.
     asked: (u64, Time),
     rules: Arc<Rules>,
 }
 
-/// The probes of a sender: under [`Infer::Beyond`] whenever no ACK comes, otherwise while the window holds packets back and no
-/// packet in flight has asked for an ACK.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(test, derive(Hash))]
-struct Probe {
-    /// Time of the next one.
-    at: Time,
-    /// Start of the last one.
-    sent: Time,
-}
-
 /// Round trips without an ACK after which a sender probes (uet-htsim).
 const FIRST_PROBE: u64 = 3;
-/// The same once it has nothing more to send for the first time. In uet-htsim it is the base round trip plus the target of the
-/// queueing delay, which is as long as the round trip where nothing is cut.
-const LAST_PACKETS_PROBE: u64 = 2;
 /// Round trips between probes without any ACK (uet-htsim).
 const NEXT_PROBE: u64 = 5;
-/// Round trips within which the answer must come that starts a recovery: the base round trip and the target, as above.
-const PROMPT: u64 = 2;
 
 impl Sender {
     pub(crate) fn new(rules: Arc<Rules>) -> Self {
@@ -177,9 +166,10 @@ impl Sender {
             recovery: 0,
             judged: 0,
             least_trip: Time::NEVER,
+            longest_trip: Time::ZERO,
             latest_arrived: Time::ZERO,
             largest: 0,
-            probe: Probe { at: Time::NEVER, sent: Time::ZERO },
+            probe_at: Time::NEVER,
             asked: (0, Time::NEVER),
             rules,
         }
@@ -225,16 +215,32 @@ impl Sender {
         if !self.probes_when_silent() {
             return;
         }
-        let trips = |n: u64| Time(n.saturating_mul(self.least_trip.ps()));
-        if sack.probe && now.ps() - self.probe.sent.ps() < trips(PROMPT).ps() {
+        if sack.probe && sack.trip < self.prompt() {
             (self.recovery, self.judged) = (self.next, self.una);
         }
-        let patience = if self.unsent == 0 { LAST_PACKETS_PROBE } else { FIRST_PROBE };
+        let patience = match self.unsent {
+            0 => self.prompt(),
+            _ => Time(self.least_trip.ps().saturating_mul(FIRST_PROBE)),
+        };
         let open = self.una < self.next || self.unsent > 0;
-        self.probe.at = match open && self.least_trip != Time::NEVER {
-            true => now + trips(patience),
+        self.probe_at = match open && self.least_trip != Time::NEVER {
+            true => now + patience,
             false => Time::NEVER,
         };
+    }
+
+    /// Time within which the answer to a probe must come that starts a recovery: the base round trip and the target of the
+    /// queueing delay, which is the longest round trip where switches drop (uet-htsim). A sender that has nothing more to send
+    /// for the first time probes after the same time.
+    fn prompt(&self) -> Time {
+        Time(self.least_trip.ps().saturating_add(self.longest_trip.max(self.least_trip).ps()))
+    }
+
+    /// Notes the longest trip of an idle fabric: the start of the base round trip, which samples of full queues may exceed.
+    pub(crate) fn expect(&mut self, longest: Time) {
+        if self.probes_when_silent() {
+            (self.longest_trip, self.least_trip) = (longest, longest);
+        }
     }
 
     /// True under [`Infer::Beyond`].
@@ -245,8 +251,8 @@ impl Sender {
     /// Drops the probe of a sender that its window holds back.
     #[inline]
     fn drop_request(&mut self) {
-        if self.probe.at != Time::NEVER && !self.probes_when_silent() {
-            self.probe.at = Time::NEVER;
+        if self.probe_at != Time::NEVER && !self.probes_when_silent() {
+            self.probe_at = Time::NEVER;
         }
     }
 
@@ -570,15 +576,16 @@ impl model::Sender for Sender {
 
     #[inline]
     fn deadline(&self) -> Time {
-        self.due.min(self.probe.at)
+        self.due.min(self.probe_at)
     }
 
-    fn take_probe(&mut self, now: Time) -> bool {
-        let due = self.probe.at <= now;
-        if due {
-            self.probe = Probe { at: now + Time(NEXT_PROBE * self.least_trip.ps()), sent: now };
+    /// A probe that is to tell whether the queues on the way are empty waits in those of data. A mere request for an ACK does not.
+    fn take_probe(&mut self, now: Time) -> Option<Kind> {
+        if self.probe_at > now {
+            return None;
         }
-        due
+        self.probe_at = now + Time(NEXT_PROBE * self.least_trip.ps());
+        Some(if self.probes_when_silent() { Kind::Probe } else { Kind::Control })
     }
 
     /// Packets in flight may all have arrived without an ACK: a window that shrinks can hold the sender back before any of
@@ -595,12 +602,12 @@ impl model::Sender for Sender {
         } else {
             let starts = flies
                 && self.least_trip != Time::NEVER
-                && self.probe.at == Time::NEVER
+                && self.probe_at == Time::NEVER
                 && !self.probes_when_silent()
                 && self.backlog() > 0
                 && !self.awaits_ack();
             if starts {
-                self.probe.at = now + Time(FIRST_PROBE.saturating_mul(self.least_trip.ps()));
+                self.probe_at = now + Time(FIRST_PROBE.saturating_mul(self.least_trip.ps()));
             }
             starts
         }
@@ -786,7 +793,7 @@ mod tests {
         assert!(sender.on_held(US(1), 2_000));
         assert_eq!(sender.deadline(), US(4), "three round trips of 1 us");
         assert!(!sender.on_held(US(2), 2_000) && sender.deadline() == US(4));
-        assert!(!sender.take_probe(US(3)) && sender.take_probe(US(4)));
+        assert_eq!((sender.take_probe(US(3)), sender.take_probe(US(4))), (None, Some(Kind::Control)));
         assert_eq!(sender.deadline(), US(9), "the probe may be lost");
         // The answer reports that all have arrived.
         let sack = Sack { cause: Psn::new(4), arrived: 4_000, probe: true, ..Sack::default() };
@@ -846,9 +853,10 @@ mod tests {
         sender
     }
 
-    fn probed(sender: &mut Sender, at: Time) -> u64 {
-        let sack =
-            Sack { cause: Psn::new(1), base: Psn::new(2), arrived: 1000, probe: true, ..Sack::default() };
+    /// Bytes that are lost by the answer to a probe that was sent `trip` before.
+    fn probed(sender: &mut Sender, at: Time, trip: Time) -> u64 {
+        let (cause, base) = (Psn::new(1), Psn::new(2));
+        let sack = Sack { cause, base, arrived: 1000, probe: true, trip, ..Sack::default() };
         sender.on_sack(at, Reply::Ack(Psn::new(0)), Selective::Nothing, &sack, 4_000).1.lost
     }
 
@@ -856,9 +864,10 @@ mod tests {
     fn a_sender_that_hears_nothing_probes_after_three_round_trips_and_then_every_five() {
         let mut sender = inferring();
         assert_eq!(sender.deadline(), US(4));
-        assert!(!sender.take_probe(Time::from_ns(3_999)) && sender.take_probe(US(4)));
-        assert!(!sender.take_probe(US(4)) && sender.deadline() == US(9));
-        assert!(sender.take_probe(US(9)) && sender.deadline() == US(14));
+        assert_eq!(sender.take_probe(Time::from_ns(3_999)), None);
+        assert_eq!(sender.take_probe(US(4)), Some(Kind::Probe), "it waits where data waits");
+        assert!(sender.take_probe(US(4)).is_none() && sender.deadline() == US(9));
+        assert!(sender.take_probe(US(9)).is_some() && sender.deadline() == US(14));
         // Nothing is left to send for the first time.
         let mut last = self::sender(2, 2, Some(Infer::Beyond { windows: 1.5, least: 5 }));
         let first = Sack { cause: Psn::new(0), arrived: 1000, ..Sack::default() };
@@ -871,19 +880,43 @@ mod tests {
     #[test]
     fn a_probe_that_comes_back_without_delay_starts_a_recovery() {
         let mut late = inferring();
-        assert!(late.take_probe(US(4)));
-        assert_eq!(probed(&mut late, US(6)), 0, "data may be on its way behind other data");
+        assert!(late.take_probe(US(4)).is_some());
+        assert_eq!(probed(&mut late, US(6), US(2)), 0, "data may be on its way behind other data");
         let mut prompt = inferring();
-        assert!(prompt.take_probe(US(4)));
-        assert_eq!(probed(&mut prompt, US(5)), 4_000, "as much as the window holds");
+        assert!(prompt.take_probe(US(4)).is_some());
+        assert_eq!(probed(&mut prompt, US(5), US(1)), 4_000, "as much as the window holds");
         let repeated: Vec<_> = (0..4).map_while(|_| prompt.next(US(6), 1_000)).collect();
         assert_eq!(repeated, [1, 2, 3, 4].map(|seq| (seq, true)), "they pass the window");
         assert!(!prompt.ready(1_000));
         // The timers of the rest of the recovery do not run, but those of repeated packets do.
         assert_eq!(prompt.due, US(56));
         // Another prompt answer starts anew.
-        let again = prompt.probe.at;
-        assert!(prompt.take_probe(again));
-        assert_eq!(probed(&mut prompt, again), 4_000);
+        let again = prompt.probe_at;
+        assert!(prompt.take_probe(again).is_some());
+        assert_eq!(probed(&mut prompt, again, Time::ZERO), 4_000);
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_the_next_probe_was_long_on_its_way_all_the_same() {
+        let mut sender = inferring();
+        assert!(sender.take_probe(US(4)).is_some() && sender.take_probe(US(9)).is_some());
+        assert_eq!(probed(&mut sender, US(10), US(6)), 0, "the queue took five round trips");
+        assert!(sender.take_probe(US(13)).is_some());
+        assert_eq!(probed(&mut sender, US(14), US(1)), 4_000);
+    }
+
+    /// The first ACK of an incast may have met a full queue.
+    #[test]
+    fn a_sender_whose_first_ack_is_late_probes_after_the_round_trips_of_an_idle_fabric() {
+        let mut sender = sender(40, 20, Some(Infer::Beyond { windows: 1.5, least: 5 }));
+        sender.expect(US(4));
+        let first = Sack { cause: Psn::new(0), arrived: 1000, ..Sack::default() };
+        sender.on_sack(US(30), Reply::Ack(Psn::new(0)), Selective::Nothing, &first, 4_000);
+        assert_eq!(sender.deadline(), US(42));
+        assert!(sender.take_probe(US(42)).is_some() && sender.deadline() == US(50), "the timer");
+        assert_eq!(probed(&mut sender, US(49), US(7)), 4_000, "below the round trip and the target");
+        let mut others = self::sender(40, 20, None);
+        others.expect(US(4));
+        assert_eq!((others.least_trip, others.longest_trip), (Time::NEVER, Time::ZERO));
     }
 }

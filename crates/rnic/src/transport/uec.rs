@@ -88,6 +88,10 @@ impl Recovery for Config {
         !self.penalties.is_empty()
     }
 
+    fn probes(&self) -> bool {
+        self.infer_loss
+    }
+
     fn validate(&self) -> Result<(), Invalid> {
         outstanding("reorder-window", self.reorder_window)?;
         for (key, bytes) in [("ack-bytes", self.ack_bytes), ("ack-least", self.ack_least)] {
