@@ -96,6 +96,12 @@ pub trait Congestion {
     /// Handles a grant: the total that the receiver's [`crate::Granter`] lets the queue pair send.
     fn on_grant(&mut self, _now: Time, _total: u64) {}
 
+    /// Queueing delay that the sender is to assume for the answer to a probe which is not its latest one; `None`, the default, if
+    /// the answer's own round trip counts.
+    fn assumed_delay(&self) -> Option<Time> {
+        None
+    }
+
     /// Handles a NACK that the sender acts on.
     fn on_nack(&mut self, _now: Time) {}
 

@@ -200,6 +200,10 @@ pub trait Sender {
         None
     }
 
+    /// Notes the round trip of a probe whose answer [`Sender::on_sack`] is about to take, and the delay to assume if the probe was not
+    /// the latest one ([`crate::Congestion::assumed_delay`]).
+    fn on_answer(&mut self, _now: Time, _trip: Time, _assumed: Option<Time>) {}
+
     /// Handles the expiry of the retransmission timer.
     fn on_timeout(&mut self, now: Time);
 }

@@ -259,6 +259,10 @@ impl model::Sender for AnySender {
         of_sender!(self, sender => sender.take_probe(now))
     }
 
+    fn on_answer(&mut self, now: Time, trip: Time, assumed: Option<Time>) {
+        of_sender!(self, sender => sender.on_answer(now, trip, assumed))
+    }
+
     fn on_timeout(&mut self, now: Time) {
         of_sender!(self, sender => sender.on_timeout(now))
     }

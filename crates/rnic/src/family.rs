@@ -227,6 +227,10 @@ macro_rules! congestions {
                 of_control!(self, control => control.on_send(now, frame, backlog, active))
             }
 
+            fn assumed_delay(&self) -> Option<model::Time> {
+                of_control!(self, control => control.assumed_delay())
+            }
+
             fn on_grant(&mut self, now: model::Time, total: u64) {
                 of_control!(self, control => control.on_grant(now, total))
             }

@@ -227,6 +227,10 @@ impl Congestion for Reacting {
         self.inner.control.on_send(now, frame, backlog, active)
     }
 
+    fn assumed_delay(&self) -> Option<Time> {
+        self.inner.control.assumed_delay()
+    }
+
     fn on_grant(&mut self, now: Time, total: u64) {
         self.tell(now, |inner| inner.control.on_grant(now, total));
     }

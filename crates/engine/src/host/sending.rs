@@ -341,10 +341,11 @@ impl<P: Parts> Host<P> {
                     let (psn, envelope) = (pkt.psn(), pkt.annex.envelope());
                     out.sender.on_returned(Time(now), psn, envelope, pkt.annex.sack().last_hop, window)
                 } else {
-                    let (selective, mut sack) = (pkt.annex.selective(), pkt.annex.sack());
+                    let (selective, sack) = (pkt.annex.selective(), pkt.annex.sack());
                     if sack.probe {
                         let sent = pkt.annex.sent().unwrap_or_default();
-                        sack.trip = Time((now + self.clock).saturating_sub(sent.ps()));
+                        let trip = Time((now + self.clock).saturating_sub(sent.ps()));
+                        out.sender.on_answer(Time(now), trip, out.congestion.assumed_delay());
                     }
                     out.sender.on_sack(Time(now), reply, selective, &sack, window)
                 }

@@ -22,8 +22,6 @@ pub struct Sack {
     pub last_hop: bool,
     /// True if the reply answers a probe.
     pub probe: bool,
-    /// Round trip of this probe; 0 for other replies. The sender's host sets it.
-    pub trip: Time,
     /// Penalty of the receiver for the window, in 1/128 of the arrived bytes.
     pub penalty: u8,
     /// True if penalties are over, and the window may be what it was before.
@@ -201,7 +199,6 @@ impl Annex for SackStamp {
             cut: self.base & WAS_CUT != 0,
             last_hop: self.base & LAST_HOP != 0,
             probe: self.base & PROBE != 0,
-            trip: Time::ZERO,
             penalty: (self.cause >> PENALTY) as u8,
             restore: self.base & RESTORE != 0,
         }
@@ -271,7 +268,6 @@ mod tests {
             cut: false,
             last_hop: false,
             probe: true,
-            trip: Time::ZERO,
             penalty: 127,
             restore: true,
         };

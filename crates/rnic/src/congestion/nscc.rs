@@ -54,7 +54,8 @@ pub struct Config {
     pub base_from_nacks: bool,
     /// Whether to differ from the specification where uet-htsim does: the payload instead of the frame in the scale of
     /// growth; the average instead of nothing where a reply has no round trip; 1 us of delay instead of none for fast
-    /// growth; and no effect of losses that the sender infers. Default false.
+    /// growth; no effect of losses that the sender infers; and the average as the delay of an answer to another probe than the
+    /// latest. Default false.
     pub like_htsim: bool,
 }
 
@@ -396,6 +397,11 @@ impl Congestion for Nscc {
         }
     }
 
+    /// uet-htsim knows the time of the latest probe only, and has the average for answers to others.
+    fn assumed_delay(&self) -> Option<Time> {
+        self.config.like_htsim.then_some(Time(self.average as u64))
+    }
+
     /// A NACK is a loss, unless it reports a cut packet, which has had its effect.
     fn on_nack(&mut self, now: Time) {
         if !std::mem::take(&mut self.is_cut) {
@@ -462,6 +468,15 @@ mod tests {
         close(control.fair, 29_535.8);
         close(control.eta, 886.074);
         close(control.fast_scale, 0.361427);
+    }
+
+    #[test]
+    fn the_average_delay_stands_for_that_of_an_old_probe_in_htsim_alone() {
+        let mut htsim = control();
+        htsim.average = 2.5e6;
+        assert_eq!(htsim.assumed_delay(), Some(Time(2_500_000)));
+        let ours = Config::default().control(Rate::from_gbps(400), Some(&path()));
+        assert_eq!(ours.assumed_delay(), None);
     }
 
     #[test]

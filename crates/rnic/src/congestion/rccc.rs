@@ -169,6 +169,10 @@ impl Congestion for Rccc {
         Demand { total: (self.granted + more).next_multiple_of(UNIT), exhausted: self.credit <= 0 }
     }
 
+    fn assumed_delay(&self) -> Option<Time> {
+        self.nscc.as_ref().and_then(|nscc| nscc.assumed_delay())
+    }
+
     fn on_grant(&mut self, _now: Time, total: u64) {
         self.begin();
         let more = total.saturating_sub(self.granted);

@@ -102,7 +102,6 @@ impl Receiver {
             cut,
             last_hop,
             probe: false,
-            trip: Time::ZERO,
             // A probe gets the penalty of the last packet.
             ..self.sack
         };

@@ -131,6 +131,9 @@ pub struct Sender {
     /// Time of the next probe. There is one under [`Infer::Beyond`] whenever no ACK comes, otherwise while the window holds packets
     /// back and no packet in flight has asked for an ACK.
     probe_at: Time,
+    /// Time of the last probe, and the round trip by which the last answer is judged.
+    probed: Time,
+    answered: Time,
     /// The last packet that asked for an ACK, and the time of its transmission.
     asked: (u64, Time),
     rules: Arc<Rules>,
@@ -170,6 +173,8 @@ impl Sender {
             latest_arrived: Time::ZERO,
             largest: 0,
             probe_at: Time::NEVER,
+            probed: Time::ZERO,
+            answered: Time::ZERO,
             asked: (0, Time::NEVER),
             rules,
         }
@@ -215,7 +220,7 @@ impl Sender {
         if !self.probes_when_silent() {
             return;
         }
-        if sack.probe && sack.trip < self.prompt() {
+        if sack.probe && self.answered < self.prompt() {
             (self.recovery, self.judged) = (self.next, self.una);
         }
         let patience = match self.unsent {
@@ -584,8 +589,16 @@ impl model::Sender for Sender {
         if self.probe_at > now {
             return None;
         }
-        self.probe_at = now + Time(NEXT_PROBE * self.least_trip.ps());
+        (self.probe_at, self.probed) = (now + Time(NEXT_PROBE * self.least_trip.ps()), now);
         Some(if self.probes_when_silent() { Kind::Probe } else { Kind::Control })
+    }
+
+    fn on_answer(&mut self, now: Time, trip: Time, assumed: Option<Time>) {
+        let latest = now.ps() - trip.ps() == self.probed.ps();
+        self.answered = match assumed {
+            Some(delay) if !latest => self.least_trip + delay,
+            _ => trip,
+        };
     }
 
     /// Packets in flight may all have arrived without an ACK: a window that shrinks can hold the sender back before any of
@@ -855,8 +868,13 @@ mod tests {
 
     /// Bytes that are lost by the answer to a probe that was sent `trip` before.
     fn probed(sender: &mut Sender, at: Time, trip: Time) -> u64 {
+        probed_assuming(sender, at, trip, None)
+    }
+
+    fn probed_assuming(sender: &mut Sender, at: Time, trip: Time, assumed: Option<Time>) -> u64 {
         let (cause, base) = (Psn::new(1), Psn::new(2));
-        let sack = Sack { cause, base, arrived: 1000, probe: true, trip, ..Sack::default() };
+        let sack = Sack { cause, base, arrived: 1000, probe: true, ..Sack::default() };
+        sender.on_answer(at, trip, assumed);
         sender.on_sack(at, Reply::Ack(Psn::new(0)), Selective::Nothing, &sack, 4_000).1.lost
     }
 
@@ -903,6 +921,18 @@ mod tests {
         assert_eq!(probed(&mut sender, US(10), US(6)), 0, "the queue took five round trips");
         assert!(sender.take_probe(US(13)).is_some());
         assert_eq!(probed(&mut sender, US(14), US(1)), 4_000);
+    }
+
+    /// uet-htsim keeps the time of the latest probe only.
+    #[test]
+    fn a_control_may_assume_the_delay_of_an_answer_to_an_earlier_probe() {
+        for (delay, lost) in [(Time(999_999), 4_000), (US(1), 0)] {
+            let mut sender = inferring();
+            assert!(sender.take_probe(US(4)).is_some() && sender.take_probe(US(9)).is_some());
+            assert_eq!(probed_assuming(&mut sender, US(10), US(6), Some(delay)), lost);
+            sender.on_answer(US(11), US(2), Some(Time::ZERO));
+            assert_eq!(sender.answered, US(2), "it answers the latest probe, whose time is known");
+        }
     }
 
     /// The first ACK of an incast may have met a full queue.

@@ -11,6 +11,7 @@
 //! * Windows count bytes of frames in flight. A control with a window in packets has it multiplied by a full frame.
 //! * With `infer-loss`, a recovery lasts until all packets sent before it have arrived. Each of them is sent again once the window
 //!   reaches it; then it passes the window's limit, and has a timer of its own. Without a recovery, timers are as above.
+//! * Probes wait with data, so an answer without delay tells that no data is left on its way.
 //! * Messages complete in order of their PSNs, as everywhere in ropewalk; Ultra Ethernet delivers them in any order.
 //! * Frames have the sizes of `[wire]`; set those of Ultra Ethernet there. Acknowledgements of acknowledgements, PDC set-up and
 //!   the ordered mode are left out.
