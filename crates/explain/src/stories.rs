@@ -164,6 +164,12 @@ fn reordered_packets_cause_nacks_that_cut_the_rate() {
 }
 
 #[test]
+fn a_single_packet_meets_a_queue() {
+    let e = explained(&star("", &[("a", "c", "1kB"), ("b", "c", "1kB"), ("d", "c", "1kB")]), "slowest");
+    assert!(e.text().contains("s -> c: 1 packet met a queue of"), "{}", e.text());
+}
+
+#[test]
 fn blocked_nacks_are_in_the_timeline() {
     let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 1\nrate = \"100Gbps\"\n\
                 [[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\nrate = 0.7\nat = \"0us\"\n[scheme.themis]\n\

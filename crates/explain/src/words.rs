@@ -77,7 +77,6 @@ fn because(cause: Cause, packets: &Packets) -> String {
             n => format!("at a rate that {one}s cut {} times", count(n)),
         }
     };
-    let resent = |n: u64| if n == 1 { "1 packet".to_owned() } else { format!("{} packets", count(n)) };
     match cause {
         Cause::Behind => "behind other messages of its queue pair".into(),
         Cause::Paused => "for its sender's paused port".into(),
@@ -96,7 +95,7 @@ fn because(cause: Cause, packets: &Packets) -> String {
             } else {
                 format!(", {} of them spuriously", count(spurious))
             };
-            format!("sending {} again{only}", resent(packets.resent.total))
+            format!("sending {} again{only}", number_of(packets.resent.total))
         }
         Cause::Copies => "sending copies".into(),
         Cause::Network => "in queues of the network".into(),
@@ -104,6 +103,11 @@ fn because(cause: Cause, packets: &Packets) -> String {
         Cause::RunEnded => "until the run ended".into(),
         Cause::InIdeal => "less, because the ideal includes such waits".into(),
     }
+}
+
+/// So many packets.
+fn number_of(packets: u64) -> String {
+    if packets == 1 { "1 packet".to_owned() } else { format!("{} packets", count(packets)) }
 }
 
 /// Name of the cause in the table.
@@ -237,10 +241,10 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
         facts.push((
             key,
             format!(
-                "{} -> {}: {} packets met a queue of {} us on average, {} us at most",
+                "{} -> {}: {} met a queue of {} us on average, {} us at most",
                 link.from,
                 link.to,
-                count(link.packets),
+                number_of(link.packets),
                 number(link.mean_wait_us),
                 number(link.most_wait_us)
             ),

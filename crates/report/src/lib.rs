@@ -452,6 +452,19 @@ mod tests {
     }
 
     #[test]
+    fn equal_times_are_told_once() {
+        let at = |delay: &str| {
+            let set = format!("routing.detection={delay}");
+            results("quickstart", &["workload.0.all-reduce.bytes=16kB", "scheme.ecmp={}", &set])
+        };
+        let answer = payload(&of_runs(&[at("1us"), at("2us")]))["answer"][0].to_string();
+        assert!(
+            answer.contains("All are within 2 %: slowest group ") && !answer.contains("between"),
+            "{answer}"
+        );
+    }
+
+    #[test]
     fn many_runs_of_a_scheme_are_named_after_their_rare_settings() {
         let run =
             |set: &str| results("quickstart", &["workload.0.all-reduce.bytes=16kB", "scheme.ecmp={}", set]);

@@ -60,7 +60,8 @@ impl Page {
             Ending::Stalled(_) => "STALLED",
             Ending::Memory(_) => "stopped: memory",
         };
-        let flows = format!("{} of {} flows finished", count(s.flows.finished), count(s.flows.count));
+        let flows = if s.flows.count == 1 { "flow" } else { "flows" };
+        let flows = format!("{} of {} {flows} finished", count(s.flows.finished), count(s.flows.count));
         self.line("end", &[how.into(), flows, format!("{} us simulated", number(s.sim_time_us))]);
     }
 
@@ -134,9 +135,7 @@ impl Page {
         }
         for (collective, bus) in &steps.bus {
             let (median, least) = (maybe(bus.median_gbs), maybe(bus.least_gbs));
-            let text =
-                format!("{collective}: {} times, {median} GB/s on the bus, least {least}", count(bus.count));
-            self.line("", &[text]);
+            self.line("", &[on_bus(collective, bus.count, &median, &least)]);
         }
     }
 
@@ -242,6 +241,28 @@ impl Page {
                 format!("setup {} s", number(t.setup_s)),
                 format!("memory {} MB", number(t.peak_rss_mb)),
             ],
+        );
+    }
+}
+
+/// The bandwidth of a collective that ran so many times.
+fn on_bus(collective: &str, times: u64, median: &str, least: &str) -> String {
+    match times {
+        1 => format!("{collective}: once, {median} GB/s on the bus"),
+        n => format!("{collective}: {} times, {median} GB/s on the bus, least {least}", count(n)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collective_runs_once_or_several_times() {
+        assert_eq!(on_bus("all-to-all", 1, "46.1", "46.1"), "all-to-all: once, 46.1 GB/s on the bus");
+        assert_eq!(
+            on_bus("tp all-gather", 20_480, "385", "384"),
+            "tp all-gather: 20,480 times, 385 GB/s on the bus, least 384"
         );
     }
 }

@@ -810,7 +810,7 @@ fn a_goal_schedule_runs_on_the_fabric_of_a_scenario() {
     sandbox.ropewalk(&["check", "two.goal", "--topology", "quickstart"]).assert().code(0);
     sandbox.ropewalk(&import).assert().code(2).stderr(contains("exists already"));
     sandbox.ropewalk(&["import", "goal", "two.goal", "-o", "star"]).assert().code(0);
-    sandbox.ropewalk(&["run", "star/two.toml"]).assert().code(0).stdout(contains("1 of 1 flows"));
+    sandbox.ropewalk(&["run", "star/two.toml"]).assert().code(0).stdout(contains("1 of 1 flow finished"));
     // Without a fabric, the error names the option.
     for file in ["two.goal", "imported/two.bin"] {
         sandbox.ropewalk(&["run", file]).assert().code(2).stderr(contains("--topology SCENARIO"));

@@ -210,11 +210,11 @@ fn ranked(what: &str, order: &[Timed<'_>], baseline: &str) -> Vec<String> {
     let [first, next, ..] = order else { return Vec::new() };
     let last = order.last().unwrap_or(next);
     if last.mean <= first.mean * 1.02 {
-        return vec![format!(
-            "All are within 2 %: {what} between {} and {}.",
-            shown(first.mean),
-            shown(last.mean)
-        )];
+        let (least, most) = (shown(first.mean), shown(last.mean));
+        return vec![match least == most {
+            true => format!("All are within 2 %: {what} {least}."),
+            false => format!("All are within 2 %: {what} between {least} and {most}."),
+        }];
     }
     let name = &first.group.name;
     let based = order.iter().find(|timed| timed.group.name == baseline);
