@@ -23,6 +23,8 @@ pub struct Resends {
     pub lost: u64,
     /// Retransmissions of packets dropped for lack of buffer.
     pub dropped: u64,
+    /// Retransmissions of packets that a switch cut.
+    pub cut: u64,
     /// Retransmissions of packets that the receiver discarded because they arrived ahead of the ePSN.
     pub discarded: u64,
     /// Retransmissions of packets that were only late, so that they arrived twice.
@@ -107,6 +109,8 @@ pub struct Packets {
     pub lost: u64,
     /// Packets dropped for lack of buffer.
     pub dropped: u64,
+    /// Packets that switches cut.
+    pub cut: u64,
     /// Packets that arrived with a PSN above the ePSN.
     pub ahead: u64,
     /// Longest distance of an arriving packet from the ePSN, in packets.
@@ -132,6 +136,7 @@ pub struct Packets {
 pub(crate) enum Reason {
     Lost,
     Dropped,
+    Cut,
     Discarded,
     Spurious,
     /// The run ended before the reason was known.
@@ -159,6 +164,7 @@ impl Packets {
             total: count(EventKind::Resent),
             lost: of(Reason::Lost),
             dropped: of(Reason::Dropped),
+            cut: of(Reason::Cut),
             discarded: of(Reason::Discarded),
             spurious: of(Reason::Spurious),
         };
@@ -167,7 +173,8 @@ impl Packets {
             copies: own().filter(|s| s.copy).count() as u64,
             resent,
             lost: count(EventKind::Lost),
-            dropped: count(EventKind::Dropped) + count(EventKind::Cut),
+            dropped: count(EventKind::Dropped),
+            cut: count(EventKind::Cut),
             ahead: history.during().filter(|s| is_ahead(history, s)).count() as u64,
             most_ahead: history.during().filter(|s| is_ahead(history, s)).map(|s| s.ahead).max().unwrap_or(0),
             nacks: feedback(Kind::Nack),
@@ -195,6 +202,7 @@ pub(crate) fn reasons(history: &History<'_>) -> BTreeMap<u64, Vec<Reason>> {
         copies: usize,
         lost: usize,
         dropped: usize,
+        cut: usize,
         discarded: usize,
         duplicate: usize,
     }
@@ -206,7 +214,8 @@ pub(crate) fn reasons(history: &History<'_>) -> BTreeMap<u64, Vec<Reason>> {
             EventKind::Resent if step.at <= history.end => fate.resent += 1,
             _ if step.copy => fate.copies += 1,
             EventKind::Lost => fate.lost += 1,
-            EventKind::Dropped | EventKind::Cut => fate.dropped += 1,
+            EventKind::Dropped => fate.dropped += 1,
+            EventKind::Cut => fate.cut += 1,
             EventKind::Discarded => fate.discarded += 1,
             EventKind::Duplicate => fate.duplicate += 1,
             _ => {}
@@ -223,6 +232,7 @@ pub(crate) fn reasons(history: &History<'_>) -> BTreeMap<u64, Vec<Reason>> {
             for (reason, n) in [
                 (Reason::Lost, fate.lost),
                 (Reason::Dropped, fate.dropped),
+                (Reason::Cut, fate.cut),
                 (Reason::Discarded, fate.discarded),
             ] {
                 let n = n.min(needed - reasons.len());

@@ -170,6 +170,18 @@ fn a_single_packet_meets_a_queue() {
 }
 
 #[test]
+fn packets_that_a_switch_cut_are_not_called_dropped() {
+    let keys = "switch = { cut = {}, queue-cap = \"10kB\", pfc = \"off\", ecn = \"off\" }\n\
+                [nic.transport.uec]\n[nic.congestion.none]\n";
+    let e = explained(&star(keys, &[("a", "c", "50kB"), ("b", "c", "50kB")]), "slowest");
+    let (resent, text) = (e.packets.resent, e.text());
+    assert!(e.packets.cut > 0 && e.packets.dropped == 0, "{text}");
+    assert!(resent.cut > 0 && resent.dropped == 0, "{text}");
+    assert!(text.contains(&format!("{} cut by a switch", resent.cut)), "{text}");
+    assert!(text.contains("(cut before)") && !text.contains("dropped"), "{text}");
+}
+
+#[test]
 fn blocked_nacks_are_in_the_timeline() {
     let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 1\nrate = \"100Gbps\"\n\
                 [[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\nrate = 0.7\nat = \"0us\"\n[scheme.themis]\n\

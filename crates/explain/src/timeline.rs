@@ -251,6 +251,7 @@ fn why(bunch: &Bunch<'_>) -> String {
     let text = |reason: &Reason| match reason {
         Reason::Lost => "lost before",
         Reason::Dropped => "dropped before",
+        Reason::Cut => "cut before",
         Reason::Discarded => "discarded before",
         Reason::Spurious => "only late: spurious",
         Reason::Open => "reason unknown",

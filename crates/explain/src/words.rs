@@ -195,6 +195,7 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
         let reasons = [
             (r.lost, "lost on a link"),
             (r.dropped, "dropped for lack of buffer"),
+            (r.cut, "cut by a switch"),
             (r.discarded, "discarded by the receiver"),
             (r.spurious, "only late: spurious"),
         ];

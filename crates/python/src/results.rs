@@ -90,7 +90,8 @@ impl Results {
             let value = metric.in_table(|key| summary.number(key));
             (metric.label.as_str(), value, metric.shown_unit().to_owned())
         };
-        first.into_iter().chain(Metric::shown_in(Shown::Comparison).map(of)).collect()
+        let told = |metric: &&Metric| metric.is_in(std::iter::once(summary));
+        first.into_iter().chain(Metric::shown_in(Shown::Comparison).filter(told).map(of)).collect()
     }
 
     /// `manifest.json`.

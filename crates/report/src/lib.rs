@@ -465,6 +465,38 @@ mod tests {
     }
 
     #[test]
+    fn cut_packets_are_in_the_table_and_in_the_answer() {
+        let ndp = |scheme: &str, set: &[&str]| {
+            let small = ["workload.permutation.bytes=40kB", "workload.incast.bytes=100kB"];
+            results("ndp", &[&[format!("scheme.{scheme}={{}}").as_str()], &small[..], set].concat())
+        };
+        let page = |runs: &[Results]| {
+            let payload = payload(&of_runs(runs));
+            let columns = payload["table"]["columns"].as_array().unwrap();
+            let column = columns.iter().position(|column| column["name"] == "cut");
+            let rows = payload["table"]["rows"].as_array().unwrap().iter();
+            let cells =
+                column.map(|at| rows.map(|row| row["cells"][at].as_f64().unwrap()).collect::<Vec<_>>());
+            (cells, payload["answer"].to_string())
+        };
+        let whole = ndp("oblivious", &["switch.queue-cap=8MB"]);
+        assert!(whole.summary.packets.cut.is_none());
+        let cuts = ndp("ecmp", &[]);
+        let share = |run: &Results| {
+            100.0 * run.summary.packets.cut.as_ref().unwrap().packets as f64 / run.summary.packets.sent as f64
+        };
+        let (cells, answer) = page(std::slice::from_ref(&cuts));
+        assert!((cells.unwrap()[0] - share(&cuts)).abs() < 0.01);
+        assert!(
+            answer.contains(" of the packets were cut by switches; ") && !answer.contains("lost"),
+            "{answer}"
+        );
+        // A run without cuts has 0 beside a run with cuts, and no column alone.
+        assert_eq!(page(&[cuts, whole.clone()]).0.unwrap()[1], 0.0);
+        assert_eq!(page(&[whole]).0, None);
+    }
+
+    #[test]
     fn many_runs_of_a_scheme_are_named_after_their_rare_settings() {
         let run =
             |set: &str| results("quickstart", &["workload.0.all-reduce.bytes=16kB", "scheme.ecmp={}", set]);

@@ -6,11 +6,12 @@ use results::metrics::Shown;
 use results::stats::{extremes, margin, mean};
 use results::text::{maybe, table};
 
-/// The columns of metrics: the slowest group first, then all metrics that a comparison shows. If one job has steps, its step and
+/// The columns of metrics: the slowest group first, then all metrics that a comparison shows and these runs have. If one job has steps, its step and
 /// exposed communication stand in place of the slowest group.
 fn columns(runs: &[Run]) -> Vec<Metric> {
     let first = step(runs).unwrap_or_else(|| vec![Metric::slowest_group().clone()]);
-    first.into_iter().chain(Metric::shown_in(Shown::Comparison).cloned()).collect()
+    let told = |metric: &&Metric| metric.is_in(runs.iter().map(|run| &run.summary));
+    first.into_iter().chain(Metric::shown_in(Shown::Comparison).filter(told).cloned()).collect()
 }
 
 /// The columns of the job with steps, if there is exactly one.

@@ -401,6 +401,26 @@ fn a_comparison_has_a_row_per_scheme_and_seed() {
     assert!(text.contains("themis") && text.contains("least"), "{text}");
 }
 
+#[test]
+fn cut_packets_are_in_the_text_of_a_run_and_a_column_of_a_comparison() {
+    let sandbox = Sandbox::new();
+    let small = ["--set", "workload.permutation.bytes=40kB", "--set", "workload.incast.bytes=100kB"];
+    let args = [&["run", "ndp", "-o", "out"], &small[..]].concat();
+    let text =
+        String::from_utf8(sandbox.ropewalk(&args).assert().code(0).get_output().stdout.clone()).unwrap();
+    let cut = Results::read(&sandbox.path("out")).unwrap().summary.packets.cut.unwrap().packets;
+    assert!(text.contains(&format!("dropped 0 (0 %)   cut {} (", results::text::count(cut))), "{text}");
+    let table = |scenario: &str, set: &[&str]| {
+        let args = [&["compare", scenario, "--schemes", "ecmp,oblivious"], set].concat();
+        let text = sandbox.ropewalk(&args).assert().code(0).get_output().stdout.clone();
+        String::from_utf8(text).unwrap()
+    };
+    let text = table("ndp", &small);
+    assert!(text.lines().any(|line| line.starts_with("scheme ") && line.contains(" cut ")), "{text}");
+    let text = table("quickstart", &["--set", SMALL]);
+    assert!(!text.contains("cut"), "{text}");
+}
+
 /// A pipeline of two stages on two servers, with two replicas of tensor parallelism in each.
 const STEP: &str = "[server]\ngpus = 4\n[topology.rails]\nservers = 2\nspines = 2\n[[workload]]\nname = \"step\"\n\
     [workload.training]\nmodel = { hidden = 512, layers = 4, heads = 8, ffn = 2048, vocab = 1000 }\n\

@@ -88,18 +88,16 @@ fn disorder(runs: &[&Results]) -> String {
     let (again, spurious) = (n(|s| s.packets.retransmitted), n(|s| s.packets.spurious));
     let (nacks, blocked) = (n(|s| s.control.nack), n(|s| s.control.blocked));
     let dropped = n(|s| s.packets.dropped_buffer + s.packets.dropped_link + s.packets.dropped_scheme);
-    let lost = if dropped > 0 {
-        format!(
-            "{} of the packets {} lost; ",
-            percent(share(dropped, sent)),
-            if dropped == 1 { "was" } else { "were" }
-        )
-    } else {
-        String::new()
+    let cut = n(|s| s.packets.cut.as_ref().map_or(0, |cut| cut.packets));
+    let went = |n: u64, how: &str| match n {
+        0 => String::new(),
+        1 => format!("{} of the packets was {how}; ", percent(share(n, sent))),
+        _ => format!("{} of the packets were {how}; ", percent(share(n, sent))),
     };
+    let lost = went(dropped, "lost") + &went(cut, "cut by switches");
     let order = if late > 0 {
         format!("{lost}{} of the packets arrived out of order", percent(share(late, sent)))
-    } else if dropped == 0 {
+    } else if dropped + cut == 0 {
         "Every packet arrived in order".to_owned()
     } else if n(|s| s.packets.accepted) == 0 {
         "No packet arrived".to_owned()

@@ -80,9 +80,10 @@ impl OverSeeds {
     }
 }
 
-/// True if a column is worth showing: a number in it is above 0, or it shows a share. A share of 0 is good news.
+/// True if a column is worth showing: a number in it is above 0, or it shows a share. A share of 0 is good news, unless few runs
+/// can have another.
 pub(super) fn tells(metric: &Metric, mut all: impl Iterator<Item = f64>) -> bool {
-    metric.percent || all.any(|x| x > 0.0)
+    metric.percent && !metric.rare || all.any(|x| x > 0.0)
 }
 
 pub(super) type Measure = fn(&Results) -> Option<f64>;

@@ -63,6 +63,8 @@ pub(crate) struct Entry {
     /// True if tables show the share in percent instead of the number.
     pub percent: bool,
     pub digest: Digest,
+    /// True if the summary leaves the number out when it is 0. Tables then show 0, and leave a column of zeros out.
+    pub rare: bool,
     /// True if two runs of the same scenario and seed may differ in it.
     pub varies: bool,
     /// For a group of metrics: the part of the run that the group describes.
@@ -85,6 +87,7 @@ impl Entry {
         share_of: "",
         percent: false,
         digest: Digest::Absent,
+        rare: false,
         varies: false,
         part: "",
         again: false,
@@ -122,6 +125,9 @@ pub struct Metric {
     /// Place in the digest of a run.
     #[serde(skip)]
     pub digest: Digest,
+    /// True if the summary leaves the number out when it is 0.
+    #[serde(skip)]
+    pub rare: bool,
     /// True if the metric describes a part of the flows and another metric describes all flows.
     #[serde(skip)]
     pub again: bool,
@@ -149,6 +155,11 @@ impl Metric {
         METRICS.iter().filter(move |metric| metric.shown >= table && !metric.key.contains('*'))
     }
 
+    /// True if a table of these runs has a column for the metric: a rare one needs a run that has the number.
+    pub fn is_in<'a>(&self, mut runs: impl Iterator<Item = &'a Summary>) -> bool {
+        !self.rare || runs.any(|summary| self.read(summary).is_some())
+    }
+
     /// Metrics of a run as a whole, without those of a part of its flows.
     pub fn listed() -> impl Iterator<Item = &'static Metric> {
         METRICS.iter().filter(|metric| !metric.again)
@@ -167,6 +178,8 @@ impl Metric {
 
     /// The value that tables show: a share in percent, or the number itself. `number` reads a metric by its key.
     pub fn in_table(&self, number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+        let zero = |key: &str| (self.rare && key == self.key).then_some(0.0);
+        let number = |key: &str| number(key).or_else(|| zero(key));
         if self.percent { Some(100.0 * self.share(number)?) } else { number(&self.key) }
     }
 

@@ -100,7 +100,8 @@ section! {
 
     /// Data packets that switches cut.
     packets: u64 = run.outcome.data.cut => {
-        label: "cut", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
+        label: "cut", heading: "cut\n%", unit: Unit::Packets, better: Better::Less, shown: Shown::Comparison,
+        share_of: SENT, percent: true, rare: true, digest: Digest::Named,
     };
 
     /// Data packets that their receiver's switch cut.

@@ -38,6 +38,7 @@ impl Metric {
             shown: if again { Shown::Listed } else { entry.shown },
             percent: entry.percent,
             digest: entry.digest,
+            rare: entry.rare,
             again,
             part,
             quantity: None,
