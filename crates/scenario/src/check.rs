@@ -13,6 +13,7 @@ use crate::source::Source;
 use crate::tap::Tap;
 use crate::workload::ranks::Ranks;
 use crate::{Plan, Scenario, own_nic, parts, plan, show, telemetry};
+use model::Bytes;
 use rnic::{Nics, TransportConfig};
 use schemes::{Assignment, ConfigError, SchemeConfig};
 
@@ -102,7 +103,11 @@ fn swapped(
         return Err(format!("there is no traffic class `{class}`; {}", suggestion(class, classes)));
     }
     let Some(default) = SchemeConfig::named(name) else {
-        return Err(format!("unknown scheme `{name}`; {}", suggestion(name, SchemeConfig::NAMES)));
+        let hint = match TransportConfig::NAMES.contains(&name) {
+            true => format!("it is a recovery mode of NICs, `nic.transport.{name}`"),
+            false => suggestion(name, SchemeConfig::NAMES),
+        };
+        return Err(format!("unknown scheme `{name}`; {hint}"));
     };
     let mut scenario = scenario.clone();
     let whole = all || class == "foreground" && scenario.class.is_empty();
@@ -318,7 +323,15 @@ impl Checked {
     /// The scenario as TOML for readers: every key has a comment with its meaning, unit, default and source, and
     /// defaults are marked. A comment at the end lists the NICs that schemes bring.
     pub fn annotated(&self) -> String {
-        let mut text = show::annotated(&self.scenario, &|path| self.document.is_explicit(path));
+        let explicit = |path: &[String]| self.document.is_explicit(path);
+        let mut scenario = self.scenario.clone();
+        if explicit(&["wire".into(), "payload".into()])
+            && let Ok(wire) = scenario.wire.wire(scenario.compat)
+        {
+            // The user gave the payload, and the frame followed from it.
+            (scenario.wire.frame, scenario.wire.payload) = (None, Some(Bytes(wire.payload.into())));
+        }
+        let mut text = show::annotated(&scenario, &explicit);
         let classes = self.scenario.class.values().filter_map(|class| class.scheme.as_ref());
         for scheme in std::iter::once(&self.scenario.scheme).chain(classes) {
             text += &own_nic::about(scheme, &self.scenario.nic);

@@ -26,7 +26,12 @@ impl Document {
             let span = e.span().unwrap_or(0..0);
             let message = match e.message() {
                 "u64 value was too large" => too_large(&source.text[span.clone()]),
-                other => other.to_owned(),
+                other => match bare_word(&source.text, span.start) {
+                    Some(word) if GUESSES.contains(&other) => {
+                        format!("expected a value, found {word}; a text stands in quotes: \"{word}\"")
+                    }
+                    _ => other.to_owned(),
+                },
             };
             let error = Error::at(&source.file, &source.text, span, message);
             match foreign::help(&source.text) {
@@ -174,7 +179,10 @@ impl Document {
             if !key {
                 path.pop();
             }
-            format!("unknown name `{first}`; {}", suggestion(&first, &rest))
+            match rest.contains(&"fixed") && first.parse::<model::Time>().is_ok() {
+                true => format!("unknown name `{first}`; did you mean `{{ fixed = \"{first}\" }}`?"),
+                false => format!("unknown name `{first}`; {}", suggestion(&first, &rest)),
+            }
         } else if message.starts_with("missing field") {
             format!("the key `{first}` is missing")
         } else if message.starts_with("wanted exactly 1 element") {
@@ -189,7 +197,8 @@ impl Document {
                     too_large(plainly(found).trim_matches('"'))
                 }
                 Some((found, expected)) => {
-                    format!("expected {}, found {}", plainly(expected), plainly(found))
+                    let found = plainly(found);
+                    format!("expected {}, found {found}", wanted(expected, &found))
                 }
                 None => message.to_owned(),
             }
@@ -208,6 +217,35 @@ fn is_too_large(text: &str) -> bool {
 /// The message about a number that TOML cannot write.
 fn too_large(number: &str) -> String {
     format!("expected a number of at most {}, found {number}", i64::MAX)
+}
+
+/// What `toml` says of a value that begins like one of its words, such as `never`, which begins like `nan`.
+const GUESSES: [&str; 4] = [
+    "invalid float, expected `nan`",
+    "invalid float, expected `inf`",
+    "invalid boolean, expected `true`",
+    "invalid boolean, expected `false`",
+];
+
+/// The word without quotes at this byte of a text, if there is one.
+fn bare_word(text: &str, at: usize) -> Option<&str> {
+    let rest = text.get(at..)?;
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c)).unwrap_or(rest.len());
+    Some(&rest[..end]).filter(|word| !word.is_empty())
+}
+
+/// The expected kind of value in the words of TOML. A number that is too large for its kind is told the range.
+fn wanted(kind: &str, found: &str) -> String {
+    let most: u64 = match kind {
+        "u8" => u8::MAX.into(),
+        "u16" => u16::MAX.into(),
+        "u32" => u32::MAX.into(),
+        _ => return plainly(kind),
+    };
+    match kind != "u32" || found.parse::<u64>().is_ok_and(|number| number > most) {
+        true => format!("a whole number from 0 to {most}"),
+        false => plainly(kind),
+    }
 }
 
 /// A kind of value in the words of TOML.

@@ -213,8 +213,17 @@ fn floor(text: &str, at: usize) -> usize {
 /// The word of `words` that is nearest to `wrong`, if it is near enough to be a typing error.
 pub(crate) fn nearest<'a>(wrong: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = simple(wrong);
-    let closest = words.into_iter().map(|word| (distance(&wrong, word), word)).min_by_key(|(n, _)| *n);
-    closest.filter(|(n, word)| *n <= 1 + word.len().min(wrong.len()) / 3).map(|(_, word)| word)
+    let mut all: Vec<(Distance, &str)> =
+        words.into_iter().map(|word| (distance(&wrong, word), word)).collect();
+    all.sort_by_key(|(distance, _)| *distance);
+    let near =
+        |&&(Distance { errors, .. }, word): &&(Distance, &str)| errors <= 1 + word.len().min(wrong.len()) / 3;
+    match all.iter().take_while(near).collect::<Vec<_>>()[..] {
+        [] => None,
+        // A part of several words may mean any of them.
+        [(one, _), (other, _), ..] if one.part && other.part => None,
+        [(_, word), ..] => Some(word),
+    }
 }
 
 /// A word as [`distance`] compares it.
@@ -222,11 +231,35 @@ fn simple(word: &str) -> String {
     word.to_lowercase().replace('_', "-")
 }
 
-/// Number of typing errors between two words; 1 if one of them begins with the other.
-fn distance(wrong: &str, word: &str) -> usize {
+/// How far a word is from another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Distance {
+    /// Number of typing errors between them; 1 if one of them begins with the other, [`PART`] if it is a part of the other.
+    errors: usize,
+    /// True if it counts as a part of the other word.
+    part: bool,
+    /// Number of letters to change.
+    letters: usize,
+}
+
+/// Typing errors for which a part of a word counts, such as `mixed` of `entropy-mixed`. Our choice: most words are so near
+/// to their parts that the user means them, but one with a single typing error is nearer.
+const PART: usize = 2;
+
+/// How far `word` is from a wrong one.
+fn distance(wrong: &str, word: &str) -> Distance {
     let word = word.to_lowercase();
-    let part = !wrong.is_empty() && (word.starts_with(wrong) || wrong.starts_with(&word));
-    if part { 1 } else { strsim::damerau_levenshtein(&word, wrong) }
+    let letters = strsim::damerau_levenshtein(&word, wrong);
+    let begins = !wrong.is_empty() && (word.starts_with(wrong) || wrong.starts_with(&word));
+    let part = !begins && letters > PART && word.split('-').any(|part| part == wrong);
+    let errors = if begins {
+        letters.min(1)
+    } else if part {
+        PART
+    } else {
+        letters
+    };
+    Distance { errors, part, letters }
 }
 
 /// "did you mean ...?" with the nearest word. If none is near, the words if they are few, else the nearest three of them.
@@ -265,6 +298,11 @@ mod tests {
         assert_eq!(nearest("leafs", words), Some("leaves"));
         assert_eq!(nearest("hosts_per_leaf", words), Some("hosts-per-leaf"));
         assert_eq!(nearest("hosts", words), Some("hosts-per-leaf"));
+        let caps = ["queue-cap", "queue-cap-to-hosts", "queue-cap-at-rate"];
+        assert_eq!(nearest("queue-cap-to-host", caps), Some("queue-cap-to-hosts"));
+        assert_eq!(nearest("mixed", ["bicc", "entropy-mixed", "mixer"]), Some("mixer"));
+        assert_eq!(nearest("mixed", ["bicc", "mrc", "entropy-mixed"]), Some("entropy-mixed"));
+        assert_eq!(nearest("mixed", ["class-mixed", "mrc", "entropy-mixed"]), None);
         assert_eq!(nearest("xyz", words), None);
         assert_eq!(nearest("", words), None);
     }
@@ -276,5 +314,7 @@ mod tests {
         assert_eq!(suggestion("xmxp", &words), "the nearest of 5 names are `ecmp`, `rps`, `ar`");
         assert_eq!(suggestion("zzzzzz", &words[..3]), "expected one of `ecmp`, `rps`, `ar`");
         assert_eq!(suggestion("x", &[]), "no name is possible here");
+        let nics = ["ecmp", "rps", "rps-nic", "flowlet-nic"];
+        assert_eq!(suggestion("nic", &nics), "the nearest of 4 names are `rps-nic`, `flowlet-nic`, `rps`");
     }
 }

@@ -241,11 +241,21 @@ mod tests {
     }
 
     #[test]
+    fn a_payload_that_the_user_set_is_shown_in_place_of_the_frame() {
+        let text = load("quickstart", &["wire.payload=4kB".into()]).unwrap().annotated();
+        assert!(text.contains("\npayload = \"4kB\"\n") && text.contains("\n# frame is not set\n"), "{text}");
+        let text = load("quickstart", &[]).unwrap().annotated();
+        assert!(text.contains("\nframe = \"1500B\"  # default\n"), "{text}");
+    }
+
+    #[test]
     fn a_scheme_keeps_its_settings_or_gets_its_defaults() {
         let c = load("quickstart", &["scheme.themis.mode=literal".into()]).unwrap();
         assert_eq!(c.with_scheme(None, "themis").unwrap().scenario.scheme, c.scenario.scheme);
         assert_eq!(c.with_scheme(Some("foreground"), "ar").unwrap().scheme_name(), "ar");
         assert!(c.with_scheme(None, "thems").unwrap_err().message().contains("did you mean `themis`?"));
+        let uec = c.with_scheme(None, "uec").unwrap_err();
+        assert_eq!(uec.message(), "unknown scheme `uec`; it is a recovery mode of NICs, `nic.transport.uec`");
         assert!(c.with_scheme(Some("x"), "ar").is_err());
         assert_ne!(c.with_seed(2).unwrap().hash(), c.hash());
         assert!(c.with_seed(u64::MAX).unwrap_err().message().contains("at most 9223372036854775807"));

@@ -5,6 +5,7 @@ use crate::error::{Error, suggestion};
 use crate::file::{self, LARGEST_SCENARIO, ReadError};
 use crate::formats;
 use crate::import;
+use rnic::TransportConfig;
 use std::path::Path;
 
 /// The text of a scenario with its names.
@@ -48,6 +49,16 @@ pub fn find(scenario: &str) -> Result<Source, Error> {
     }
 }
 
+/// A hint for the name of a recovery mode in place of a scenario: the scenarios of `all` whose NICs have it. `None` if there are none.
+fn of_mode(name: &str, all: &[builtin::Builtin]) -> Option<String> {
+    let name = TransportConfig::NAMES.iter().find(|mode| **mode == name)?;
+    let set = format!("[nic.transport.{name}]");
+    let with = all.iter().filter(|builtin| builtin.text.lines().any(|line| line == set));
+    let with: Vec<String> = with.take(3).map(|builtin| format!("`{}`", builtin.name)).collect();
+    (!with.is_empty())
+        .then(|| format!("`{name}` is a recovery mode of NICs, such as those of {}", with.join(", ")))
+}
+
 /// Finds a file, or a built-in file in `all`; messages call it a `kind`.
 pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Result<Source, Error> {
     let path = Path::new(name);
@@ -59,7 +70,7 @@ pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Re
         Ok(text) => Ok(Source::new(name, text)),
         Err(e) if e.is_not_found() => {
             let names: Vec<&str> = all.iter().map(|b| b.name).collect();
-            let help = suggestion(name, &names);
+            let help = of_mode(stem, all).unwrap_or_else(|| suggestion(name, &names));
             let text = format!("there is neither a file nor a built-in {kind} {name:?}");
             Err(Error::new(text).with_help(help))
         }

@@ -231,10 +231,10 @@ mod tests {
         let heeded = ["nscc]", "rccc]\nnscc = {}", "smartt]"].map(warned);
         assert_eq!((heeded, warned("rccc]"), warned("none]")), ([false; 3], true, true));
         let said = |penalty| asked("nscc]", penalty).unwrap_err().located();
-        assert_eq!(said("share = 128"), "s.toml:7:13: `penalties` must have a `share` from 1 to 127");
+        assert_eq!(said("share = 128"), "s.toml:7:24: `share` must be from 1 to 127, found 128");
         assert_eq!(
             said("at = \"5us\", until = \"5us\""),
-            "s.toml:7:13: `penalties` must have `until` after `at`"
+            "s.toml:7:36: `until` must be after `at`, 5us; found 5us"
         );
     }
 

@@ -29,12 +29,14 @@ const fn largest() -> u8 {
 
 /// Checks a list of penalties.
 pub(crate) fn validate(penalties: &[Penalty]) -> Result<(), Invalid> {
-    for Penalty { share, at, until } in penalties {
+    for (i, Penalty { share, at, until }) in penalties.iter().enumerate() {
         if !(1..=127).contains(share) {
-            return Err(Invalid::new("penalties", "must have a `share` from 1 to 127"));
+            let text = format!("must be from 1 to 127, found {share}");
+            return Err(Invalid::new(format!("penalties.{i}.share"), text));
         }
-        if until.is_some_and(|until| until <= *at) {
-            return Err(Invalid::new("penalties", "must have `until` after `at`"));
+        if let Some(until) = until.filter(|until| until <= at) {
+            let text = format!("must be after `at`, {at}; found {until}");
+            return Err(Invalid::new(format!("penalties.{i}.until"), text));
         }
     }
     Ok(())

@@ -405,6 +405,19 @@ pub(crate) const NICS: &[Case] = &[
         "H[nic]\ntimeout = { adp = 14 }\nbackoff = { cap = \"1s\" }\nJ",
         "s.toml:7:11: `backoff` cannot be set with `timeout.adp`, which has a schedule of its own",
     ),
+    (
+        "H[nic]\ntimeout = \"50us\"\nJ",
+        "s.toml:6:11: unknown name `50us`; did you mean `{ fixed = \"50us\" }`?",
+    ),
+    ("H[nic]\ntimeout = { adp = 256 }\nJ", "s.toml:6:19: expected a whole number from 0 to 255, found 256"),
+    (
+        "H[nic.transport.uec]\npenalties = [{}, { share = 200 }]\nJ",
+        "s.toml:6:28: `share` must be from 1 to 127, found 200",
+    ),
+    (
+        "H[nic.transport.uec]\npenalties = [{ at = \"2us\", until = \"1us\" }]\nJ",
+        "s.toml:6:36: `until` must be after `at`, 2us; found 1us",
+    ),
     ("H[nic]\nack-every = 0\nJ", "s.toml:6:13: `ack-every` must be at least 1"),
     ("H[nic.transport.nicsr]\nJ", "s.toml:5:16: unknown name `nicsr`; did you mean `nic-sr`?"),
 ];
@@ -464,6 +477,15 @@ pub(crate) const SCHEMES: &[Case] = &[
     (
         "H[scheme.flowlet]\ngap = \"0us\"\nJ",
         "s.toml:6:7: a gap of 0; it must be longer; `rps` draws a path for every packet",
+    ),
+    ("H[scheme.mixed]\nJ", "s.toml:5:9: unknown name `mixed`; did you mean `entropy-mixed`?"),
+    (
+        "H[scheme.mrc]\nentropies = 65536\nJ",
+        "s.toml:6:13: expected a whole number from 0 to 65535, found 65536",
+    ),
+    (
+        "H[switch]\nqueue-cap-to-host = \"9kB\"\nJ",
+        "s.toml:6:1: unknown key `queue-cap-to-host`; did you mean `queue-cap-to-hosts`?",
     ),
     (
         "H[scheme.flowlet-nic]\ngap = \"0us\"\nJ",
@@ -686,4 +708,8 @@ pub(crate) const RUNS: &[Case] = &[
     ("H[wire]\nframe = \"20kB\"\nJ", "s.toml:6:9: expected a frame of 64 B to 16383 B, found 20000 B"),
     ("H[stop]\nafter = \"0s\"\nJ", "s.toml:6:9: expected a time above 0 and at most 1000000s, found 0s"),
     ("H[record]\nbins = 3\nJ", "s.toml:6:8: expected an even number of bins between 2 and 65536, found 3"),
+    (
+        "H[routing]\ndetection = never\nJ",
+        "s.toml:6:13: expected a value, found never; a text stands in quotes: \"never\"",
+    ),
 ];

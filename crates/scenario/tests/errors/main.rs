@@ -97,6 +97,9 @@ fn a_report_marks_the_line() {
 fn an_unknown_scenario_suggests_the_nearest_name() {
     let error = scenario::find("themis-fig2").unwrap_err();
     assert_eq!(error.help(), Some("did you mean `themis-fig1`?"));
+    let uec = scenario::find("uec").unwrap_err();
+    let help = "`uec` is a recovery mode of NICs, such as those of `ndp`, `ultra-ethernet`";
+    assert_eq!(uec.help(), Some(help));
 }
 
 #[test]
