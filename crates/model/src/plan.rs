@@ -603,6 +603,12 @@ impl Plan {
         all.into_iter().collect()
     }
 
+    /// True if a switch cuts data packets that do not fit into a queue.
+    pub fn cuts(&self) -> bool {
+        let own = self.own_queues.groups.iter().flat_map(|group| &group.switches);
+        self.switches.iter().chain(own).any(|switch| matches!(switch.overflow, Overflow::Cut(_)))
+    }
+
     /// The traffic class of a queue pair, as an index into [`Plan::traffic_classes`].
     pub fn class_of(&self, qp: QpId) -> u8 {
         let messages = &self.qps[qp.index()].messages;

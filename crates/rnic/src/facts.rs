@@ -59,9 +59,37 @@ pub struct TransportFacts {
     pub heeds_notices: bool,
     /// Whether replies carry a [`model::annex::Sack`], and windows count bytes in flight. Packets then have an annex of 48 B.
     pub sacks: bool,
+    /// How receivers report cut packets.
+    pub cuts: CutReport,
+    /// How senders find packets that were lost without headers, before the timer fires.
+    pub silent: SilentLoss,
     /// Most packets of a message after which alone its receiver sends an ACK, unless the sender asks; `None` if receivers
     /// acknowledge packets.
     pub acks_messages: Option<u32>,
+}
+
+/// How receivers report packets that switches have cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutReport {
+    /// Not at all.
+    None,
+    /// By a NACK.
+    Nack,
+    /// They send the headers back.
+    Headers,
+}
+
+/// How a sender finds a packet that was lost without headers, before its timer fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SilentLoss {
+    /// By packets that arrive after it.
+    Found,
+    /// Not at all.
+    Unfound,
+    /// Not at all; this setting of the mode would find it by later packets.
+    FoundWith(&'static str),
+    /// By packets that arrive after it, as this setting of the mode asks.
+    FoundBy(&'static str),
 }
 
 /// Allowed values of the setting `nic.on-nack` under a recovery mode.

@@ -65,7 +65,8 @@ mod tests;
 pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender};
 pub use facts::{
-    Advised, Control, ControlFacts, Digested, Due, Evidence, Grants, OnNack, TransportFacts, Unit,
+    Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Grants, OnNack, SilentLoss,
+    TransportFacts, Unit,
 };
 pub use limits::Invalid;
 pub use nic::Nic;

@@ -12,7 +12,7 @@ use crate::schema::schema;
 use crate::source::Source;
 use crate::tap::Tap;
 use crate::workload::ranks::Ranks;
-use crate::{Plan, Scenario, own_nic, parts, plan, show, telemetry};
+use crate::{Plan, Scenario, loss, own_nic, parts, plan, show, switch, telemetry};
 use model::Bytes;
 use rnic::{Nics, TransportConfig};
 use schemes::{Assignment, ConfigError, SchemeConfig};
@@ -213,6 +213,8 @@ impl Checked {
         let assignment = parts::schemes(&scenario, &plan);
         let nics = parts::nics(&scenario, &plan, &assignment);
         warnings.extend(hardware::warnings(&scenario, &plan));
+        warnings.extend(switch::unused_rates(&scenario, &plan));
+        warnings.extend(loss::silent(&scenario, &plan));
         plan.wire.signal = assignment.signal();
         let room = match nics.read_telemetry() || nics.have_sacks() {
             true => PacketRoom::TRACED,
@@ -402,7 +404,7 @@ fn scheme_warnings(
     };
     let mut warnings = scheme.validate(plan).map_err(error)?;
     warnings.extend(telemetry::warnings(scheme, nic, plan));
-    warnings.extend(scheme.validate_nic(nic).map_err(error)?);
+    warnings.extend(scheme.validate_nic(nic, plan).map_err(error)?);
     if let Some(notices) = scheme.notices(plan) {
         if !nic.build().hears_notices() {
             let text = format!(

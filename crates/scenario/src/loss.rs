@@ -1,10 +1,13 @@
 //! `[[links.lose]]`: single packets that are lost on purpose.
 
 use crate::error::{KeyError, nearest};
-use model::plan::{Job, ListedLoss, Message, Qp};
-use model::{Fabric, HostId, Kind, LinkId, NodeId, Psn, QpId, Wire};
+use crate::{Plan, Scenario};
+use model::plan::{Job, ListedLoss, Message, Overflow, Qp, SwitchSettings};
+use model::{Fabric, HostId, Kind, LinkId, NodeId, Probability, Psn, QpId, Wire};
+use rnic::{CutReport, SilentLoss};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Packets of the flows from one host to another that are lost on purpose, for tests and experiments. A queue pair
 /// counts PSNs from 0 over all its messages.
@@ -181,4 +184,38 @@ impl LossPlanner<'_> {
         }
         Ok(links)
     }
+}
+
+/// Warnings of NICs that wait for cut packets where switches drop, and of NICs that also look for drops where switches cut.
+pub(crate) fn silent(scenario: &Scenario, plan: &Plan) -> Vec<String> {
+    // Traffic classes with queues of their own may have other rules.
+    if !plan.own_queues.is_empty() || plan.switches.is_empty() {
+        return Vec::new();
+    }
+    let lossy = plan.switches.iter().all(|switch| !switch.flow_control.is_lossless());
+    let cut = |switch: &SwitchSettings| matches!(switch.overflow, Overflow::Cut(_));
+    let clean = plan.fabric.links().iter().all(|link| link.loss == Probability::ZERO)
+        && plan.failures.changes().is_empty()
+        && plan.lost.is_empty();
+    let nics = scenario.workload.iter().map(|entry| scenario.nic_of(entry.class()));
+    let warnings = nics.filter_map(|nic| {
+        let (mode, facts) = (nic.transport.name(), nic.transport.facts());
+        let only_timer = format!(
+            "only the timer of `transport.{mode}` finds packets that a switch drops, and switches drop instead of cutting; set \
+             `switch.cut = \"on\"`"
+        );
+        match facts.silent {
+            _ if facts.cuts == CutReport::None || !lossy => None,
+            SilentLoss::Unfound if !plan.cuts() => Some(only_timer),
+            SilentLoss::FoundWith(setting) if !plan.cuts() => {
+                Some(format!("{only_timer} or `{setting}` in `nic.transport.{mode}`"))
+            }
+            SilentLoss::FoundBy(setting) if clean && plan.switches.iter().all(cut) => Some(format!(
+                "`{setting}` of `transport.{mode}` may repeat packets that are only late: switches cut packets instead of \
+                 dropping them, and receivers report each packet whose headers arrive"
+            )),
+            _ => None,
+        }
+    });
+    warnings.collect::<BTreeSet<String>>().into_iter().collect()
 }

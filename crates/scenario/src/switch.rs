@@ -3,12 +3,14 @@
 pub use crate::classes::Classes;
 use crate::error::KeyError;
 use crate::values::{Chance, Share, Switched};
+use crate::{Plan, Scenario};
 use model::fabric::Link;
 use model::plan::{Cut, FlowControl, MarkAt, Marking, Overflow, Pfc, PortSettings, SwitchSettings};
 use model::{Bytes, Fabric, NodeId, Rate, Wire};
 use schemars::JsonSchema;
 use schemes::SchemeConfig;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Settings of every switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -508,6 +510,38 @@ fn headroom(link: &Link, wire: &Wire) -> Bytes {
     let frame = u64::from(wire.max_frame());
     let pause = if wire.pfc > 0 { frame + u64::from(wire.pfc) } else { 0 };
     Bytes(on_the_way.saturating_add(2 * frame + pause))
+}
+
+/// Warnings of lists by the rate of a port of which no rate is that of a port. A list with other entries may be meant for several
+/// fabrics.
+pub(crate) fn unused_rates(scenario: &Scenario, plan: &Plan) -> Vec<String> {
+    let have: BTreeSet<Rate> = plan.fabric.links().iter().map(|link| link.rate).collect();
+    let mut warnings = Vec::new();
+    let mut look = |path: String, rates: Vec<Rate>| {
+        if !rates.is_empty() && rates.iter().all(|rate| !have.contains(rate)) {
+            let found: Vec<String> = have.iter().map(Rate::to_string).collect();
+            let found = found.join(", ");
+            warnings.push(format!("`{path}` has no effect: no port has such a rate; ports have {found}"));
+        }
+    };
+    let of_ecn = |ecn: &Switched<EcnConfig>| {
+        ecn.get().map_or_else(Vec::new, |ecn| ecn.at_rate.iter().map(|entry| entry.rate).collect())
+    };
+    let of_pfc = |pfc: &Switched<PfcConfig>| {
+        pfc.get().map_or_else(Vec::new, |pfc| pfc.alpha_at_rate.iter().map(|entry| entry.rate).collect())
+    };
+    let of_caps = |caps: &[RateCap]| caps.iter().map(|entry| entry.rate).collect();
+    let base = &scenario.switch;
+    look("switch.queue-cap-at-rate".into(), of_caps(&base.queue_cap_at_rate));
+    look("switch.ecn.at-rate".into(), of_ecn(&base.ecn));
+    look("switch.pfc.alpha-at-rate".into(), of_pfc(&base.pfc));
+    for (name, role) in &scenario.switch_role {
+        let path = |key: &str| format!("switch-role.{name}.{key}");
+        look(path("queue-cap-at-rate"), role.queue_cap_at_rate.as_deref().map_or_else(Vec::new, of_caps));
+        look(path("ecn.at-rate"), role.ecn.as_ref().map_or_else(Vec::new, of_ecn));
+        look(path("pfc.alpha-at-rate"), role.pfc.as_ref().map_or_else(Vec::new, of_pfc));
+    }
+    warnings
 }
 
 /// Bytes that a link sends in so many of its delays.

@@ -141,7 +141,7 @@ impl Recipe for Config {
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
         let text = "the congestion control takes Annulus's notifications for plain CNPs; `nic.congestion.annulus` has a rate \
                     of its own for them";
         Ok(if nic.congestion.advised().feedback { Vec::new() } else { vec![text.to_owned()] })

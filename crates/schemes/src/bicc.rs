@@ -143,7 +143,7 @@ impl Recipe for Config {
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
         let text = "bicc waits for acknowledgements, and with `nic.ack-per-message` a message larger than `credit` gets none until \
                     `forget` has passed";
         Ok(if nic.ack_per_message { vec![text.to_owned()] } else { Vec::new() })

@@ -92,7 +92,7 @@ impl Recipe for Config {
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
         let text = "the congestion control takes a fair rate for a plain CNP: it has no rate that a switch can lower";
         Ok(if nic.congestion.advised().rate { Vec::new() } else { vec![text.to_owned()] })
     }

@@ -139,11 +139,11 @@ pub trait Recipe {
         Ok(Vec::new())
     }
 
-    /// Checks the configuration against the NIC of its queue pairs; returns warnings.
+    /// Checks the configuration against the NIC of its queue pairs on this fabric; returns warnings.
     ///
     /// # Errors
     /// The first field that cannot work.
-    fn validate_nic(&self, _nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, _nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
         Ok(Vec::new())
     }
 
@@ -423,12 +423,12 @@ impl SchemeConfig {
         of_config!(self, config => config.validate(plan))
     }
 
-    /// Checks the settings against the NIC of its queue pairs; returns warnings, one sentence each.
+    /// Checks the settings against the NIC of its queue pairs on this fabric; returns warnings, one sentence each.
     ///
     /// # Errors
     /// The first field that cannot work.
-    pub fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
-        of_config!(self, config => config.validate_nic(nic))
+    pub fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+        of_config!(self, config => config.validate_nic(nic, plan))
     }
 
     /// Checks whether the scheme can run in these switches.

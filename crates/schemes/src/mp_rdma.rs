@@ -123,7 +123,7 @@ impl Recipe for Config {
         Ok(warnings)
     }
 
-    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
         if let TransportConfig::MpRdma(transport) = &nic.transport
             && self.delta >= transport.bitmap
         {

@@ -67,7 +67,7 @@ use model::{
     Cx, Fabric, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Reroute, Scheme, Site,
     Verdict,
 };
-use rnic::NicConfig;
+use rnic::{CutReport, NicConfig};
 use spray::Spray;
 
 /// The scheme of one switch.
@@ -212,7 +212,7 @@ impl Recipe for Config {
         self.check(plan)
     }
 
-    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<String>, ConfigError> {
         let (mode, facts) = (nic.transport.name(), nic.transport.facts());
         let mut warnings = Vec::new();
         if !self.filter {
@@ -229,6 +229,12 @@ impl Recipe for Config {
             warnings.push(format!(
                 "themis over `transport.{mode}`: a NACK that themis blocks names the missing packets; the NACK that themis \
                  sends later, if a packet is lost, names that packet alone, and the others wait for the timer"
+            ));
+        }
+        if facts.cuts == CutReport::Nack && plan.cuts() {
+            warnings.push(format!(
+                "themis over `transport.{mode}`: its NACKs report packets that switches cut, and the filter may block them, so that \
+                 such packets wait for the timer; set `scheme.themis.filter = false`"
             ));
         }
         Ok(warnings)

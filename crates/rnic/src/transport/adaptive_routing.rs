@@ -10,7 +10,7 @@
 //! [`ideal`](super::ideal) has no such bound, and retransmits one packet per timeout.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
@@ -52,6 +52,8 @@ impl Recovery for Config {
             names_packets: false,
             heeds_notices: false,
             sacks: false,
+            cuts: CutReport::None,
+            silent: SilentLoss::Unfound,
             acks_messages: None,
         }
     }

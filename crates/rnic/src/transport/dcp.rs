@@ -17,7 +17,7 @@
 
 use crate::counted::{receiver, sender};
 use crate::ends::{Receiving, Sending};
-use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::Invalid;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -54,6 +54,8 @@ impl Recovery for Config {
             names_packets: false,
             heeds_notices: false,
             sacks: true,
+            cuts: CutReport::Headers,
+            silent: SilentLoss::Unfound,
             acks_messages: Some(self.message_packets),
         }
     }

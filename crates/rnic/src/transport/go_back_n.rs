@@ -1,7 +1,7 @@
 //! Go-back-N: the receiver drops packets that arrive out of order, and the sender restarts from the gap.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::in_order;
 use crate::limits::PSN_LIMIT;
 use crate::limits::{Invalid, outstanding};
@@ -41,6 +41,8 @@ impl Recovery for Config {
             names_packets: false,
             heeds_notices: false,
             sacks: false,
+            cuts: CutReport::None,
+            silent: SilentLoss::Found,
             acks_messages: None,
         }
     }

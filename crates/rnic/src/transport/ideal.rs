@@ -6,7 +6,7 @@
 //! waits for them; for the smaller windows of real NICs see [`adaptive_routing`](super::adaptive_routing).
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::{self, Answers};
@@ -48,6 +48,8 @@ impl Recovery for Config {
             names_packets: false,
             heeds_notices: false,
             sacks: false,
+            cuts: CutReport::None,
+            silent: SilentLoss::Unfound,
             acks_messages: None,
         }
     }

@@ -7,7 +7,7 @@
 //! causes many of them.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -66,6 +66,8 @@ impl Recovery for Config {
             names_packets: true,
             heeds_notices: false,
             sacks: false,
+            cuts: CutReport::None,
+            silent: SilentLoss::Found,
             acks_messages: None,
         }
     }

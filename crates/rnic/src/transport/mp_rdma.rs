@@ -15,7 +15,7 @@
 //! retransmission. A NACK during a recovery changes nothing, since its gap is being filled.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::in_flight;
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
@@ -50,6 +50,8 @@ impl Recovery for Config {
             names_packets: true,
             heeds_notices: false,
             sacks: false,
+            cuts: CutReport::None,
+            silent: SilentLoss::Found,
             acks_messages: None,
         }
     }

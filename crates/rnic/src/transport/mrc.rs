@@ -15,7 +15,7 @@
 //!   size of the sender's reach.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -76,6 +76,11 @@ impl Recovery for Config {
             on_nack: OnNack::Default(Reaction::None),
             names_packets: false,
             heeds_notices: false,
+            cuts: CutReport::Nack,
+            silent: match self.lost_after {
+                0 => SilentLoss::FoundWith("lost-after = 3"),
+                _ => SilentLoss::Found,
+            },
             acks_messages: None,
             sacks: true,
         }

@@ -8,7 +8,7 @@
 //! The receiver acts on notices ([`model::annex::Notice`]) if a scheme sends them.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -51,6 +51,8 @@ impl Recovery for Config {
             names_packets: true,
             heeds_notices: true,
             sacks: false,
+            cuts: CutReport::None,
+            silent: SilentLoss::Found,
             acks_messages: None,
         }
     }

@@ -18,7 +18,7 @@
 //! * ropewalk's NACK names ePSN, and its annex the cut packet.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{OnNack, Recovery, TransportFacts};
+use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -81,6 +81,11 @@ impl Recovery for Config {
             names_packets: false,
             heeds_notices: false,
             sacks: true,
+            cuts: CutReport::Nack,
+            silent: match self.infer_loss {
+                true => SilentLoss::FoundBy("infer-loss"),
+                false => SilentLoss::FoundWith("infer-loss = true"),
+            },
             acks_messages: None,
         }
     }

@@ -164,6 +164,84 @@ fn themis_over_go_back_n_is_warned_of() {
     }
 }
 
+/// Warnings of a small leaf-spine whose switches drop, with these keys.
+fn lossy(keys: &str) -> String {
+    let text = format!("{HEAD}[switch]\npfc = \"off\"\n{keys}{JOB}");
+    check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}")).warnings.join("\n")
+}
+
+#[test]
+fn nacks_of_cut_packets_that_themis_may_block_are_warned_of() {
+    let of = |keys: &str| lossy(&format!("cut = \"on\"\n[nic.transport.uec]\n{keys}\n"));
+    let text = of("[scheme.themis]");
+    assert!(text.starts_with("themis over `transport.uec`: its NACKs report packets"), "{text}");
+    assert!(text.ends_with("set `scheme.themis.filter = false`"), "{text}");
+    assert_eq!(of("[scheme.themis]\nfilter = false"), "");
+    assert_eq!(of("[scheme.rps]"), "");
+    // Without cuts there is no NACK to block.
+    assert_eq!(lossy("[nic.transport.uec]\ninfer-loss = true\n[scheme.themis]\n"), "");
+    let dcp = lossy("cut = \"on\"\n[nic.transport.dcp]\n[scheme.themis]\n");
+    assert!(!dcp.contains("themis over"), "{dcp}");
+}
+
+#[test]
+fn losses_that_only_the_timer_finds_are_warned_of() {
+    let uec = lossy("[nic.transport.uec]\n");
+    assert!(uec.starts_with("only the timer of `transport.uec` finds packets that a switch drops"), "{uec}");
+    assert!(uec.ends_with("or `infer-loss = true` in `nic.transport.uec`"), "{uec}");
+    let dcp = lossy("[nic.transport.dcp]\n");
+    assert!(dcp.contains("only the timer of `transport.dcp`") && dcp.ends_with("cut = \"on\"`"), "{dcp}");
+    assert!(
+        lossy("[nic.transport.mrc]\nlost-after = 0\n").ends_with("`lost-after = 3` in `nic.transport.mrc`")
+    );
+    for fine in [
+        "[nic.transport.uec]\ninfer-loss = true\n",
+        "cut = \"on\"\n[nic.transport.uec]\n",
+        "[nic.transport.mrc]\n",
+        "[nic.transport.nic-sr]\n",
+        "[nic.transport.ideal]\n",
+    ] {
+        assert_eq!(lossy(fine), "", "{fine}");
+    }
+    let text = format!("{HEAD}[nic.transport.uec]\n{JOB}");
+    assert_eq!(check(&Source::new("s.toml", text), &[]).unwrap().warnings, [""; 0], "PFC loses nothing");
+}
+
+#[test]
+fn inferred_losses_beside_cuts_are_warned_of_unless_packets_may_be_lost() {
+    let of = |keys: &str| lossy(&format!("cut = \"on\"\n[nic.transport.uec]\ninfer-loss = true\n{keys}"));
+    let text = of("");
+    assert!(
+        text.starts_with("`infer-loss` of `transport.uec` may repeat packets that are only late"),
+        "{text}"
+    );
+    assert_eq!(of("[links]\nloss = 1e-4\n"), "");
+    assert_eq!(lossy("cut = \"on\"\n[nic.transport.mrc]\n"), "", "MRC has no such setting");
+}
+
+#[test]
+fn rates_that_no_port_has_are_warned_of() {
+    let of = |keys: &str| lossy(&format!("queue-cap = \"90kB\"\n{keys}\n"));
+    let cap = |rate: &str| of(&format!("queue-cap-at-rate = [{{ rate = \"{rate}\", cap = \"50kB\" }}]"));
+    assert_eq!(
+        cap("40Gbps"),
+        "`switch.queue-cap-at-rate` has no effect: no port has such a rate; ports have 400Gbps"
+    );
+    assert_eq!(cap("400Gbps"), "");
+    let ecn = |rates: &str| {
+        of(&format!(
+            "[switch.ecn]\nat-rate = [{}]",
+            rates
+                .split(' ')
+                .map(|rate| format!("{{ rate = \"{rate}\", kmin = \"1kB\", kmax = \"2kB\", pmax = 1 }}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ))
+    };
+    assert!(ecn("40Gbps").starts_with("`switch.ecn.at-rate` has no effect"), "{}", ecn("40Gbps"));
+    assert_eq!(ecn("40Gbps 400Gbps"), "", "a list for several fabrics");
+}
+
 /// Two hosts that are joined by one link with this delay.
 fn far_apart(delay: &str, settings: &str) -> scenario::Checked {
     let text = format!(
