@@ -135,6 +135,21 @@ def test_a_spine_is_killed_while_the_run_plays(browser, tmp_path):
         assert opened.digest() == native(opened.command(), tmp_path)
 
 
+def test_a_gray_link_is_drawn_while_it_loses_packets(browser):
+    text = (
+        '[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n[[workload]]\npermutation = { bytes = "400kB" }\n'
+        '[[failure]]\nlinks = [["leaf0", "spine1"]]\nloss = 0.1\nat = "10us"\nuntil = "20us"\n'
+    )
+    with Opened(browser) as opened:
+        page = opened.page
+        page.locator("#own summary").click()
+        page.locator("#text").fill(text)
+        opened.changes(lambda: page.click("#run-text"))
+        gray = "time => state.run.column['link.from'].reduce((all, _, link) => all + fabric.gray(link, time), 0)"
+        # Both directions of the cable.
+        assert [page.evaluate(gray, time) for time in (9.9, 10.1, 19.9, 20.1)] == [0, 2, 2, 0]
+
+
 def test_a_click_on_a_spine_kills_it_too(browser):
     with Opened(browser) as opened:
         page = opened.page

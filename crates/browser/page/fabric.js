@@ -29,6 +29,9 @@ function colours() {
   return { ...Object.fromEntries(names.map((name) => [name, of(`--${name}`)])), paths: PATHS[dark ? "dark" : "light"] };
 }
 
+/** The last of a link's changes until a time, if there is one. */
+const last = (changes, time) => changes?.findLast((change) => change.at_us <= time);
+
 class Fabric {
   constructor(canvas) {
     this.canvas = canvas;
@@ -51,17 +54,19 @@ class Fabric {
     let most = 1;
     for (const queue of column["link.queue"]) if (queue > most) most = queue;
     this.mostQueue = most;
-    this.changes = new Map();
-    for (const change of run.failures) {
-      if (!this.changes.has(change.link)) this.changes.set(change.link, []);
-      this.changes.get(change.link).push(change);
-    }
+    this.changes = Map.groupBy(run.failures, (change) => change.link);
+    this.losses = Map.groupBy(run.losses, (change) => change.link);
   }
 
   /** The rate of a link at a time, Gb/s; 0 if it is down. */
   rate(link, time) {
-    const changes = (this.changes.get(link) ?? []).filter((change) => change.at_us <= time);
-    return changes.length ? (changes.at(-1).gbps ?? 0) : this.run.column["link.gbps"][link];
+    const change = last(this.changes.get(link), time);
+    return change ? (change.gbps ?? 0) : this.run.column["link.gbps"][link];
+  }
+
+  /** True if a failure makes the link lose packets at random at a time. */
+  gray(link, time) {
+    return (last(this.losses.get(link), time)?.share ?? 0) > 0;
   }
 
   /** True if all links of a node are down. */
@@ -126,8 +131,9 @@ class Fabric {
       };
       const rate = this.rate(link, time);
       const track = this.track.get(link);
-      c.setLineDash(rate === 0 ? [3, 5] : []);
-      c.strokeStyle = rate === 0 ? look.bad : look.line;
+      const gray = this.gray(link, time);
+      c.setLineDash(rate === 0 ? [3, 5] : gray ? [9, 3] : []);
+      c.strokeStyle = rate === 0 || gray ? look.bad : look.line;
       c.lineWidth = many ? 0.5 : 1;
       line(0, 1);
       c.setLineDash([]);

@@ -91,6 +91,7 @@ impl Played {
             "nodes": nodes(plan).map(|node| plan.fabric.name(node)).collect::<Vec<_>>(),
             "jobs": plan.jobs.iter().map(|job| &job.name).collect::<Vec<_>>(),
             "failures": failures(plan),
+            "losses": losses(plan),
             "width_us": recording.width.as_us(),
             "bins": recording.bins,
             "counters": recording.counters.iter().map(|(name, _)| name).collect::<Vec<_>>(),
@@ -207,6 +208,14 @@ fn failures(plan: &Plan) -> Vec<Value> {
         .map(|change| {
             json!({ "link": change.link.0, "at_us": change.at.as_us(), "gbps": change.rate.map(|rate| rate.as_gbps()) })
         })
+        .collect()
+}
+
+/// The changes of links' chances of loss: number, time, and the new share of packets that the link loses.
+fn losses(plan: &Plan) -> Vec<Value> {
+    let changes = plan.failures.losses().iter();
+    changes
+        .map(|change| json!({ "link": change.link.0, "at_us": change.at.as_us(), "share": change.loss.share() }))
         .collect()
 }
 

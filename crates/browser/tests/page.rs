@@ -95,6 +95,22 @@ fn up_to_the_death_of_a_spine_nothing_changes() {
 }
 
 #[test]
+fn a_gray_link_tells_from_when_to_when_it_loses_packets() {
+    let played =
+        play(&[SMALL, "failure=[{links=[[\"leaf0\",\"spine1\"]],loss=0.02,at=\"10us\",until=\"25us\"}]"]);
+    let shown = played.show();
+    let (header, _) = unpack(&shown);
+    let head = &header["head"];
+    assert_eq!(head["failures"].as_array().unwrap().len(), 0, "its rate stays");
+    let losses = head["losses"].as_array().unwrap();
+    let seen: Vec<_> = losses.iter().map(|loss| (loss["at_us"].as_f64(), loss["share"].as_f64())).collect();
+    let both = |time, share: f64| {
+        seen.iter().filter(|(at, s)| *at == Some(time) && (s.unwrap() - share).abs() < 1e-9).count()
+    };
+    assert_eq!((seen.len(), both(10.0, 0.02), both(25.0, 0.0)), (4, 2, 2), "both directions: {seen:?}");
+}
+
+#[test]
 fn every_packet_of_a_flow_is_followed_from_host_to_host() {
     let played = play(&[SMALL]);
     let packets = played.packets(model::QpId(0));
