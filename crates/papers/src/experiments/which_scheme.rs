@@ -245,9 +245,10 @@ fn tail(run: &Run) -> Option<f64> {
     Some(run.summary.flows.slowdown?.p99)
 }
 
-/// Completion time of the last flow, us.
+/// Time at which the last flow was acknowledged, us. A run may last longer: a receiver that grants credit goes on for a while.
 fn done(run: &Run) -> Option<f64> {
-    run.summary.complete.then_some(run.summary.sim_time_us)
+    let last = run.outcome.messages.iter().map(|message| message.acked).max()?;
+    run.summary.complete.then_some(last.as_us())
 }
 
 type Of = fn(&Run) -> Option<f64>;
