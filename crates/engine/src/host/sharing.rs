@@ -8,6 +8,8 @@ use super::timers::Timer;
 use crate::setup::Setup;
 use model::draw::{Key, Purpose};
 use model::{HostId, Parcel, Parts, PortChoice, PortIndex, PortSharing, QpId, Steering, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The ports of a NIC, as far as they concern the order in which its queue pairs send.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub(super) struct Ports {
     others: Vec<Ready>,
     /// By queue pair of the sender: the ports that routes join with its destination, if it spreads.
     open: Vec<u8>,
+    aside: Aside,
     /// Ports that are free now, a bit for each, and the time at which another one is free.
     free: u32,
     next_free: u64,
@@ -26,6 +29,54 @@ pub(super) struct Ports {
     /// Draws of turns, and the number of packets of queue pairs that spread.
     turns: (Key, u64),
     pub(super) status: PortStatus,
+}
+
+/// Queue pairs that have stepped aside: they have no path by the ports that were free, and wait for another port.
+///
+/// They keep their turns. With new turns at the time of the next port, all would wait for one time and go on in the order of
+/// their numbers, so that the last ones starve beside a port that is closed, and therefore always free.
+#[derive(Debug)]
+struct Aside {
+    turns: BinaryHeap<Reverse<Turn>>,
+    /// Those that have no path by the ports of the current attempt.
+    failed: Vec<Turn>,
+    /// Ports by which none of them has a path, a bit for each.
+    tried: u32,
+    /// Time of the next attempt, ps; [`u64::MAX`] without any.
+    until: u64,
+    /// True if they may send in the current attempt.
+    joins: bool,
+}
+
+impl Default for Aside {
+    fn default() -> Self {
+        Aside { turns: BinaryHeap::new(), failed: Vec::new(), tried: u32::MAX, until: u64::MAX, joins: false }
+    }
+}
+
+impl Aside {
+    /// Begins an attempt with these free ports out of `all`. Queue pairs join it if one of the ports is new to them, or if all of them
+    /// have tried all ports.
+    fn begin(&mut self, now: u64, free: u32, all: u32) {
+        self.joins = self.until <= now && (free & !self.tried != 0 || all & !self.tried == 0);
+    }
+
+    /// The next queue pair that joins the attempt.
+    fn next(&mut self) -> Option<Turn> {
+        let next = if self.joins { self.turns.pop() } else { None };
+        next.map(|Reverse(turn)| turn)
+    }
+
+    /// Ends the attempt; `next_free` is given if no packet has started. An attempt before its time changes nothing: it does not matter
+    /// how often an engine asks.
+    fn end(&mut self, now: u64, next_free: Option<u64>) {
+        self.turns.extend(self.failed.drain(..).map(Reverse));
+        if self.turns.is_empty() {
+            *self = Aside { turns: std::mem::take(&mut self.turns), ..Aside::default() };
+        } else if let Some(next_free) = next_free.filter(|_| self.until <= now) {
+            self.until = next_free;
+        }
+    }
 }
 
 /// Ports at one instant, for the queue pairs that spread over them.
@@ -49,6 +100,7 @@ impl Ports {
             sharing,
             others: (1..sharing.ports).map(|_| Ready::new(full_time)).collect(),
             open: Vec::new(),
+            aside: Aside::default(),
             free: 0,
             next_free: 0,
             chosen: 0,
@@ -60,6 +112,12 @@ impl Ports {
 
     pub(super) fn spreads(&self) -> bool {
         self.sharing.choice == PortChoice::Spread
+    }
+
+    /// Number of queue pairs that have stepped aside.
+    #[inline]
+    pub(super) fn aside(&self) -> usize {
+        self.aside.turns.len() + self.aside.failed.len()
     }
 
     /// The ports that one end may use out of those that routes join; all of these if it may use none.
@@ -160,7 +218,8 @@ impl<P: Parts> Host<P> {
     /// [`Host::eligible_at`] for the queue pairs that send by `port` of a shared NIC.
     pub(crate) fn eligible_by(&self, port: usize) -> u64 {
         match &self.ports {
-            Some(ports) if port > 0 && !ports.spreads() => ports.others[port - 1].first().at,
+            Some(ports) if ports.spreads() => self.eligible_at().min(ports.aside.until),
+            Some(ports) if port > 0 => ports.others[port - 1].first().at,
             _ => self.eligible_at(),
         }
     }
@@ -183,14 +242,21 @@ impl<P: Parts> Host<P> {
         }
         if let Some(ports) = &mut self.ports {
             (ports.free, ports.next_free) = (vacancy.free, vacancy.next_free);
+            ports.aside.begin(now, vacancy.free, (1 << ports.sharing.ports) - 1);
+            // As many as are in line for this packet.
+            for Turn { at, slot } in [ports.aside.next(), ports.aside.next()].into_iter().flatten() {
+                self.ready.insert(at, slot, now);
+            }
             // Our choice: the second queue pair in line goes first every other time, by a draw. Strict turns would run in step with
             // the ports, which are free in turn, too: of two queue pairs each would keep half of the ports.
             if ports.turns.0.draw(ports.turns.1) >> 63 != 0 {
                 self.ready.let_second_go(now);
             }
         }
-        let Parcel { label, annex } = self.pull(setup, now)?;
+        let pulled = self.pull(setup, now);
         let ports = self.ports.as_mut()?;
+        ports.aside.end(now, pulled.is_none().then_some(vacancy.next_free));
+        let Parcel { label, annex } = pulled?;
         ports.turns.1 += 1;
         let to = HostId(ports.sharing.home(label.to()).0 + u32::from(ports.chosen));
         Some((usize::from(ports.chosen), Parcel { label: label.with_to(to), annex }))
@@ -206,7 +272,7 @@ impl<P: Parts> Host<P> {
     }
 
     /// Chooses the port of the packet that the first queue pair in line may send now, under its window. If the queue pair has no path by a free
-    /// port, its turn moves to the time at which another port is free, and false returns.
+    /// port, it steps aside until another port is free, and false returns.
     #[inline(always)]
     pub(super) fn choose_port(&mut self, now: u64, slot: u32, window: u64) -> bool {
         self.ports.is_none() || self.choose_any_port(now, slot, window)
@@ -228,7 +294,13 @@ impl<P: Parts> Host<P> {
                 true
             }
             None => {
-                self.ready.replace_first(ports.next_free, now);
+                ports.aside.tried &= ports.free;
+                ports.aside.until = ports.aside.until.min(ports.next_free);
+                ports.aside.failed.push(self.ready.first());
+                self.ready.remove_first();
+                if let Some(Turn { at, slot }) = ports.aside.next() {
+                    self.ready.insert(at, slot, now);
+                }
                 false
             }
         }

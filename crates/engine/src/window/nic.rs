@@ -93,7 +93,7 @@ impl<P: Parts> Visit<'_, '_, P> {
 
     /// Start of the next packet of any port, not before `from`; [`u64::MAX`] if no packet may start.
     fn next(&self, from: u64) -> u64 {
-        let spread = self.host.spreads().then(|| self.host.eligible_at());
+        let spread = self.host.spreads().then(|| self.host.eligible_by(0));
         let mut least = u64::MAX;
         for (p, port) in self.ports.iter().enumerate() {
             if port.busy >= least {

@@ -305,6 +305,23 @@ fn a_denied_plane_carries_nothing_and_the_others_keep_equal_shares() {
     assert!((0.4..0.6).contains(&half), "{sent:?}");
 }
 
+/// A denied port is always free. Queue pairs that could not use it once lost their places in line, and the last ones starved.
+#[test]
+fn queue_pairs_keep_their_turns_while_a_plane_is_denied() {
+    let flows: Vec<String> =
+        (1..6).map(|to| format!("{{ from = \"s0g0p0\", to = \"s{to}g0p0\", bytes = \"2MB\" }}")).collect();
+    let work = format!("[[workload]]\n[workload.flows]\nlist = [{}]\n", flows.join(",\n"));
+    for denied in ["{ plane = 3 }, { plane = 1 }", "{ plane = 3 }, { plane = 1 }, { plane = 0 }"] {
+        let text = planes("mrc", QUIET, &work)
+            .replace("[scheme.mrc]\n", &format!("[scheme.mrc]\ndenied = [{denied}]\n"));
+        let outcome = agreed_on(&lay(&text), &text);
+        let ends: Vec<f64> = outcome.messages.iter().map(|message| message.received.as_us()).collect();
+        let (first, last) =
+            (ends.iter().copied().fold(f64::MAX, f64::min), ends.iter().copied().fold(0.0, f64::max));
+        assert!(first > 0.9 * last, "{denied}: {ends:?}");
+    }
+}
+
 #[test]
 fn a_nic_leaves_a_dead_path_by_itself_when_routes_stay_frozen() {
     let flow = "[[workload]]\n[workload.flows]\nlist = [{ from = \"s0g0p0\", to = \"s4g0p0\", bytes = \"40MB\" }]\n\
