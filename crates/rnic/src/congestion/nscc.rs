@@ -140,7 +140,7 @@ impl Control for Config {
             fair: 5.0 * a * scale,
             eta: 0.15 * a * scale,
             fast_scale: 0.25 * a,
-            window,
+            window: window.max(frame),
             most: window,
             base: rtt,
             average: 0.0,
@@ -456,6 +456,13 @@ mod tests {
         prepare(&mut control);
         replies.iter().for_each(|reply| control.on_feedback(Time(100 * US), reply));
         control.window
+    }
+
+    #[test]
+    fn the_first_window_has_room_for_a_packet_at_least() {
+        let config = Config { window: 0.015, ..Config::default() };
+        let mut control = config.control(Rate::from_gbps(400), Some(&path()));
+        assert_eq!(control.allowance(Time::ZERO).window, 4150);
     }
 
     #[test]
