@@ -258,7 +258,7 @@ function showTiles() {
   const { summary, end_us: end, took } = state.run;
   const { packets, control } = summary;
   const tiles = [
-    [`${number(+end.toFixed(1))} µs`, summary.complete ? "until the last flow has finished" : `simulated: ${summary.ending}`],
+    [`${number(+end.toFixed(1))} µs`, summary.complete ? "until the last packet has arrived" : `simulated: ${summary.ending}`],
     [`${number(summary.goodput_gbps?.mean && +summary.goodput_gbps.mean.toFixed(1))} Gb/s`, "mean goodput"],
     [number(packets.retransmitted), `of ${number(packets.sent)} packets sent again`],
     [number(packets.out_of_order), "packets out of order"],
