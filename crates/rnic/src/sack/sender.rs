@@ -5,6 +5,7 @@ use model::annex::{Sack, Selective};
 use model::transport::{Delivery, Progress, Reply};
 use model::{Kind, Psn, Time};
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 /// Settings that all senders of a NIC share.
@@ -49,6 +50,8 @@ impl std::hash::Hash for Infer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(test, derive(Hash))]
 struct Sent {
+    /// Time at which it was sent last.
+    at: Time,
     frame: u32,
     state: State,
     /// True if the packet was sent more than once.
@@ -62,6 +65,87 @@ enum State {
     /// Cut or lost; waits to be sent again.
     Missing,
     Arrived,
+}
+
+impl Sent {
+    /// True for a packet in flight that was sent once.
+    #[inline]
+    fn is_fresh(&self) -> bool {
+        self.state == State::Flying && !self.again
+    }
+}
+
+/// The packets that have been sent and are not acknowledged: a ring, in which a packet has the slot of its number modulo the
+/// number of slots, a power of two. So an acknowledgement moves nothing.
+#[derive(Clone, Debug)]
+struct Open {
+    /// First packet not acknowledged.
+    una: u64,
+    /// First packet that was never sent.
+    next: u64,
+    slots: Vec<Sent>,
+}
+
+impl Open {
+    const fn new() -> Self {
+        Open { una: 0, next: 0, slots: Vec::new() }
+    }
+
+    /// Number of packets.
+    #[inline]
+    fn len(&self) -> u64 {
+        self.next - self.una
+    }
+
+    /// Adds packet `next`.
+    #[inline]
+    fn push(&mut self, packet: Sent) {
+        if self.len() == self.slots.len() as u64 {
+            self.grow(packet);
+        }
+        let seq = self.next;
+        self.next += 1;
+        self[seq] = packet;
+    }
+
+    /// Doubles the number of slots; new ones have `any` packet.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, any: Sent) {
+        let count = (2 * self.slots.len()).max(FIRST_SLOTS);
+        let mut grown = Open { slots: vec![any; count], ..*self };
+        (self.una..self.next).for_each(|seq| grown[seq] = self[seq]);
+        *self = grown;
+    }
+}
+
+/// Slots of the first packets. Our choice: as many as a `VecDeque` begins with.
+const FIRST_SLOTS: usize = 4;
+
+impl Index<u64> for Open {
+    type Output = Sent;
+
+    #[inline]
+    fn index(&self, seq: u64) -> &Sent {
+        &self.slots[seq as usize & self.slots.len().wrapping_sub(1)]
+    }
+}
+
+impl IndexMut<u64> for Open {
+    #[inline]
+    fn index_mut(&mut self, seq: u64) -> &mut Sent {
+        let mask = self.slots.len().wrapping_sub(1);
+        &mut self.slots[seq as usize & mask]
+    }
+}
+
+/// Only packets matter, not what is left in other slots.
+#[cfg(test)]
+impl std::hash::Hash for Open {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.una, self.next).hash(state);
+        (self.una..self.next).for_each(|seq| self[seq].hash(state));
+    }
 }
 
 /// Frames of a posted message.
@@ -81,13 +165,8 @@ struct Posted {
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Sender {
-    /// First packet not acknowledged.
-    una: u64,
-    /// First packet that was never sent.
-    next: u64,
-    /// Packets from `una` to `next`, and the times at which they were sent last.
-    packets: VecDeque<Sent>,
-    times: VecDeque<Time>,
+    /// Packets that have been sent and are not acknowledged.
+    open: Open,
     /// The message of the next new packet; empty before the first one. The last message stays after its packets were sent.
     message: Posted,
     /// Messages after it.
@@ -147,10 +226,7 @@ const NEXT_PROBE: u64 = 5;
 impl Sender {
     pub(crate) fn new(rules: Arc<Rules>) -> Self {
         Sender {
-            una: 0,
-            next: 0,
-            packets: VecDeque::new(),
-            times: VecDeque::new(),
+            open: Open::new(),
             message: Posted::default(),
             posted: VecDeque::new(),
             missing: BTreeSet::new(),
@@ -193,14 +269,14 @@ impl Sender {
             if u64::from(ahead) < self.packets_of(many).max(least.into()) || !self.missing.is_empty() {
                 return 0;
             }
-            (self.recovery, self.judged) = (self.next, self.una);
+            (self.recovery, self.judged) = (self.open.next, self.open.una);
         }
         // Each packet is judged once per recovery, when the window has reached it.
-        let reach = self.una.saturating_add(self.packets_of(window).max(1));
+        let reach = self.open.una.saturating_add(self.packets_of(window).max(1));
         let end = self.recovery.min(reach);
         let mut bytes = 0;
-        for seq in self.judged.max(self.una)..end {
-            if self.packet(seq).state == State::Flying {
+        for seq in self.judged.max(self.open.una)..end {
+            if self.open[seq].state == State::Flying {
                 bytes += self.give_up(seq);
                 self.lost.push_back(seq);
             }
@@ -211,7 +287,7 @@ impl Sender {
 
     /// True during a recovery.
     fn recovers(&self) -> bool {
-        self.una < self.recovery
+        self.open.una < self.recovery
     }
 
     /// Sets the time of the next probe after an ACK, and begins a recovery if the ACK answers a probe without delay: what was
@@ -221,13 +297,13 @@ impl Sender {
             return;
         }
         if sack.probe && self.answered < self.prompt() {
-            (self.recovery, self.judged) = (self.next, self.una);
+            (self.recovery, self.judged) = (self.open.next, self.open.una);
         }
         let patience = match self.unsent {
             0 => self.prompt(),
             _ => Time(self.least_trip.ps().saturating_mul(FIRST_PROBE)),
         };
-        let open = self.una < self.next || self.unsent > 0;
+        let open = self.open.una < self.open.next || self.unsent > 0;
         self.probe_at = match open && self.least_trip != Time::NEVER {
             true => now + patience,
             false => Time::NEVER,
@@ -264,9 +340,9 @@ impl Sender {
     /// True if a packet in flight has asked for an ACK.
     fn awaits_ack(&mut self) -> bool {
         let (seq, at) = self.asked;
-        (self.una..self.next).contains(&seq)
-            && self.packet(seq).state == State::Flying
-            && self.sent_at(seq) == at
+        (self.open.una..self.open.next).contains(&seq)
+            && self.open[seq].state == State::Flying
+            && self.open[seq].at == at
     }
 
     /// Takes old packets for lost if a packet that was sent later has arrived; returns their bytes.
@@ -288,32 +364,21 @@ impl Sender {
 
     /// Packet with that PSN, if it was sent and is not acknowledged by ePSN.
     fn outstanding(&self, psn: Psn) -> Option<u64> {
-        let distance = psn.distance_from(Psn::from_seq(self.una));
-        let seq = self.una + u64::try_from(distance).ok()?;
-        (seq < self.next).then_some(seq)
-    }
-
-    #[inline]
-    fn packet(&mut self, seq: u64) -> &mut Sent {
-        &mut self.packets[(seq - self.una) as usize]
-    }
-
-    /// Time at which packet `seq` was sent last.
-    #[inline]
-    fn sent_at(&self, seq: u64) -> Time {
-        self.times[(seq - self.una) as usize]
+        let distance = psn.distance_from(Psn::from_seq(self.open.una));
+        let seq = self.open.una + u64::try_from(distance).ok()?;
+        (seq < self.open.next).then_some(seq)
     }
 
     /// True if a new packet may be sent under some window.
     #[inline]
     fn has_new(&self) -> bool {
-        self.unsent > 0 && self.next - self.una < u64::from(self.rules.reach)
+        self.unsent > 0 && self.open.len() < u64::from(self.rules.reach)
     }
 
     /// Goes on to the next message if all packets of this one were sent.
     #[inline]
     fn forget_sent(&mut self) {
-        if self.message.end == self.next
+        if self.message.end == self.open.next
             && let Some(message) = self.posted.pop_front()
         {
             self.message = message;
@@ -324,10 +389,9 @@ impl Sender {
     #[cold]
     fn repeat(&mut self, now: Time) -> Option<(u64, u32)> {
         let seq = self.missing.pop_first()?;
-        let packet = self.packet(seq);
-        (packet.state, packet.again) = (State::Flying, true);
+        let packet = &mut self.open[seq];
+        (packet.at, packet.state, packet.again) = (now, State::Flying, true);
         let frame = packet.frame;
-        self.times[(seq - self.una) as usize] = now;
         self.again -= u64::from(frame);
         self.repeats.push_back((now, seq));
         Some((seq, frame))
@@ -345,16 +409,16 @@ impl Sender {
 
     /// Notes that a packet has arrived.
     fn note_arrival(&mut self, now: Time, seq: u64) {
-        let packet = *self.packet(seq);
+        let packet = self.open[seq];
         if packet.state == State::Flying && self.rules.infer.is_some() {
-            let at = self.sent_at(seq);
+            let at = self.open[seq].at;
             // The news may concern an earlier transmission of a packet that was sent again.
             if !packet.again {
                 self.least_trip = self.least_trip.min(Time(now.ps().saturating_sub(at.ps())));
             }
             self.latest_arrived = self.latest_arrived.max(at);
         }
-        self.packet(seq).state = State::Arrived;
+        self.open[seq].state = State::Arrived;
         if packet.state == State::Missing {
             // The receiver's count has it, and it was taken off before.
             self.missing.remove(&seq);
@@ -369,12 +433,12 @@ impl Sender {
     /// Notes the packets of a report's map. Successive maps overlap, and what has arrived once stays so.
     #[inline]
     fn note_map(&mut self, now: Time, sack: &Sack) {
-        let ahead = sack.base.distance_from(Psn::from_seq(self.una));
+        let ahead = sack.base.distance_from(Psn::from_seq(self.open.una));
         let (first, bits) = match ahead {
-            ..0 => (self.una, sack.bits.checked_shr(ahead.unsigned_abs()).unwrap_or(0)),
-            _ => (self.una + ahead as u64, sack.bits),
+            ..0 => (self.open.una, sack.bits.checked_shr(ahead.unsigned_abs()).unwrap_or(0)),
+            _ => (self.open.una + ahead as u64, sack.bits),
         };
-        let sent = self.next.saturating_sub(first);
+        let sent = self.open.next.saturating_sub(first);
         let bits = if sent < 64 { bits & ((1 << sent) - 1) } else { bits };
         let (before, known) = self.map;
         let known = match first >= before {
@@ -392,8 +456,8 @@ impl Sender {
     /// The packet in flight whose last transmission is the oldest, and the time of that transmission.
     #[inline]
     fn oldest(&self) -> Option<(Time, u64)> {
-        let fresh = match self.fresh < self.next {
-            true => Some((self.sent_at(self.fresh), self.fresh)),
+        let fresh = match self.fresh < self.open.next {
+            true => Some((self.open[self.fresh].at, self.fresh)),
             false => None,
         };
         match self.repeats.front() {
@@ -414,8 +478,8 @@ impl Sender {
 
     /// Takes a flying packet out of flight, to send it again; returns its bytes.
     fn give_up(&mut self, seq: u64) -> u64 {
-        let frame = self.packet(seq).frame;
-        self.packet(seq).state = State::Missing;
+        let frame = self.open[seq].frame;
+        self.open[seq].state = State::Missing;
         self.missing.insert(seq);
         self.again += u64::from(frame);
         self.flight -= i64::from(frame);
@@ -425,14 +489,13 @@ impl Sender {
     /// Finds the oldest packet in flight, and sets the timer. A recovery judges its packets itself, so their timers run only
     /// once they were sent again.
     fn tidy(&mut self) {
-        self.fresh = self.fresh.max(self.una).max(self.recovery);
-        let from = self.fresh - self.una;
-        let is_fresh = |packet: &Sent| packet.state == State::Flying && !packet.again;
-        let passed = self.packets.range(from as usize..).position(is_fresh);
-        self.fresh = passed.map_or(self.next, |passed| self.fresh + passed as u64);
+        self.fresh = self.fresh.max(self.open.una).max(self.recovery);
+        while self.fresh < self.open.next && !self.open[self.fresh].is_fresh() {
+            self.fresh += 1;
+        }
         while let Some(&(at, seq)) = self.repeats.front() {
             let current =
-                seq >= self.una && self.packet(seq).state == State::Flying && self.sent_at(seq) == at;
+                seq >= self.open.una && self.open[seq].state == State::Flying && self.open[seq].at == at;
             if current {
                 break;
             }
@@ -463,11 +526,9 @@ impl model::Sender for Sender {
         let (seq, frame) = match again {
             true => self.repeat(now)?,
             false => {
-                let seq = self.next;
-                self.next += 1;
-                let frame = if self.next == self.message.end { self.message.last } else { self.message.full };
-                self.packets.push_back(Sent { frame, state: State::Flying, again: false });
-                self.times.push_back(now);
+                let seq = self.open.next;
+                let frame = if seq + 1 == self.message.end { self.message.last } else { self.message.full };
+                self.open.push(Sent { at: now, frame, state: State::Flying, again: false });
                 self.unsent -= u64::from(frame);
                 (seq, frame)
             }
@@ -511,8 +572,8 @@ impl model::Sender for Sender {
             Reply::Ack(psn) => (psn.next(), false),
             Reply::Nack(psn) => (psn, true),
         };
-        let acked = u64::try_from(expected.distance_from(Psn::from_seq(self.una))).unwrap_or(0);
-        if acked > self.next - self.una {
+        let acked = u64::try_from(expected.distance_from(Psn::from_seq(self.open.una))).unwrap_or(0);
+        if acked > self.open.len() {
             return Default::default(); // the packet was never sent
         }
         let mut delivery = Delivery::default();
@@ -527,22 +588,20 @@ impl model::Sender for Sender {
         if !matches!(self.rules.infer, Some(Infer::Age(_)))
             && !sack.probe
             && let Some(seq) = self.outstanding(sack.cause)
-            && !self.packet(seq).again
+            && !self.open[seq].again
         {
-            self.least_trip = self.least_trip.min(Time(now.ps() - self.sent_at(seq).ps()));
+            self.least_trip = self.least_trip.min(Time(now.ps() - self.open[seq].at.ps()));
         }
         // What has arrived matters for packets that wait to be sent again, and for round trips.
         if !self.missing.is_empty() || matches!(self.rules.infer, Some(Infer::Age(_))) {
-            (self.una..self.una + acked).for_each(|seq| self.note_arrival(now, seq));
+            (self.open.una..self.open.una + acked).for_each(|seq| self.note_arrival(now, seq));
         }
-        self.packets.drain(..acked as usize);
-        self.times.drain(..acked as usize);
-        self.una += acked;
+        self.open.una += acked;
         self.note_map(now, sack);
         if is_nack
             && sack.cut
             && let Some(seq) = self.outstanding(sack.cause)
-            && self.packet(seq).state == State::Flying
+            && self.open[seq].state == State::Flying
         {
             (delivery.cut, delivery.last_hop) = (self.give_up(seq), sack.last_hop);
         }
@@ -572,11 +631,11 @@ impl model::Sender for Sender {
     }
 
     fn una(&self) -> u64 {
-        self.una
+        self.open.una
     }
 
     fn high(&self) -> u64 {
-        self.next
+        self.open.next
     }
 
     #[inline]
@@ -714,7 +773,7 @@ mod tests {
         let mut sender = sender(99, 90, None);
         for &(base, bits) in maps {
             let sack = Sack { base: Psn::new(base), bits, ..Sack::default() };
-            let una = u32::try_from(sender.una).unwrap();
+            let una = u32::try_from(sender.open.una).unwrap();
             sender.on_sack(
                 US(1),
                 Reply::Ack(Psn::new(una.wrapping_sub(1))),
@@ -723,8 +782,8 @@ mod tests {
                 u64::MAX,
             );
         }
-        let una = sender.una;
-        (una..90).filter(|seq| sender.packet(*seq).state == State::Arrived).collect()
+        let una = sender.open.una;
+        (una..90).filter(|seq| sender.open[*seq].state == State::Arrived).collect()
     }
 
     #[test]
@@ -743,7 +802,7 @@ mod tests {
         reply(&mut sender, 10, &[12]);
         let sack = Sack { base: Psn::new(7), bits: 0b1_0000_1011, arrived: 11_000, ..Sack::default() };
         sender.on_sack(US(2), Reply::Ack(Psn::new(9)), Selective::Nothing, &sack, u64::MAX);
-        let states: Vec<_> = (10..17).map(|seq| sender.packet(seq).state).collect();
+        let states: Vec<_> = (10..17).map(|seq| sender.open[seq].state).collect();
         let arrived = |seq: usize| states[seq - 10] == State::Arrived;
         assert!(arrived(10) && arrived(12) && arrived(15) && !arrived(11) && !arrived(13) && !arrived(14));
     }
