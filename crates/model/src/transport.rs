@@ -88,6 +88,14 @@ pub trait Sender {
     /// whether it was sent before. The caller must send it.
     fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)>;
 
+    /// [`Sender::next`] and all that a host asks after it, in one call, in runs with [`crate::Annex::SACKS`].
+    #[inline]
+    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
+        let (seq, again) = self.next(now, window)?;
+        let (leaving, deadline) = (self.leaving(), self.deadline());
+        Some(Departure { seq, again, leaving, deadline, goes_on: self.ready(window) })
+    }
+
     /// True if [`Sender::next`] would return a packet.
     fn ready(&self, window: u64) -> bool;
 
@@ -163,10 +171,16 @@ pub trait Sender {
         0
     }
 
-    /// What a host asks after each packet of a run with [`crate::Annex::SACKS`], in one call.
+    /// The answers to [`Sender::asks`], [`Sender::envelope`] and [`Sender::backlog`], in one call.
     #[inline]
     fn leaving(&self) -> Leaving {
         Leaving { asks: self.asks(), envelope: self.envelope(), backlog: self.backlog() }
+    }
+
+    /// What a host asks after each reply of a run with [`crate::Annex::SACKS`], in one call.
+    #[inline]
+    fn position(&self) -> Position {
+        Position { una: self.una(), high: self.high(), deadline: self.deadline() }
     }
 
     /// Notes that this window holds packets back, in runs with [`crate::Annex::SACKS`]; true if [`Sender::deadline`] has become
@@ -177,7 +191,8 @@ pub trait Sender {
         false
     }
 
-    /// The next packet that the sender has taken for lost since the last call.
+    /// The next packet that the sender has taken for lost since the last call. After a reply there is none unless
+    /// [`Delivery::lost`] is above 0.
     fn take_lost(&mut self) -> Option<u64> {
         None
     }
@@ -251,6 +266,12 @@ pub trait Receiver {
     /// Handles a data packet in runs with [`crate::Annex::SACKS`]. The default is [`Receiver::on_data`].
     fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
         self.on_data(now, packet.psn, packet.marked, packet.last)
+    }
+
+    /// [`Receiver::on_arrived`] and [`Receiver::standing`] in one call.
+    #[inline]
+    fn arrive(&mut self, now: Time, packet: Arrived) -> (Reception, Standing) {
+        (self.on_arrived(now, packet), self.standing())
     }
 
     /// Handles a sender's probe, in runs with [`crate::Annex::SACKS`]; returns the ACK that answers it. The default returns
@@ -371,6 +392,32 @@ pub struct Leaving {
     pub envelope: Envelope,
     /// [`Sender::backlog`].
     pub backlog: u64,
+}
+
+/// A packet that [`Sender::send`] has returned, and the sender's state after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Departure {
+    /// Its number.
+    pub seq: u64,
+    /// True if it was sent before.
+    pub again: bool,
+    /// [`Sender::leaving`].
+    pub leaving: Leaving,
+    /// [`Sender::deadline`].
+    pub deadline: Time,
+    /// [`Sender::ready`] under the same window.
+    pub goes_on: bool,
+}
+
+/// The answers to [`Sender::una`], [`Sender::high`] and [`Sender::deadline`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// [`Sender::una`].
+    pub una: u64,
+    /// [`Sender::high`].
+    pub high: u64,
+    /// [`Sender::deadline`].
+    pub deadline: Time,
 }
 
 /// The answers to [`Receiver::completed`], [`Receiver::held`] and [`Receiver::deadline`].

@@ -4,7 +4,9 @@ use crate::limits::PSN_LIMIT;
 use crate::sender::{self, Sender};
 use crate::{counted, in_flight, in_order, receiver, sack, scoreboard, selective};
 use model::annex::{Envelope, Notice, NoticeRules, Sack, Selective};
-use model::transport::{Arrived, Delivery, Leaving, Plain, Progress, Reception, Reply, Reporting, Standing};
+use model::transport::{
+    Arrived, Delivery, Departure, Leaving, Plain, Position, Progress, Reception, Reply, Reporting, Standing,
+};
 use model::{Kind, PortIndex, Psn, Time};
 use std::sync::Arc;
 
@@ -94,6 +96,13 @@ pub enum AnySender {
 #[cold]
 fn rare() {}
 
+/// Makes a rare call out of line.
+#[cold]
+#[inline(never)]
+fn rarely<T>(call: impl FnOnce() -> T) -> T {
+    call()
+}
+
 /// Calls a method of any sender. The sender of most modes comes first: a jump table for all takes more instructions.
 macro_rules! of_sender {
     ($any:expr, $sender:ident => $call:expr) => {
@@ -123,6 +132,16 @@ macro_rules! of_sender {
     };
 }
 
+/// [`of_sender`] for methods of runs with SACKs, most quickly those of the sender that most of these runs have.
+macro_rules! of_sack_sender {
+    ($any:expr, $sender:ident => $call:expr) => {
+        match $any {
+            AnySender::Sack($sender) => $call,
+            any => rarely(|| of_sender!(any, $sender => $call)),
+        }
+    };
+}
+
 impl model::Sender for AnySender {
     #[inline]
     fn post(&mut self, packets: u64) {
@@ -137,6 +156,11 @@ impl model::Sender for AnySender {
     #[inline]
     fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
         of_sender!(self, sender => sender.next(now, window))
+    }
+
+    #[inline(always)]
+    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
+        of_sack_sender!(self, sender => sender.send(now, window))
     }
 
     #[inline]
@@ -187,7 +211,7 @@ impl model::Sender for AnySender {
         of_sender!(self, sender => sender.on_selective(now, reply, selective))
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_sack(
         &mut self,
         now: Time,
@@ -196,7 +220,7 @@ impl model::Sender for AnySender {
         sack: &Sack,
         window: u64,
     ) -> (Progress, Delivery) {
-        of_sender!(self, sender => sender.on_sack(now, reply, selective, sack, window))
+        of_sack_sender!(self, sender => sender.on_sack(now, reply, selective, sack, window))
     }
 
     fn on_returned(
@@ -230,14 +254,19 @@ impl model::Sender for AnySender {
         of_sender!(self, sender => sender.leaving())
     }
 
+    #[inline(always)]
+    fn position(&self) -> Position {
+        of_sack_sender!(self, sender => sender.position())
+    }
+
     #[inline]
     fn on_held(&mut self, now: Time, window: u64) -> bool {
         of_sender!(self, sender => sender.on_held(now, window))
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_lost(&mut self) -> Option<u64> {
-        of_sender!(self, sender => sender.take_lost())
+        of_sack_sender!(self, sender => sender.take_lost())
     }
 
     #[inline]
@@ -313,6 +342,16 @@ macro_rules! of_receiver {
     };
 }
 
+/// [`of_receiver`] for methods of runs with SACKs, most quickly those of the receiver that most of these runs have.
+macro_rules! of_sack_receiver {
+    ($any:expr, $receiver:ident => $call:expr) => {
+        match $any {
+            AnyReceiver::Sack($receiver) => $call,
+            any => rarely(|| of_receiver!(any, $receiver => $call)),
+        }
+    };
+}
+
 impl model::Receiver for AnyReceiver {
     #[inline(always)]
     fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
@@ -332,6 +371,11 @@ impl model::Receiver for AnyReceiver {
     #[inline]
     fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
         of_receiver!(self, receiver => receiver.on_arrived(now, packet))
+    }
+
+    #[inline(always)]
+    fn arrive(&mut self, now: Time, packet: Arrived) -> (Reception, Standing) {
+        of_sack_receiver!(self, receiver => receiver.arrive(now, packet))
     }
 
     fn on_probe(&mut self) -> Option<Reply> {
@@ -395,12 +439,12 @@ impl model::Receiver for AnyReceiver {
 
     #[inline]
     fn standing(&self) -> Standing {
-        of_receiver!(self, receiver => receiver.standing())
+        of_sack_receiver!(self, receiver => receiver.standing())
     }
 
-    #[inline]
+    #[inline(always)]
     fn reporting(&self, of_packet: u16, port: PortIndex) -> Reporting {
-        of_receiver!(self, receiver => receiver.reporting(of_packet, port))
+        of_sack_receiver!(self, receiver => receiver.reporting(of_packet, port))
     }
 
     #[inline]

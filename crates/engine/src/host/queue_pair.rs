@@ -96,6 +96,12 @@ impl<P: Parts> Outgoing<P> {
         !self.steering.holds() && (self.sender.ready(window) || self.steering.has_aside() && window > 0)
     }
 
+    /// [`Outgoing::can_send`] for a sender that is `ready` or not under this window.
+    #[inline(always)]
+    pub(super) fn may_go_on(&self, ready: bool, window: u64) -> bool {
+        !self.steering.holds() && (ready || self.steering.has_aside() && window > 0)
+    }
+
     /// Counts another full frame of the current message, whose transmission ends at `at`.
     #[inline]
     pub(super) fn note_fresh(&mut self, at: u64) {
@@ -124,10 +130,15 @@ impl<P: Parts> Outgoing<P> {
     /// Time at which its timer must fire. The host's clock is ahead by `clock`.
     #[inline]
     pub(super) fn deadline(&self, clock: u64) -> u64 {
-        let deadline = self.sender.deadline().ps();
+        self.deadline_with(self.sender.deadline(), clock)
+    }
+
+    /// [`Outgoing::deadline`] if `deadline` is that of the sender.
+    #[inline(always)]
+    fn deadline_with(&self, deadline: Time, clock: u64) -> u64 {
         match P::Annex::CARRIES {
-            true => deadline.min(self.steering_deadline(clock)),
-            false => deadline,
+            true => deadline.ps().min(self.steering_deadline(clock)),
+            false => deadline.ps(),
         }
     }
 
@@ -145,7 +156,13 @@ impl<P: Parts> Outgoing<P> {
     /// shorter timeout applies once few packets are in flight; the timer then fires next.
     #[inline]
     pub(super) fn arm(&mut self, now: u64, slot: u32, clock: u64, timers: &mut Timers) {
-        let deadline = self.deadline(clock);
+        self.arm_for(self.sender.deadline(), now, slot, clock, timers);
+    }
+
+    /// [`Outgoing::arm`] if `deadline` is that of the sender.
+    #[inline(always)]
+    pub(super) fn arm_for(&mut self, deadline: Time, now: u64, slot: u32, clock: u64, timers: &mut Timers) {
+        let deadline = self.deadline_with(deadline, clock);
         if deadline < self.armed {
             self.armed = deadline.max(now + 1);
             timers.push(self.armed, Timer::Retransmit(slot));

@@ -98,27 +98,29 @@ impl<P: Parts> Host<P> {
         let notice = pkt.annex.notice();
         let noted = !self.arrivals_of.is_empty();
         let expected = if noted { incoming.receiver.expected() } else { 0 };
-        let got = match notice {
-            None if CUT => incoming.receiver.on_cut(Time(now), pkt.psn(), pkt.marked(), pkt.echo()),
-            None if P::Annex::SACKS => incoming.receiver.on_arrived(
-                Time(now),
-                Arrived {
-                    psn: pkt.psn(),
-                    frame: pkt.frame(),
-                    marked: pkt.marked(),
-                    last: pkt.last(),
-                    asks: pkt.annex.asks(),
-                    envelope: pkt.annex.envelope(),
-                },
-            ),
-            None => incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last()),
-            Some(notice) => incoming.receiver.on_notice(Time(now), notice, pkt.marked()),
+        let (got, standing) = if P::Annex::SACKS && !CUT && notice.is_none() {
+            let arrived = Arrived {
+                psn: pkt.psn(),
+                frame: pkt.frame(),
+                marked: pkt.marked(),
+                last: pkt.last(),
+                asks: pkt.annex.asks(),
+                envelope: pkt.annex.envelope(),
+            };
+            incoming.receiver.arrive(Time(now), arrived)
+        } else {
+            let got = match notice {
+                None if CUT => incoming.receiver.on_cut(Time(now), pkt.psn(), pkt.marked(), pkt.echo()),
+                None => incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last()),
+                Some(notice) => incoming.receiver.on_notice(Time(now), notice, pkt.marked()),
+            };
+            let standing = match P::Annex::SACKS {
+                true => incoming.receiver.standing(),
+                false => Standing { completed: 0, held: 0, deadline: Time::NEVER },
+            };
+            (got, standing)
         };
         let mut whole = false;
-        let standing = match P::Annex::SACKS {
-            true => incoming.receiver.standing(),
-            false => Standing { completed: 0, held: 0, deadline: Time::NEVER },
-        };
         let completed =
             |receiver: &P::Receiver| if P::Annex::SACKS { standing.completed } else { receiver.completed() };
         match got.fate {
@@ -176,9 +178,22 @@ impl<P: Parts> Host<P> {
         Received { reply: got.reply, echo: got.echo, cnp: got.cnp, whole }
     }
 
+    /// [`Host::make_reply`] where replies are rare.
+    #[inline(never)]
+    fn reply(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+        reply: Reply,
+        echo: bool,
+    ) -> Parcel<P::Annex> {
+        self.make_reply(setup, now, pkt, reply, echo)
+    }
+
     /// Makes the reply to a packet that has just been received.
-    #[inline]
-    pub(crate) fn reply(
+    #[inline(always)]
+    pub(crate) fn make_reply(
         &mut self,
         setup: &Setup<'_>,
         now: u64,

@@ -13,7 +13,7 @@ use crate::setup::{NO_TRACK, Setup};
 use model::annex::Selective;
 use model::congestion::{Congestion, Feedback};
 use model::steering::{AsideKind, Sent};
-use model::transport::{Delivery, Leaving, Reply, Sender};
+use model::transport::{Delivery, Departure, Leaving, Position, Reply, Sender};
 use model::{Advice, Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
 
 impl<P: Parts> Host<P> {
@@ -99,7 +99,14 @@ impl<P: Parts> Host<P> {
                     None => out = &mut self.outgoing[slot as usize],
                 }
             }
-            let Some((seq, again)) = out.sender.next(Time(now), allowed.window) else {
+            let departure = match P::Annex::SACKS {
+                true => out.sender.send(Time(now), allowed.window),
+                false => {
+                    let next = out.sender.next(Time(now), allowed.window);
+                    next.map(|(seq, again)| Departure { seq, again, ..Departure::default() })
+                }
+            };
+            let Some(Departure { seq, again, leaving, deadline, goes_on }) = departure else {
                 out.note_held(now, slot, self.clock, allowed.window, &mut self.timers);
                 out.peer.set_queued(false);
                 self.ready.remove_first();
@@ -129,7 +136,7 @@ impl<P: Parts> Host<P> {
             let sent = Sent { seq, again, left, frame: packet.frame() };
             let mut annex = out.steering.on_send(Time(now + self.clock), sent);
             if P::Annex::SACKS {
-                let Leaving { asks, envelope, backlog } = out.sender.leaving();
+                let Leaving { asks, envelope, backlog } = leaving;
                 let active = (self.ready.len() + self.ports.as_ref().map_or(0, |ports| ports.aside())) as u64;
                 let demand = out.congestion.on_send(Time(now), packet.frame(), backlog, active);
                 annex.set_asks(asks || demand.exhausted);
@@ -137,8 +144,14 @@ impl<P: Parts> Host<P> {
                 annex.set_amount(demand.total);
             }
             out.next_at = next_at;
-            out.arm(now, slot, self.clock, &mut self.timers);
-            if out.can_send(allowed.window) {
+            let sends = if P::Annex::SACKS {
+                out.arm_for(deadline, now, slot, self.clock, &mut self.timers);
+                out.may_go_on(goes_on, allowed.window)
+            } else {
+                out.arm(now, slot, self.clock, &mut self.timers);
+                out.can_send(allowed.window)
+            };
+            if sends {
                 self.ready.replace_first(next_at, now);
             } else {
                 out.peer.set_queued(false);
@@ -353,7 +366,10 @@ impl<P: Parts> Host<P> {
             true => (out.sender.on_selective(Time(now), reply, pkt.annex.selective()), Delivery::default()),
             false => (out.sender.on_reply(Time(now), reply), Delivery::default()),
         };
-        let una = out.sender.una();
+        let Position { una, high, deadline } = match P::Annex::SACKS {
+            true => out.sender.position(),
+            false => Position { una: out.sender.una(), high: 0, deadline: Time::NEVER },
+        };
         if P::Annex::FEEDBACK {
             let sent = pkt.annex.sent().map_or(now + self.clock, Time::ps);
             let feedback = Feedback {
@@ -361,7 +377,7 @@ impl<P: Parts> Host<P> {
                 echo: pkt.echo(),
                 nack: matches!(reply, Reply::Nack(_)),
                 una,
-                high: out.sender.high(),
+                high: if P::Annex::SACKS { high } else { out.sender.high() },
                 round_trip: Time((now + self.clock).saturating_sub(sent)),
                 trail: pkt.annex.trail(),
                 delivery,
@@ -386,11 +402,16 @@ impl<P: Parts> Host<P> {
                 let cnps = out.steering.on_reply(Time(now + self.clock), una, &pkt.annex, &mut room);
                 (0..cnps).for_each(|_| out.congestion.on_cnp(Time(now)));
             }
-            out.tell_losses(now + self.clock);
+            if delivery.lost > 0 {
+                out.tell_losses(now + self.clock);
+            }
         }
         let whole = progress.acked > 0 && una >= out.acked_end;
         // Progress after a long (backed-off) timeout brings the next timeout forward.
-        out.arm(now, slot, self.clock, &mut self.timers);
+        match P::Annex::SACKS {
+            true => out.arm_for(deadline, now, slot, self.clock, &mut self.timers),
+            false => out.arm(now, slot, self.clock, &mut self.timers),
+        }
         let queued = out.peer.queued();
         if whole {
             self.acknowledged(setup, now, slot);

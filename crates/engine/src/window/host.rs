@@ -163,7 +163,7 @@ impl<'v, P: Parts> Visit<'v, P> {
             return self.end_ahead(uplink, now, pkt, got);
         }
         if let Some(reply) = got.reply {
-            let reply = self.host.reply(setup, now, pkt, reply, got.echo);
+            let reply = self.host.make_reply(setup, now, pkt, reply, got.echo);
             uplink.replies.push(at_offset(reply, pkt.offset() + 1));
         }
         calm.min(self.host.timer_at().saturating_add(1))

@@ -5,7 +5,7 @@ use crate::notification::{MarkRules, Marks};
 use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::{Probed, ReplyPaths};
 use model::annex::{Envelope, Sack};
-use model::transport::{Arrived, Fate, Reception, Reply};
+use model::transport::{Arrived, Fate, Reception, Reply, Standing};
 use model::{PortIndex, Psn, Time};
 use std::sync::Arc;
 
@@ -67,6 +67,7 @@ impl Receiver {
     }
 
     /// Notes a packet.
+    #[inline(always)]
     fn insert(&mut self, ahead: i32) -> Fate {
         match ahead {
             ..0 => Fate::Duplicate,
@@ -115,21 +116,9 @@ impl Receiver {
         }
     }
 
-    fn ack(&mut self) -> Reply {
-        self.pending = 0;
-        Reply::Ack(Psn::from_seq(self.expected.wrapping_sub(1)))
-    }
-}
-
-impl model::Receiver for Receiver {
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        self.on_arrived(
-            now,
-            Arrived { psn, frame: 1, marked, last, asks: last, envelope: Envelope::default() },
-        )
-    }
-
-    fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
+    /// [`model::Receiver::on_arrived`].
+    #[inline(always)]
+    fn take(&mut self, now: Time, packet: Arrived) -> Reception {
         let Arrived { psn, frame, marked, asks, .. } = packet;
         self.penalise(now);
         let ahead = psn.distance_from(Psn::from_seq(self.expected));
@@ -155,6 +144,29 @@ impl model::Receiver for Receiver {
             self.ack()
         });
         self.marks.reception(&self.rules.marks, now, marked, fate, ahead > 0, reply)
+    }
+
+    fn ack(&mut self) -> Reply {
+        self.pending = 0;
+        Reply::Ack(Psn::from_seq(self.expected.wrapping_sub(1)))
+    }
+}
+
+impl model::Receiver for Receiver {
+    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+        self.on_arrived(
+            now,
+            Arrived { psn, frame: 1, marked, last, asks: last, envelope: Envelope::default() },
+        )
+    }
+
+    fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
+        self.take(now, packet)
+    }
+
+    #[inline(always)]
+    fn arrive(&mut self, now: Time, packet: Arrived) -> (Reception, Standing) {
+        (self.take(now, packet), self.standing())
     }
 
     /// The headers of a packet ask for it at once, unless it has arrived before.

@@ -2,7 +2,7 @@
 
 use crate::timeout::Timing;
 use model::annex::{Sack, Selective};
-use model::transport::{Delivery, Progress, Reply};
+use model::transport::{Delivery, Departure, Progress, Reply};
 use model::{Kind, Psn, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::{Index, IndexMut};
@@ -398,7 +398,7 @@ impl Sender {
     }
 
     /// True if a full frame more may be in flight. Packets to send again pass during a recovery.
-    #[inline]
+    #[inline(always)]
     fn fits(&self, window: u64) -> bool {
         if self.recovers() && !self.missing.is_empty() && window > 0 {
             return true;
@@ -467,13 +467,48 @@ impl Sender {
     }
 
     /// Sets the timer. It runs for the oldest packet in flight, or while a window of 0 holds packets back.
-    #[inline]
+    #[inline(never)]
     fn set_timer(&mut self) {
         let since = self.oldest().map_or(self.held, |(at, _)| at);
         self.due = match since {
             Time::NEVER => Time::NEVER,
             since => self.rules.timing.deadline(since, self.fired),
         };
+    }
+
+    /// [`model::Sender::next`].
+    #[inline(always)]
+    fn take_next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
+        if !model::Sender::ready(self, window) {
+            return None;
+        }
+        let again = !self.missing.is_empty();
+        let (seq, frame) = match again {
+            true => self.repeat(now)?,
+            false => {
+                let seq = self.open.next;
+                let frame = if seq + 1 == self.message.end { self.message.last } else { self.message.full };
+                self.open.push(Sent { at: now, frame, state: State::Flying, again: false });
+                self.unsent -= u64::from(frame);
+                (seq, frame)
+            }
+        };
+        self.flight += i64::from(frame);
+        if self.due == Time::NEVER || self.held != Time::NEVER {
+            self.held = Time::NEVER;
+            self.set_timer();
+        }
+        let left = window.saturating_sub(self.flight.max(0) as u64);
+        self.asks = again
+            || self.unsent + self.again == 0
+            || left < u64::from(self.message.full)
+            || window < self.rules.ask_below;
+        if self.asks {
+            self.asked = (seq, now);
+        }
+        self.drop_request();
+        self.forget_sent();
+        Some((seq, again))
     }
 
     /// Takes a flying packet out of flight, to send it again; returns its bytes.
@@ -519,39 +554,17 @@ impl model::Sender for Sender {
     }
 
     fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
-        if !self.ready(window) {
-            return None;
-        }
-        let again = !self.missing.is_empty();
-        let (seq, frame) = match again {
-            true => self.repeat(now)?,
-            false => {
-                let seq = self.open.next;
-                let frame = if seq + 1 == self.message.end { self.message.last } else { self.message.full };
-                self.open.push(Sent { at: now, frame, state: State::Flying, again: false });
-                self.unsent -= u64::from(frame);
-                (seq, frame)
-            }
-        };
-        self.flight += i64::from(frame);
-        if self.due == Time::NEVER || self.held != Time::NEVER {
-            self.held = Time::NEVER;
-            self.set_timer();
-        }
-        let left = window.saturating_sub(self.flight.max(0) as u64);
-        self.asks = again
-            || self.unsent + self.again == 0
-            || left < u64::from(self.message.full)
-            || window < self.rules.ask_below;
-        if self.asks {
-            self.asked = (seq, now);
-        }
-        self.drop_request();
-        self.forget_sent();
-        Some((seq, again))
+        self.take_next(now, window)
     }
 
-    #[inline]
+    #[inline(always)]
+    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
+        let (seq, again) = self.take_next(now, window)?;
+        let (leaving, deadline) = (self.leaving(), self.deadline());
+        Some(Departure { seq, again, leaving, deadline, goes_on: self.ready(window) })
+    }
+
+    #[inline(always)]
     fn ready(&self, window: u64) -> bool {
         (self.has_new() || !self.missing.is_empty()) && self.fits(window)
     }
@@ -560,6 +573,7 @@ impl model::Sender for Sender {
         self.on_sack(now, reply, Selective::Nothing, &Sack::default(), u64::MAX).0
     }
 
+    #[inline(always)]
     fn on_sack(
         &mut self,
         now: Time,
