@@ -267,7 +267,7 @@ impl<P: Parts> Switch<P> {
         let tag = if P::Annex::CARRIES && tagged { pkt.annex.tag() } else { 0 };
         cx.tag = tag;
         let kind = pkt.kind();
-        cx.entropy = pkt.annex.path_entropy(kind);
+        cx.entropy = pkt.annex.path_entropy(pkt.is_forward());
         cx.echoed = if matches!(kind, Kind::Ack | Kind::Nack) { pkt.annex.entropy() } else { 0 };
         let verdict = self.scheme.on_packet(&mut cx, &mut pkt.label, ports);
         if P::Annex::CARRIES && cx.tag != tag {

@@ -56,11 +56,12 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     #[inline(always)]
     fn set_own_entropy(&mut self, _entropy: u16) {}
 
-    /// Entropy by which switches choose the path of a packet of this kind with this annex.
+    /// Entropy by which switches choose the path of a packet with this annex that is `forward` or not
+    /// ([`crate::Packet::is_forward`]).
     #[inline(always)]
-    fn path_entropy(&self, kind: Kind) -> u16 {
+    fn path_entropy(&self, forward: bool) -> u16 {
         match Self::CARRIES {
-            true if kind.is_forward() => self.entropy(),
+            true if forward => self.entropy(),
             true => self.own_entropy(),
             false => 0,
         }

@@ -211,6 +211,12 @@ impl Packet {
         self.when & KIND == 0
     }
 
+    /// True for data and for its headers, see [`Kind::is_forward`].
+    #[inline(always)]
+    pub const fn is_forward(&self) -> bool {
+        FORWARD.take(self)
+    }
+
     /// Packet sequence number; for replies see [`Kind`].
     #[inline]
     pub const fn psn(&self) -> Psn {

@@ -47,6 +47,8 @@ pub struct Interest {
     /// and [`Scheme::on_depart`] do, until routes change. An engine calls the former in any order of ports, but for each
     /// port in the order of events there. The scheme never asks to be woken.
     pub local: bool,
+    /// With [`Interest::local`]: [`Scheme::choose`] returns [`Arrived::base_path`] for every packet, so an engine need not ask.
+    pub by_flow: bool,
     /// With [`Interest::local`]: the scheme also needs [`Scheme::on_pass`], and watches no departures.
     pub passes: bool,
     /// The scheme has so much state per packet that the engine should call [`Scheme::expect`].
@@ -391,7 +393,7 @@ pub fn flow_of(salt: u64, tuple: u64) -> u64 {
 /// Number that stands for the 5-tuple of a packet without entropy; it differs between the directions of a queue pair.
 #[inline]
 fn tuple(pkt: &Packet) -> u64 {
-    (pkt.qp().0 as u64) << 1 | !pkt.kind().is_forward() as u64
+    (pkt.qp().0 as u64) << 1 | !pkt.is_forward() as u64
 }
 
 /// A load-balancing scheme: a pure state machine, one instance per switch.

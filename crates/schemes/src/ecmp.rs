@@ -103,7 +103,7 @@ impl Recipe for Config {
 impl Scheme for Ecmp {
     #[inline]
     fn interest(&self) -> Interest {
-        Interest { local: true, ..Interest::default() }
+        Interest { local: true, by_flow: self.foreign.is_empty(), ..Interest::default() }
     }
 
     #[inline]

@@ -66,7 +66,8 @@ impl Scheme for Entropies {
     /// Under [`Mapping::Hash`] every packet takes its hashed path, so the switch acts on each port by itself.
     #[inline]
     fn interest(&self) -> Interest {
-        Interest { local: self.mapping == Mapping::Hash, ..Interest::default() }
+        let hashes = self.mapping == Mapping::Hash;
+        Interest { local: hashes, by_flow: hashes, ..Interest::default() }
     }
 
     #[inline]

@@ -260,11 +260,15 @@ impl<A: Annex> Departures<A> {
             if A::LARGE
                 && let Some(holder) = holder
             {
-                let leaving = super::lanes::add_copy(&mut lane, holder, label, out.unit);
-                let (at, queue) = (out.window.opened + time(event), self.waiting);
-                let link = LinkState { hop: self.hop, at, sent: bytes, queue };
-                out.setup.trace(leaving, link, &mut port.meters);
-                bytes += u64::from(pkt.frame());
+                if A::TELEMETRY {
+                    let leaving = super::lanes::add_copy(&mut lane, holder, label, out.unit);
+                    let (at, queue) = (out.window.opened + time(event), self.waiting);
+                    let link = LinkState { hop: self.hop, at, sent: bytes, queue };
+                    out.setup.trace(leaving, link, &mut port.meters);
+                    bytes += u64::from(pkt.frame());
+                } else {
+                    super::lanes::add_with(&mut lane, label, &holder.annex, out.unit);
+                }
             } else {
                 lines.sent[sent] = Parcel { label, annex: *annex };
             }

@@ -133,6 +133,15 @@ pub(super) fn add<A>(lane: &mut Vec<Parcel<A>>, pkt: Parcel<A>, unit: u32) {
     lane.push(pkt);
 }
 
+/// Adds a packet with this label and annex, which goes straight from place to place.
+#[inline(always)]
+pub(super) fn add_with<A: Annex>(lane: &mut Vec<Parcel<A>>, label: Packet, annex: &A, unit: u32) {
+    if lane.len() == lane.capacity() {
+        grow(lane, unit);
+    }
+    lane.push(Parcel { label, annex: *annex });
+}
+
 /// Adds a packet with this label and the annex of another one. Returns the packet on the lane. The other packet is copied as
 /// a whole, because then its annex goes straight from place to place.
 #[inline(always)]

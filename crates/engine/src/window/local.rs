@@ -17,7 +17,7 @@ use super::switch::{Scratch, SwitchState, recount};
 use crate::buffer::Caps;
 use crate::setup::{Setup, Tie};
 use crate::switch::Switch;
-use model::draw::Key;
+use model::draw::{Key, below};
 use model::fabric::Router;
 use model::scheme::{Acks, Arrived, Emitted, flow_of, flow_tuple};
 use model::{Annex, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Time};
@@ -155,9 +155,14 @@ struct Ways<'v> {
     key: Key,
     salt: u64,
     opened: u64,
-    /// The last data and the last reply of a host.
-    last: [Last<'v>; 2],
+    /// [`Interest::by_flow`](model::scheme::Interest::by_flow).
+    by_flow: bool,
+    /// The last packets of a host, by kind: the data, and the replies of each kind.
+    last: [Last<'v>; KINDS],
 }
+
+/// Places for the kinds of packets that hosts send: data has one of its own, and all others are replies and control messages.
+const KINDS: usize = 4;
 
 /// The ports of a queue pair's packets with one entropy, and their hash.
 #[derive(Clone, Copy)]
@@ -173,7 +178,7 @@ impl<'v> Ways<'v> {
     fn new<P: Parts>(switch: &Switch<P>, router: Router<'v>, opened: u64) -> Self {
         let (key, salt) = switch.hash_keys();
         let none = Last { address: u64::MAX, entropy: 0, ports: &[], to_host: false, flow: 0 };
-        Ways { router, key, salt, opened, last: [none; 2] }
+        Ways { router, key, salt, opened, by_flow: switch.interest.by_flow, last: [none; KINDS] }
     }
 
     /// The port of an arrival from a switch.
@@ -182,7 +187,8 @@ impl<'v> Ways<'v> {
         match self.router.ports(pkt.to()).0 {
             [port] => port.index(),
             ports => {
-                self.choose(scheme, false, pkt, ports, self.flow(pkt, pkt.annex.path_entropy(pkt.kind())))
+                let entropy = pkt.annex.path_entropy(pkt.is_forward());
+                self.choose(scheme, false, pkt, ports, self.flow(pkt, entropy))
             }
         }
     }
@@ -191,14 +197,19 @@ impl<'v> Ways<'v> {
     /// queue pairs of the packets before.
     #[inline(always)]
     fn port_from_host<S: Scheme>(&mut self, scheme: &S, pkt: &Packet, entropy: u16) -> (usize, bool) {
-        let last = &self.last[usize::from(pkt.kind().is_forward())];
-        if last.address != pkt.address() || last.entropy != entropy {
-            let (ports, to_host) = self.router.ports(pkt.to());
-            let flow = if ports.len() > 1 { self.flow(pkt, entropy) } else { 0 };
-            self.last[usize::from(pkt.kind().is_forward())] =
-                Last { address: pkt.address(), entropy, ports, to_host, flow };
+        // No host sends signals or headers, so all packets of a place go the same way.
+        let last = &mut self.last[pkt.kind_number() as usize % KINDS];
+        let elsewhere = last.address != pkt.address();
+        if elsewhere {
+            last.address = pkt.address();
+            (last.ports, last.to_host) = self.router.ports(pkt.to());
         }
-        let Last { ports, to_host, flow, .. } = self.last[usize::from(pkt.kind().is_forward())];
+        // Senders that choose paths change the entropy with every packet.
+        if (elsewhere || last.entropy != entropy) && last.ports.len() > 1 {
+            last.entropy = entropy;
+            last.flow = flow_of(self.salt, flow_tuple(pkt, entropy));
+        }
+        let Last { ports, to_host, flow, .. } = *last;
         let port = match ports {
             [port] => port.index(),
             _ => self.choose(scheme, true, pkt, ports, flow),
@@ -220,6 +231,9 @@ impl<'v> Ways<'v> {
         ports: &[PortIndex],
         flow: u64,
     ) -> usize {
+        if self.by_flow {
+            return ports[below(flow, ports.len())].index();
+        }
         let now = Time(self.opened + u64::from(pkt.offset()));
         let arrived = Arrived { now, ingress: pkt.ingress(), from_host, key: self.key, flow };
         scheme.choose(arrived, pkt, ports).index()
@@ -288,7 +302,8 @@ pub(super) fn visit<P: Parts>(
             }
         } else if from_host {
             for (slot, pkt) in lane.iter().enumerate() {
-                let p = ways.port_from_host(&switch.scheme, pkt, pkt.annex.path_entropy(pkt.kind())).0;
+                let entropy = pkt.annex.path_entropy(pkt.is_forward());
+                let p = ways.port_from_host(&switch.scheme, pkt, entropy).0;
                 play.layer.lay(p, pkt.label, shelf::in_lane(&pkt.annex, number, slot));
             }
         } else {
@@ -407,7 +422,7 @@ impl<A: Annex> Play<'_, A> {
         acks: &mut Vec<Packet>,
     ) {
         for (slot, pkt) in lane.iter().enumerate() {
-            let (p, to_host) = ways.port_from_host(scheme, pkt, pkt.annex.path_entropy(pkt.kind()));
+            let (p, to_host) = ways.port_from_host(scheme, pkt, pkt.annex.path_entropy(pkt.is_forward()));
             let (label, annex) = (pkt.label, shelf::in_lane(&pkt.annex, number, slot));
             match pkt.kind() {
                 Kind::Nack if !to_host => {
@@ -497,7 +512,7 @@ impl<A: Annex> Play<'_, A> {
                 let overruled = lines.shelf.annex(&annex).overruled();
                 annex = lines.shelf.put(&overruled);
             }
-            let entropy = lines.shelf.annex(&annex).path_entropy(reply.kind());
+            let entropy = lines.shelf.annex(&annex).path_entropy(reply.is_forward());
             let to = ways.port_from_host(scheme, &reply, entropy).0;
             self.layer.lay(to, reply, annex);
         }
@@ -623,7 +638,10 @@ impl<A: Annex> Play<'_, A> {
         }
         let before = if own { made_here(queue.packets()) } else { 0 };
         queue.skip(left.queued);
-        queue.extend(data.packets[left.data..].iter().map(|pkt| shelf.unkeyed(pkt, tie)));
+        queue.extend_with(&data.packets[left.data..], |slot, pkt| {
+            slot.label = line::unkeyed(pkt.label, tie);
+            slot.annex = *shelf.annex(&pkt.annex);
+        });
         for pkt in &replies.packets[left.replies..] {
             port.replies.push(shelf.unkeyed(pkt, tie));
         }

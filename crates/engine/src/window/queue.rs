@@ -39,14 +39,21 @@ impl<A: Annex> Queue<A> {
         self.tail += 1;
     }
 
-    /// Adds packets.
+    /// Adds a packet for each of these elements; `fill` writes it to its slot, without a copy on the way.
     #[inline(always)]
-    pub(super) fn extend(&mut self, packets: impl ExactSizeIterator<Item = Parcel<A>>) {
-        let (count, tail) = (packets.len(), self.tail as usize);
+    pub(super) fn extend_with<T>(&mut self, elements: &[T], fill: impl Fn(&mut Parcel<A>, &T)) {
+        let (count, tail) = (elements.len(), self.tail as usize);
         if count > self.slots.len() - tail {
-            return packets.for_each(|pkt| self.push(pkt));
+            return elements.iter().for_each(|element| {
+                let mut pkt = Parcel::default();
+                fill(&mut pkt, element);
+                self.push(pkt);
+            });
         }
-        self.slots[tail..tail + count].iter_mut().zip(packets).for_each(|(slot, pkt)| *slot = pkt);
+        self.slots[tail..tail + count]
+            .iter_mut()
+            .zip(elements)
+            .for_each(|(slot, element)| fill(slot, element));
         self.tail += count as u32;
     }
 

@@ -2,7 +2,7 @@
 //! Mostly one to four packets leave by it.
 
 use super::departures::{close_lane, count_sent, lay_on_lane, reach};
-use super::lanes::add_copy;
+use super::lanes::add_with;
 use super::line::{self, LOW, WHOLE_TICKS, departure, instant, key, time};
 use super::local::{CNPS, DATA, Play, REPLIES};
 use super::port::{LOSSY, TAPPED, UNCHARGED};
@@ -110,7 +110,7 @@ impl<A: Annex> Play<'_, A> {
             if A::LARGE
                 && let Some(holder) = holder
             {
-                add_copy(&mut lane, holder, label, out.unit);
+                add_with(&mut lane, label, &holder.annex, out.unit);
             } else {
                 self.sent[sent] = Parcel { label, annex: *annex };
             }

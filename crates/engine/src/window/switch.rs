@@ -308,7 +308,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let port = match ports {
             [port] => *port,
             _ => {
-                let tuple = flow_tuple(&pkt, pkt.annex.path_entropy(pkt.kind()));
+                let tuple = flow_tuple(&pkt, pkt.annex.path_entropy(pkt.is_forward()));
                 ports[below(flow_of(self.switch.salt, tuple), ports.len())]
             }
         };

@@ -248,7 +248,6 @@ impl Annex for SackStamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
 
     #[test]
     fn a_reply_carries_the_report_and_the_time_of_sending() {
@@ -280,11 +279,11 @@ mod tests {
     fn a_reply_has_an_entropy_of_its_own_beside_that_of_its_packet() {
         let data = SackStamp::new(Stamp::new(7, Time::ZERO), Time::ZERO);
         let mut reply = data.answer(Time::ZERO, Answer::default());
-        assert_eq!((data.path_entropy(Kind::Data), data.path_entropy(Kind::Trimmed)), (7, 7));
-        assert_eq!(reply.path_entropy(Kind::Ack), 0);
+        assert_eq!(data.path_entropy(true), 7);
+        assert_eq!(reply.path_entropy(false), 0);
         reply.set_own_entropy(9);
-        assert_eq!((reply.entropy(), reply.path_entropy(Kind::Nack)), (7, 9));
-        assert_eq!(data.stamp.answer(Time::ZERO, Answer::default()).path_entropy(Kind::Ack), 0);
+        assert_eq!((reply.entropy(), reply.path_entropy(false)), (7, 9));
+        assert_eq!(data.stamp.answer(Time::ZERO, Answer::default()).path_entropy(false), 0);
     }
 
     #[test]

@@ -29,6 +29,11 @@ pub(super) enum Ports {
 pub(super) struct Hashes(Box<[[u32; 2]]>);
 
 impl Hashes {
+    /// True if it chooses no port.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn new(site: Site<'_>, rule: Ports) -> Self {
         let fabric = site.fabric();
         let may_choose = !site.plan.failures.is_empty()
