@@ -129,36 +129,52 @@ fn sort_some<A: Copy + Default>(packets: &mut [Parcel<A>], room: &mut Vec<Parcel
     if count > MANY {
         return packets.sort_unstable_by_key(|pkt| pkt.word());
     }
+    let mut last = 0;
     if count > FEW {
         into_bins(packets, room, shift);
+        // The packets come back one by one, each to its place.
+        for i in 0..count {
+            let pkt = room[i];
+            if pkt.word() >= last {
+                last = pkt.word();
+                packets[i] = pkt;
+            } else {
+                insert(packets, i, pkt);
+            }
+        }
+        return;
     }
-    let mut last = packets[0].word();
-    for i in 1..count {
+    for i in 0..count {
         let pkt = packets[i];
-        let key = pkt.word();
-        if key >= last {
-            last = key;
-            continue;
+        if pkt.word() >= last {
+            last = pkt.word();
+        } else {
+            insert(packets, i, pkt);
         }
-        let mut at = i;
-        while at > 0 && packets[at - 1].word() > key {
-            packets[at] = packets[at - 1];
-            at -= 1;
-        }
-        packets[at] = pkt;
     }
 }
 
-/// Puts packets in the order of their bins.
+/// Inserts a packet into the first `count` ones, which are in order and have a later one.
 #[inline(always)]
-fn into_bins<A: Copy + Default>(packets: &mut [Parcel<A>], room: &mut Vec<Parcel<A>>, shift: u32) {
+fn insert<A: Copy>(packets: &mut [Parcel<A>], count: usize, pkt: Parcel<A>) {
+    let mut at = count;
+    while at > 0 && packets[at - 1].word() > pkt.word() {
+        packets[at] = packets[at - 1];
+        at -= 1;
+    }
+    packets[at] = pkt;
+}
+
+/// Puts packets into `room` in the order of their bins.
+#[inline(always)]
+fn into_bins<A: Copy + Default>(packets: &[Parcel<A>], room: &mut Vec<Parcel<A>>, shift: u32) {
     if room.len() < MANY + 1 {
         room.resize(MANY + 1, Parcel::default());
     }
     let room = &mut room[..=MANY];
     let mut ends = [0u8; BINS];
     let bin = |pkt: &Parcel<A>| (pkt.word() >> shift) as usize % BINS;
-    for pkt in &*packets {
+    for pkt in packets {
         ends[bin(pkt)] += 1;
     }
     // Eight counts become eight sums in one multiplication.
@@ -169,10 +185,9 @@ fn into_bins<A: Copy + Default>(packets: &mut [Parcel<A>], room: &mut Vec<Parcel
         *eight = (sums << 8).wrapping_add(before.wrapping_mul(ONES)).to_le_bytes();
         before += sums >> 56;
     }
-    for pkt in &*packets {
+    for pkt in packets {
         let slot = &mut ends[bin(pkt)];
         room[*slot as usize] = *pkt;
         *slot += 1;
     }
-    packets.copy_from_slice(&room[..packets.len()]);
 }
