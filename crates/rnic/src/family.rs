@@ -170,12 +170,20 @@ macro_rules! congestions {
                 match self { $(Self::$variant(c) => c.lower_to(now, share),)+ Self::Custom(_) => {} }
             }
 
-            /// Time until which the control allows any window and the same pace if it receives nothing but ACKs without a
-            /// mark, which it ignores. Zero if this is unknown.
-            pub(crate) fn steady_until(&self) -> model::Time {
+            /// Asks for all that [`reaction::Reacting`](crate::reaction::Reacting) keeps.
+            pub(crate) fn state(&mut self, now: model::Time) -> reaction::State {
+                use model::Congestion as _;
                 match self {
-                    $(Self::$variant(c) => c.steady_until(),)+
-                    Self::Custom(_) => model::Time::ZERO,
+                    $(Self::$variant(c) => reaction::State {
+                        allowance: c.allowance(now),
+                        steady_until: c.steady_until(),
+                        is_still: c.is_still(),
+                    },)+
+                    Self::Custom(c) => reaction::State {
+                        allowance: c.allowance(now),
+                        steady_until: model::Time::ZERO,
+                        is_still: c.is_still(),
+                    },
                 }
             }
         }
@@ -223,6 +231,7 @@ macro_rules! congestions {
                 of_control!(self, control => control.on_advice(now, advice))
             }
 
+            #[inline]
             fn on_send(&mut self, now: model::Time, frame: u32, backlog: u64, active: u64) -> model::Demand {
                 of_control!(self, control => control.on_send(now, frame, backlog, active))
             }

@@ -69,6 +69,16 @@ pub struct Reacting {
     inner: Box<Inner>,
 }
 
+/// What a control is asked after an event, in one call.
+pub(crate) struct State {
+    pub(crate) allowance: Allowance,
+    /// Time until which the control allows any window and the same pace if it receives nothing but ACKs without a mark, which it
+    /// ignores. Zero if this is unknown.
+    pub(crate) steady_until: Time,
+    /// [`Congestion::is_still`].
+    pub(crate) is_still: bool,
+}
+
 struct Inner {
     control: AnyCongestion,
     stalled_until: Time,
@@ -163,7 +173,7 @@ impl Reacting {
 
     /// Asks the control and keeps the pace; returns the window, and the time before which no packet may start.
     fn ask(&mut self, now: Time) -> (u64, Time) {
-        let mut allowance = self.inner.control.allowance(now);
+        let State { mut allowance, steady_until, is_still } = self.inner.control.state(now);
         allowance.not_before = allowance.not_before.max(self.inner.stalled_until);
         allowance.window = self.inner.factor.convert(allowance.window);
         self.pace = allowance.pace;
@@ -171,9 +181,8 @@ impl Reacting {
         if let Some(cap) = &self.inner.cap {
             cap.limit(&mut allowance);
         }
-        self.steady_until =
-            if stalled || self.inner.cap.is_some() { Time::ZERO } else { self.inner.control.steady_until() };
-        let still = !stalled && self.inner.cap.is_none() && self.inner.control.is_still();
+        self.steady_until = if stalled || self.inner.cap.is_some() { Time::ZERO } else { steady_until };
+        let still = !stalled && self.inner.cap.is_none() && is_still;
         self.inner.window = still.then_some(allowance.window);
         (allowance.window, allowance.not_before)
     }
@@ -223,6 +232,7 @@ impl Congestion for Reacting {
         self.acknowledge(now, feedback.echo, |inner| inner.control.on_feedback(now, feedback));
     }
 
+    #[inline]
     fn on_send(&mut self, now: Time, frame: u32, backlog: u64, active: u64) -> model::Demand {
         self.inner.control.on_send(now, frame, backlog, active)
     }
