@@ -60,9 +60,10 @@ impl Rounds {
 
     /// The next entropy.
     pub(crate) fn next(&mut self) -> u16 {
-        let at = (self.taken % u64::from(self.size)) as u16;
+        // The size is a power of two, and a division takes long.
+        let at = self.taken as u16 & (self.size - 1);
         if at == 0 {
-            self.mask = self.key.draw(self.taken / u64::from(self.size)) as u16;
+            self.mask = self.key.draw(self.taken >> self.size.trailing_zeros()) as u16;
         }
         self.taken += 1;
         (at ^ self.mask) & (self.size - 1)
