@@ -79,13 +79,24 @@ pub(crate) fn run<P: Parts>(
     let setup = Setup::new(plan);
     // Half windows check that turns change nothing.
     let sides = if divisor == 1 { turns::sides(&setup) } else { None };
-    let mut run = advance(&setup, parts, threads, divisor, sides.as_deref(), observer);
+    let attempt = Attempt { threads, divisor, is_first: true };
+    let mut run = advance(&setup, parts, attempt, sides.as_deref(), observer);
     if run.end.cause == clock::Cause::Quiet {
-        run = advance(&setup, parts, threads, divisor, None, observer);
+        run = advance(&setup, parts, Attempt { is_first: false, ..attempt }, None, observer);
     }
     let Advanced { layout, mut groups, mut board, clock, end } = run;
     let ending = ending(&setup, &layout, &mut groups, &mut board, &clock, end.cause);
     finish(&setup, groups, &board, clock, ending, end.at)
+}
+
+/// How a run is computed, which its outcome does not show.
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    threads: usize,
+    /// Windows have the plan's full length divided by this.
+    divisor: u64,
+    /// False if the run begins anew. The observer learns of one start only.
+    is_first: bool,
 }
 
 /// The state of a run after its last window.
@@ -103,8 +114,7 @@ struct Advanced<P: Parts> {
 fn advance<P: Parts>(
     setup: &Setup<'_>,
     parts: &P,
-    threads: usize,
-    divisor: u64,
+    Attempt { threads, divisor, is_first }: Attempt,
     sides: Option<&[u8]>,
     observer: &mut dyn Observer,
 ) -> Advanced<P> {
@@ -123,7 +133,9 @@ fn advance<P: Parts>(
     let threads = if cfg!(target_family = "wasm") { 1 } else { threads.clamp(1, groups.len()) };
     let mail = Mail::new(layout.mail_words(), threads);
     let mut board = board_of(&groups);
-    observer.on_start();
+    if is_first {
+        observer.on_start();
+    }
     clock.has_room(setup, &groups, observer);
     let end = if threads == 1 {
         let mut workspace = Workspace::default();

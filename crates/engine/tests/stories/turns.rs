@@ -69,6 +69,22 @@ fn a_run_in_turns_that_stalls_begins_anew() {
     checked.plan.no_progress = Time::from_us(100);
     let stalled = agreed_on(&checked, &text);
     assert!(matches!(stalled.ending, Ending::Stalled(_)), "{:?}", stalled.ending);
+    let mut starts = Starts(0);
+    sim::run(&checked.plan, &checked.schemes, &checked.nics, Kind::Window, &mut starts);
+    assert_eq!(starts.0, 1, "a set-up ends once");
+}
+
+/// Counts the starts of which a run tells.
+struct Starts(u32);
+
+impl engine::Observer for Starts {
+    fn on_start(&mut self) {
+        self.0 += 1;
+    }
+
+    fn on_progress(&mut self, _: engine::Progress) -> bool {
+        true
+    }
 }
 
 /// A random fabric of two tiers whose queues have caps.
