@@ -93,7 +93,7 @@ impl<P: Parts> Outgoing<P> {
         if !P::Annex::CARRIES {
             return self.sender.ready(window);
         }
-        !self.steering.holds() && (self.sender.ready(window) || self.steering.has_aside() && window > 0)
+        self.may_go_on(self.sender.ready(window), window)
     }
 
     /// [`Outgoing::can_send`] for a sender that is `ready` or not under this window.
