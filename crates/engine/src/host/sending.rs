@@ -137,7 +137,8 @@ impl<P: Parts> Host<P> {
             let mut annex = out.steering.on_send(Time(now + self.clock), sent);
             if P::Annex::SACKS {
                 let Leaving { asks, envelope, backlog } = leaving;
-                let active = (self.ready.len() + self.ports.as_ref().map_or(0, |ports| ports.aside())) as u64;
+                let active =
+                    (self.ready.len() + self.ports.as_ref().map_or(0, |ports| ports.waiting())) as u64;
                 let demand = out.congestion.on_send(Time(now), packet.frame(), backlog, active);
                 annex.set_asks(asks || demand.exhausted);
                 annex.set_envelope(envelope);

@@ -20,7 +20,7 @@ pub(super) struct Ports {
     others: Vec<Ready>,
     /// By queue pair of the sender: the ports that routes join with its destination, if it spreads.
     open: Vec<u8>,
-    aside: Aside,
+    waiters: Waiters,
     /// Ports that are free now, a bit for each, and the time at which another one is free.
     free: u32,
     next_free: u64,
@@ -31,12 +31,12 @@ pub(super) struct Ports {
     pub(super) status: PortStatus,
 }
 
-/// Queue pairs that have stepped aside: they have no path by the ports that were free, and wait for another port.
+/// Queue pairs that wait for another port, as they have no path by the ports that were free.
 ///
 /// They keep their turns. With new turns at the time of the next port, all would wait for one time and go on in the order of
 /// their numbers, so that the last ones starve beside a port that is closed, and therefore always free.
 #[derive(Debug)]
-struct Aside {
+struct Waiters {
     turns: BinaryHeap<Reverse<Turn>>,
     /// Those that have no path by the ports of the current attempt.
     failed: Vec<Turn>,
@@ -48,13 +48,19 @@ struct Aside {
     joins: bool,
 }
 
-impl Default for Aside {
+impl Default for Waiters {
     fn default() -> Self {
-        Aside { turns: BinaryHeap::new(), failed: Vec::new(), tried: u32::MAX, until: u64::MAX, joins: false }
+        Waiters {
+            turns: BinaryHeap::new(),
+            failed: Vec::new(),
+            tried: u32::MAX,
+            until: u64::MAX,
+            joins: false,
+        }
     }
 }
 
-impl Aside {
+impl Waiters {
     /// Begins an attempt with these free ports out of `all`. Queue pairs join it if one of the ports is new to them, or if all of them
     /// have tried all ports.
     fn begin(&mut self, now: u64, free: u32, all: u32) {
@@ -72,7 +78,7 @@ impl Aside {
     fn end(&mut self, now: u64, next_free: Option<u64>) {
         self.turns.extend(self.failed.drain(..).map(Reverse));
         if self.turns.is_empty() {
-            *self = Aside { turns: std::mem::take(&mut self.turns), ..Aside::default() };
+            *self = Waiters { turns: std::mem::take(&mut self.turns), ..Waiters::default() };
         } else if let Some(next_free) = next_free.filter(|_| self.until <= now) {
             self.until = next_free;
         }
@@ -100,7 +106,7 @@ impl Ports {
             sharing,
             others: (1..sharing.ports).map(|_| Ready::new(full_time)).collect(),
             open: Vec::new(),
-            aside: Aside::default(),
+            waiters: Waiters::default(),
             free: 0,
             next_free: 0,
             chosen: 0,
@@ -114,10 +120,10 @@ impl Ports {
         self.sharing.choice == PortChoice::Spread
     }
 
-    /// Number of queue pairs that have stepped aside.
+    /// Number of queue pairs that wait for another port.
     #[inline]
-    pub(super) fn aside(&self) -> usize {
-        self.aside.turns.len() + self.aside.failed.len()
+    pub(super) fn waiting(&self) -> usize {
+        self.waiters.turns.len() + self.waiters.failed.len()
     }
 
     /// The ports that one end may use out of those that routes join; all of these if it may use none.
@@ -218,7 +224,7 @@ impl<P: Parts> Host<P> {
     /// [`Host::eligible_at`] for the queue pairs that send by `port` of a shared NIC.
     pub(crate) fn eligible_by(&self, port: usize) -> u64 {
         match &self.ports {
-            Some(ports) if ports.spreads() => self.eligible_at().min(ports.aside.until),
+            Some(ports) if ports.spreads() => self.eligible_at().min(ports.waiters.until),
             Some(ports) if port > 0 => ports.others[port - 1].first().at,
             _ => self.eligible_at(),
         }
@@ -242,9 +248,9 @@ impl<P: Parts> Host<P> {
         }
         if let Some(ports) = &mut self.ports {
             (ports.free, ports.next_free) = (vacancy.free, vacancy.next_free);
-            ports.aside.begin(now, vacancy.free, (1 << ports.sharing.ports) - 1);
-            // As many as are in line for this packet.
-            for Turn { at, slot } in [ports.aside.next(), ports.aside.next()].into_iter().flatten() {
+            ports.waiters.begin(now, vacancy.free, (1 << ports.sharing.ports) - 1);
+            // Two are enough, as the first or the second one in line sends.
+            for Turn { at, slot } in [ports.waiters.next(), ports.waiters.next()].into_iter().flatten() {
                 self.ready.insert(at, slot, now);
             }
             // Our choice: the second queue pair in line goes first every other time, by a draw. Strict turns would run in step with
@@ -255,7 +261,7 @@ impl<P: Parts> Host<P> {
         }
         let pulled = self.pull(setup, now);
         let ports = self.ports.as_mut()?;
-        ports.aside.end(now, pulled.is_none().then_some(vacancy.next_free));
+        ports.waiters.end(now, pulled.is_none().then_some(vacancy.next_free));
         let Parcel { label, annex } = pulled?;
         ports.turns.1 += 1;
         let to = HostId(ports.sharing.home(label.to()).0 + u32::from(ports.chosen));
@@ -272,7 +278,7 @@ impl<P: Parts> Host<P> {
     }
 
     /// Chooses the port of the packet that the first queue pair in line may send now, under its window. If the queue pair has no path by a free
-    /// port, it steps aside until another port is free, and false returns.
+    /// port, it waits until another port is free, and false returns.
     #[inline(always)]
     pub(super) fn choose_port(&mut self, now: u64, slot: u32, window: u64) -> bool {
         self.ports.is_none() || self.choose_any_port(now, slot, window)
@@ -294,11 +300,11 @@ impl<P: Parts> Host<P> {
                 true
             }
             None => {
-                ports.aside.tried &= ports.free;
-                ports.aside.until = ports.aside.until.min(ports.next_free);
-                ports.aside.failed.push(self.ready.first());
+                ports.waiters.tried &= ports.free;
+                ports.waiters.until = ports.waiters.until.min(ports.next_free);
+                ports.waiters.failed.push(self.ready.first());
                 self.ready.remove_first();
-                if let Some(Turn { at, slot }) = ports.aside.next() {
+                if let Some(Turn { at, slot }) = ports.waiters.next() {
                     self.ready.insert(at, slot, now);
                 }
                 false
