@@ -374,7 +374,7 @@ def slow(rate):
     factor = 100_000 / rate
     times = {"alpha-timer": 55, "rate-decrease-interval": 50, "rate-increase-timer": 55}
     keys = "".join(f'{name} = "{time * factor:.0f}us"\n' for name, time in times.items())
-    return f'[nic]\non-timeout = "none"\n[nic.transport.nic-sr]\n[nic.congestion.dcqcn]\n{keys}min-rate = "{rate / 20:.1f}Mbps"\n'
+    return f'[nic]\non-timeout = "none"\n[nic.transport.nic-sr]\n[nic.congestion.dcqcn-hpcc]\n{keys}min-rate = "{rate / 20:.1f}Mbps"\n'
 
 
 def a6(run, full):

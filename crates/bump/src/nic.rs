@@ -33,6 +33,8 @@ pub(crate) struct Nic {
     line: Option<Rate>,
     /// End of the last transmission.
     free_at: Time,
+    /// Time from which its port may send a CNP, if the port counts CNPs over all flows.
+    cnp_from: Time,
     sending: BTreeMap<Flow, Sending>,
     /// Replies from the network.
     answered: Pairing,
@@ -57,6 +59,7 @@ impl Nic {
             paced: line.is_some() || personality.has_rate(),
             line,
             free_at: Time::ZERO,
+            cnp_from: Time::ZERO,
             sending: BTreeMap::new(),
             answered: Pairing::default(),
             receiving: BTreeMap::new(),
@@ -250,10 +253,12 @@ impl Nic {
             self.nack(now, flow, psn, outs);
         }
         if arrival.cnp
+            && now >= self.cnp_from
             && let Some(Ok(cnp)) =
                 self.receiving.get(&flow).and_then(|r| r.template.as_ref()).map(|template| template.cnp())
         {
             self.counters.cnps_sent += 1;
+            self.cnp_from = self.parts.cnp_interval_of_port().map_or(Time::ZERO, |interval| now + interval);
             self.send(Side::Network, cnp, outs);
         }
     }

@@ -188,6 +188,7 @@ impl Sending {
         };
         if self.paced {
             self.next_at = now + pace.gap(on_wire(&start.frame));
+            self.control.on_sent(now, start.frame.len() as u64);
         }
         Some(start)
     }

@@ -300,6 +300,7 @@ mod tests {
             last_sent: Time(4),
             wire_bytes: 60_000,
             retransmitted: 0,
+            slow: Time::ZERO,
         }
     }
 

@@ -100,6 +100,8 @@ pub struct MessageRecord {
     pub wire_bytes: u64,
     /// Packets retransmitted.
     pub retransmitted: u64,
+    /// Time for which the pace of its packets was below a hundredth of line rate.
+    pub slow: Time,
 }
 
 impl Default for MessageRecord {
@@ -111,6 +113,7 @@ impl Default for MessageRecord {
             last_sent: Time::NEVER,
             wire_bytes: 0,
             retransmitted: 0,
+            slow: Time::ZERO,
         }
     }
 }

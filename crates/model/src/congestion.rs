@@ -60,7 +60,7 @@ pub trait Congestion {
         Time::ZERO
     }
 
-    /// True if neither time nor [`Congestion::on_send`] changes the allowance: it holds until the next other event.
+    /// True if neither time nor [`Congestion::on_send`] nor [`Congestion::on_sent`] changes the allowance: it holds until the next other event.
     fn is_still(&self) -> bool {
         false
     }
@@ -83,6 +83,17 @@ pub trait Congestion {
     /// the number of queue pairs of the NIC that may send, this one included.
     fn on_send(&mut self, _now: Time, _frame: u32, _backlog: u64, _active: u64) -> Demand {
         Demand::default()
+    }
+
+    /// Bytes that the queue pair may send before [`Congestion::on_sent`] can change the allowance.
+    fn bytes_left(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Counts the bytes of data that the queue pair has just begun to send; returns whether the allowance may have changed. The
+    /// caller may leave out what it sends at line rate.
+    fn on_sent(&mut self, _now: Time, _bytes: u64) -> bool {
+        false
     }
 
     /// Handles a CNP, or a reply that the queue pair's steering counts as a CNP ([`crate::Steering::on_reply`]).

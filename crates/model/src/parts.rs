@@ -42,6 +42,12 @@ pub trait Parts {
         None
     }
 
+    /// Shortest time between two CNPs that a port of the receiving host sends, if the ports of this queue pair's NIC count their CNPs
+    /// over all queue pairs. By default each queue pair counts for itself, in its [`Receiver`].
+    fn cnp_interval_of_port(&self, _qp: QpId) -> Option<Time> {
+        None
+    }
+
     /// The granter of a host.
     fn granter(&self, plan: &Plan, host: HostId) -> Self::Granter;
 }

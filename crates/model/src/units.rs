@@ -149,6 +149,12 @@ impl Pace {
         8e12 * 1_048_576.0 / (self.0.max(1)) as f64
     }
 
+    /// True if this pace is more than `factor` times as slow as `other`.
+    #[inline]
+    pub const fn exceeds(self, other: Pace, factor: u64) -> bool {
+        self.0 / factor > other.0
+    }
+
     /// Time from the start of a packet of `bytes` on the wire to the start of the next packet.
     #[inline]
     pub const fn gap(self, bytes: u64) -> Time {

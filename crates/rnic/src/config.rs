@@ -1,7 +1,7 @@
 //! The `[nic]` table of a scenario and its defaults.
 
 use crate::limits::Invalid;
-use crate::notification::Cnp;
+use crate::notification::{Cnp, CnpScope};
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::nic_sr;
 use crate::window::Window;
@@ -34,9 +34,13 @@ pub struct NicConfig {
     /// choice: blocking a NACK must not block congestion feedback); `flag` with a control that counts marks, such as
     /// `congestion.mp-rdma`; `none` with a control that reads no marks, such as `congestion.hpcc`.
     pub cnp: Cnp,
-    /// Shortest time between two CNP frames of one queue pair. Default "4us" (our choice: DCQCN's default
-    /// `rate-decrease-interval`, so more frequent CNPs would not cut a rate more often).
+    /// Shortest time between two CNP frames, NVIDIA's `min_time_between_cnps`. Default "4us" (vendor: mstconfig, ConnectX-4 Lx; also
+    /// DCQCN's default `rate-decrease-interval`, so more frequent CNPs would not cut a rate more often).
     pub cnp_interval: Time,
+    /// What `cnp-interval` counts for: the receiver's whole `port`, or each `queue-pair`. Default `port` (vendor: "minimum time between
+    /// sending CNPs from the port", mstflint and Linux's mlx5 driver); `queue-pair` with `congestion.dcqcn-hpcc` and
+    /// `congestion.annulus`, as in the HPCC simulator.
+    pub cnp_interval_per: CnpScope,
     /// Time that a sender waits without progress before it retransmits: `{ fixed = "1ms" }`, `{ ib = 8 }`,
     /// `{ ib-floor = 14 }`, `{ adp = 14 }` or "none". Default `{ fixed = "1ms" }` (our choice: about a ConnectX's timeout
     /// exponent of 8 without its floor).
@@ -81,6 +85,7 @@ impl Default for NicConfig {
             ack_duplicates: true,
             cnp: Cnp::Frame,
             cnp_interval: Time::from_us(4),
+            cnp_interval_per: CnpScope::Port,
             timeout: Timeout::Fixed(Time::from_ms(1)),
             backoff: None,
             on_nack: Reaction::AsCnp,
@@ -108,6 +113,14 @@ impl NicConfig {
             Evidence::Telemetry { hops, .. } => hops,
             _ => 0,
         })
+    }
+
+    /// Shortest time between two CNPs of one queue pair.
+    pub(crate) fn cnp_interval_of_queue_pair(&self) -> Time {
+        match self.cnp_interval_per {
+            CnpScope::QueuePair => self.cnp_interval,
+            CnpScope::Port => Time::ZERO,
+        }
     }
 
     /// Bytes of the congestion control's time stamp or code on packets and replies, see [`Evidence::stamp`].
@@ -310,7 +323,7 @@ mod tests {
             ("[congestion.dcqcn]\ngain = 0.0", "congestion.dcqcn.gain"),
             ("[congestion.dcqcn]\nalpha-timer = \"0us\"", "congestion.dcqcn.alpha-timer"),
             ("[congestion.dcqcn]\nmin-rate = \"0bps\"", "congestion.dcqcn.min-rate"),
-            ("[congestion.dcqcn]\nrate-on-first-cnp = 2", "congestion.dcqcn.rate-on-first-cnp"),
+            ("[congestion.dcqcn-hpcc]\nrate-on-first-cnp = 2", "congestion.dcqcn-hpcc.rate-on-first-cnp"),
         ] {
             let error = read(toml).unwrap().validate().unwrap_err();
             assert_eq!(error.field, field);

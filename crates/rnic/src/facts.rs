@@ -3,7 +3,7 @@
 
 use crate::ends::{Receiving, Sending};
 use crate::limits::Invalid;
-use crate::notification::Cnp;
+use crate::notification::{Cnp, CnpScope};
 use crate::path::Path;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -127,6 +127,11 @@ pub trait Control {
     /// Content of CNPs that the control heeds; it takes other CNPs with content for plain ones. Default: none.
     fn advised(&self) -> Advised {
         Advised::default()
+    }
+
+    /// Default of `nic.cnp-interval-per`. Default: ports, as on NICs.
+    fn cnp_scope(&self) -> CnpScope {
+        CnpScope::Port
     }
 
     /// Whether the window shrinks when receivers ask for it ([`model::annex::Sack::penalty`]). Default: no.

@@ -128,6 +128,11 @@ macro_rules! congestions {
                 match self { $(Self::$variant(config) => config.advised(),)+ }
             }
 
+            /// Default of `nic.cnp-interval-per`.
+            pub fn cnp_scope(&self) -> notification::CnpScope {
+                match self { $(Self::$variant(config) => config.cnp_scope(),)+ }
+            }
+
             /// Whether the window shrinks when receivers ask for it.
             pub fn heeds_penalties(&self) -> bool {
                 match self { $(Self::$variant(config) => config.heeds_penalties(),)+ }
@@ -234,6 +239,14 @@ macro_rules! congestions {
             #[inline]
             fn on_send(&mut self, now: model::Time, frame: u32, backlog: u64, active: u64) -> model::Demand {
                 of_control!(self, control => control.on_send(now, frame, backlog, active))
+            }
+
+            fn bytes_left(&self) -> u64 {
+                of_control!(self, control => control.bytes_left())
+            }
+
+            fn on_sent(&mut self, now: model::Time, bytes: u64) -> bool {
+                of_control!(self, control => control.on_sent(now, bytes))
             }
 
             fn assumed_delay(&self) -> Option<model::Time> {

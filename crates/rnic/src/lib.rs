@@ -19,6 +19,7 @@
 //! | [`reaction`] | the effect of a NACK or a timeout on the rate, for every control |
 //! | [`timeout`] | the retransmission timer and its presets |
 //! | [`window`] | a limit on outstanding packets, for every control |
+//! | [`vendor`] | NVIDIA's names of settings |
 //! | [`notification`] | reports of marks by receivers (CNP) |
 //! | `limits` | values that a setting may not have |
 //! | `path` | the path of a queue pair |
@@ -57,6 +58,7 @@ pub mod scoreboard;
 pub mod selective;
 pub mod sender;
 pub mod timeout;
+pub mod vendor;
 pub mod window;
 
 #[cfg(test)]
@@ -106,8 +108,10 @@ family::transports! {
 }
 
 family::congestions! {
-    /// DCQCN, the rate control of RoCEv2, in the variant of Mellanox NICs.
+    /// DCQCN, the rate control of RoCEv2, as NVIDIA's NICs have it: a timer and a byte counter raise rates.
     dcqcn: Dcqcn = "dcqcn",
+    /// DCQCN as the HPCC family of ns-3 simulators has it: a timer alone raises rates.
+    dcqcn_hpcc: DcqcnHpcc = "dcqcn-hpcc",
     /// Annulus: DCQCN, and a second rate for notifications from switches near the source; the smaller one counts.
     annulus: Annulus = "annulus",
     /// DCTCP as a rate control: the share of marked packets decides the depth of a cut.

@@ -3,7 +3,7 @@
 
 use crate::ack::AckRules;
 use crate::ends::{AnyReceiver, AnySender, Receiving, Sending};
-use crate::notification::MarkRules;
+use crate::notification::{CnpScope, MarkRules};
 use crate::path::Path;
 use crate::receiver::Answers;
 use crate::window::Window;
@@ -28,7 +28,7 @@ impl Nic {
         let every = if config.ack_per_message { u32::MAX } else { config.ack_every };
         let answers = Answers {
             acks: AckRules { every, duplicates: config.ack_duplicates },
-            marks: MarkRules { cnp: config.cnp, interval: config.cnp_interval },
+            marks: MarkRules { cnp: config.cnp, interval: config.cnp_interval_of_queue_pair() },
         };
         Nic {
             sending: timings.into_iter().map(|timing| config.transport.sending(timing)).collect(),
@@ -81,6 +81,11 @@ impl Nic {
     /// Time from a change of one of its ports to its report, if it exchanges port status with its peers.
     pub fn port_notice(&self) -> Option<Time> {
         self.config.transport.port_notice()
+    }
+
+    /// Shortest time between two CNPs of a port, if its ports count CNPs over all queue pairs.
+    pub fn cnp_interval_of_port(&self) -> Option<Time> {
+        (self.config.cnp_interval_per == CnpScope::Port).then_some(self.config.cnp_interval)
     }
 
     /// Credit that receivers grant, see [`crate::ControlFacts::grants`].

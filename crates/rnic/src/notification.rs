@@ -21,6 +21,17 @@ pub enum Cnp {
     None,
 }
 
+/// What the interval between two CNP frames counts for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CnpScope {
+    /// All queue pairs that receive at a port. A CNP goes to the sender of the packet that is marked first after the interval.
+    #[default]
+    Port,
+    /// Each queue pair of the receiver.
+    QueuePair,
+}
+
 /// Rules for reports of marks, shared by all queue pairs of a NIC.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]

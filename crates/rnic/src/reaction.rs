@@ -237,6 +237,18 @@ impl Congestion for Reacting {
         self.inner.control.on_send(now, frame, backlog, active)
     }
 
+    fn bytes_left(&self) -> u64 {
+        self.inner.control.bytes_left()
+    }
+
+    fn on_sent(&mut self, now: Time, bytes: u64) -> bool {
+        let changed = self.inner.control.on_sent(now, bytes);
+        if changed {
+            self.ask(now);
+        }
+        changed
+    }
+
     fn assumed_delay(&self) -> Option<Time> {
         self.inner.control.assumed_delay()
     }
@@ -351,7 +363,7 @@ mod tests {
     #[test]
     fn to_min_rate_is_the_controls_minimum() {
         let (_, after) = after_nack(Reaction::ToMinRate);
-        assert_eq!(after.pace, Pace::from_bps(100e6));
+        assert_eq!(after.pace, Pace::from_bps(1e6));
         assert!(Reaction::ToMinRate.validate("on-nack", false).is_err());
     }
 

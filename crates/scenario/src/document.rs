@@ -64,6 +64,7 @@ impl Document {
     pub(crate) fn read<T: DeserializeOwned>(&self, schema: fn() -> &'static Json) -> Result<T, Error> {
         let mut table = self.table.clone();
         crate::topology::presets::fill(&mut table);
+        crate::vendor::translate(&mut table).map_err(|error| self.locate(error))?;
         crate::hardware::fill(&mut table).map_err(|error| self.locate(error))?;
         let value = Value::Table(table);
         let error = arrays::has_arrays(&self.table).then(|| arrays::array_for_table(schema(), &value));

@@ -106,11 +106,21 @@ type Place = (Vec<String>, &'static [Builtin]);
 
 /// The tables of a scenario that may name a model.
 fn places(scenario: &Table) -> Vec<Place> {
-    let mut places: Vec<Place> = vec![(vec!["nic".into()], NICS), (vec!["switch".into()], SWITCHES)];
+    let nics = nics(scenario).into_iter().map(|path| (path, NICS));
+    nics.chain([(vec!["switch".into()], SWITCHES)]).collect()
+}
+
+/// The paths of the tables of NICs that a scenario may have.
+pub(crate) fn nics(scenario: &Table) -> Vec<Vec<String>> {
     let classes = scenario.get("class").and_then(Value::as_table);
-    let of_class = |class: &String| (vec!["class".into(), class.clone(), "nic".into()], NICS);
-    places.extend(classes.into_iter().flat_map(Table::keys).map(of_class));
-    places
+    let of_class = |class: &String| vec!["class".into(), class.clone(), "nic".into()];
+    let of_classes = classes.into_iter().flat_map(Table::keys).map(of_class);
+    [vec!["nic".into()]].into_iter().chain(of_classes).collect()
+}
+
+/// The table at `path`, if there is one.
+pub(crate) fn table_at<'a>(scenario: &'a mut Table, path: &[String]) -> Option<&'a mut Table> {
+    path.iter().try_fold(scenario, |at, part| at.get_mut(part).and_then(Value::as_table_mut))
 }
 
 /// The name of the model in the table at `path`.
@@ -130,10 +140,7 @@ pub(crate) fn fill(scenario: &mut Table) -> Result<(), KeyError> {
             return Err(KeyError::new(&format!("{}.model", path.join(".")), text)
                 .with_help("`ropewalk list presets` shows all models"));
         };
-        let (first, rest) = (&path[0], &path[1..]);
-        let at = scenario.get_mut(first).and_then(Value::as_table_mut);
-        let at = rest.iter().try_fold(at, |at, part| Some(at?.get_mut(part).and_then(Value::as_table_mut)));
-        if let Some(table) = at.flatten() {
+        if let Some(table) = table_at(scenario, &path) {
             for figure in model.figures {
                 insert(table, &figure.key, figure.value);
             }
@@ -300,9 +307,15 @@ mod tests {
         );
         let shown = checked.annotated();
         assert!(shown.starts_with("# nic.model = \"connectx-6\": NVIDIA ConnectX-6"), "{}", &shown[..200]);
-        assert!(shown.contains(
-            "rate-increase-timer = \"300us\"  # connectx-6: assumed as on a ConnectX-4 Lx: RPG_TIME_RESET 300"
-        ));
+        assert!(
+            shown
+                .contains("cnp-interval-per = \"port\"  # connectx-6: vendor: 'minimum time between sending")
+        );
+        let measured = lay("[nic]\nmodel = \"connectx-5\"").annotated();
+        assert!(
+            measured
+                .contains("additive-increase = \"30Mbps\"  # connectx-5: fitted: 0.1 Gb/s per ms, measured")
+        );
         assert!(shown.contains("cnp-interval = \"4us\"\n"), "the scenario has set it");
         assert!(shown.contains("buffer = \"256MB\"  # silicon-one-g200: the shared on-die buffer"));
         let assumed = lay("[nic]\nmodel = \"connectx-7\"").annotated();

@@ -74,6 +74,7 @@ mod testing;
 mod toml_text;
 pub mod topology;
 pub mod values;
+mod vendor;
 pub mod workload;
 
 pub use check::{Checked, Resolved};

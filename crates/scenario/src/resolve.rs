@@ -11,6 +11,7 @@ use std::path::Path;
 /// Keys whose default depends on other keys: whether the user wrote them.
 pub(crate) struct ExplicitKeys {
     pub(crate) cnp: bool,
+    pub(crate) cnp_interval_per: bool,
     pub(crate) on_nack: bool,
 }
 
@@ -21,7 +22,11 @@ impl ExplicitKeys {
             let path: Vec<String> = path.iter().chain([&key]).map(|part| (*part).to_owned()).collect();
             is_explicit(&path)
         };
-        ExplicitKeys { cnp: explicit("cnp"), on_nack: explicit("on-nack") }
+        ExplicitKeys {
+            cnp: explicit("cnp"),
+            cnp_interval_per: explicit("cnp-interval-per"),
+            on_nack: explicit("on-nack"),
+        }
     }
 }
 
@@ -73,6 +78,9 @@ pub(crate) fn nic(
     if !explicit.cnp {
         let compat = (compat == Some(Compat::Ns3)).then_some(Cnp::Flag);
         nic.cnp = nic.congestion.facts().evidence.cnp().or(compat).unwrap_or(nic.cnp);
+    }
+    if !explicit.cnp_interval_per {
+        nic.cnp_interval_per = nic.congestion.cnp_scope();
     }
     match nic.transport.facts().on_nack {
         OnNack::Unused if explicit.on_nack && nic.on_nack != Reaction::None => {

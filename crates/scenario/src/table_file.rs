@@ -55,7 +55,11 @@ impl TableFile {
     /// An impossible value.
     pub fn fill_nic(&self, nic: &mut NicConfig) -> Result<(), Error> {
         let explicit = |key: &str| self.document.is_explicit(&["nic".to_owned(), key.to_owned()]);
-        let keys = ExplicitKeys { cnp: explicit("cnp"), on_nack: explicit("on-nack") };
+        let keys = ExplicitKeys {
+            cnp: explicit("cnp"),
+            cnp_interval_per: explicit("cnp-interval-per"),
+            on_nack: explicit("on-nack"),
+        };
         resolve::nic(nic, &keys, None).map_err(|error| self.document.locate(error))?;
         nic.validate().map_err(|e| self.wrong(&format!("nic.{}", e.field), &e.reason))
     }

@@ -105,6 +105,10 @@ impl<A: Steered> Parts for RealParts<'_, A> {
         self.nics.receiver(qp, self.schemes.notices(plan, qp))
     }
 
+    fn cnp_interval_of_port(&self, qp: QpId) -> Option<Time> {
+        self.nics.of(qp).cnp_interval_of_port()
+    }
+
     fn port_notice(&self, qp: QpId) -> Option<Time> {
         self.nics.of(qp).port_notice()
     }

@@ -308,8 +308,7 @@ fn adaptive_routing_keeps_packets_and_sends_no_nack() {
 
 #[test]
 fn a_line_has_a_rate_and_a_cnp_lowers_it() {
-    let slow =
-        "[congestion.dcqcn]\nmin-rate = \"1Mbps\"\nrate-on-first-cnp = 0.5\nrate-increase-timer = \"1s\"";
+    let slow = "[congestion.dcqcn-hpcc]\nmin-rate = \"1Mbps\"\nrate-on-first-cnp = 0.5\nrate-increase-timer = \"1s\"";
     let mut lab = Lab::new(slow, Some(Rate(10_000_000)));
     for n in 100..104 {
         lab.give(0, Side::Host, data(n));

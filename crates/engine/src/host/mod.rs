@@ -16,6 +16,7 @@
 //! | [`timers`] | starts of messages, retransmissions, replies and grants |
 //! | [`noting`] | records of the queue pairs that a run records or follows |
 
+mod cnp_ports;
 mod granting;
 mod holding;
 mod messages;

@@ -1,5 +1,6 @@
 //! A host's NIC: its state, and what arrives at it.
 
+use super::cnp_ports::CnpPorts;
 use super::granting::ReplyTimer;
 use super::holding::Holding;
 use super::noting::Recorded;
@@ -17,7 +18,7 @@ use model::congestion::Congestion;
 use model::plan::Trigger;
 use model::transport::{Receiver, Sender};
 use model::wire::Clock;
-use model::{Annex, Granter, HostId, Kind, MessageId, Packet, Parcel, Parts, QpId, Steering, Time};
+use model::{Annex, Granter, HostId, Kind, MessageId, Pace, Packet, Parcel, Parts, QpId, Steering, Time};
 
 /// One port of a host, an endpoint. The ports of one host share nothing but triggers, unless they are those of a shared NIC
 /// ([`super::sharing`]).
@@ -39,6 +40,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) freed: Vec<Trigger>,
     /// Triggers and reports for the engine, see [`Host::take_abroad`].
     pub(super) abroad: Vec<Abroad>,
+    /// CNPs that its ports may send; `None` if each queue pair counts for itself.
+    pub(super) cnp_ports: Option<Box<CnpPorts>>,
     /// Timers of its receivers; empty until one of them has a deadline.
     pub(super) reply_timers: Vec<ReplyTimer<P::Annex>>,
     pub(super) granter: P::Granter,
@@ -51,6 +54,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) gap: u32,
     /// Time of a full frame on the wire, ps.
     pub(super) full_time: u64,
+    /// Pace of its fastest queue pair at line rate.
+    pub(super) line_pace: Pace,
     /// Start of its port's row of transmission times.
     pub(super) row: u32,
     /// Most packets that its port can start in a window.
@@ -128,6 +133,7 @@ impl<P: Parts> Host<P> {
             timers: Timers::new(),
             freed: Vec::new(),
             abroad: Vec::new(),
+            cnp_ports: None,
             reply_timers: Vec::new(),
             granter: parts.granter(plan, id),
             grant_at: u64::MAX,
@@ -135,6 +141,7 @@ impl<P: Parts> Host<P> {
             full_frame,
             gap: plan.wire.gap,
             full_time,
+            line_pace: Pace::from_bps(1.0),
             row,
             burst: burst(setup, row),
             whole_ns: plan.wire.clock != Clock::Picosecond,

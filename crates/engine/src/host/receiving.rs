@@ -33,6 +33,9 @@ impl<P: Parts> Host<P> {
         if !qp.messages.is_empty() {
             message_end = plan.wire.packets(plan.messages[qp.messages.start as usize].bytes);
         }
+        if let Some(interval) = parts.cnp_interval_of_port(id) {
+            self.cnp_ports.get_or_insert_default().add(plan.class_of(id).into(), interval);
+        }
         let (receiver, from) = (parts.receiver(plan, id), self.first_source(setup, id));
         self.incoming.push(Incoming { receiver, message_end, message: qp.messages.start, from });
         let end = End::Receiver(self.incoming.len() as u32 - 1);
@@ -98,7 +101,7 @@ impl<P: Parts> Host<P> {
         let notice = pkt.annex.notice();
         let noted = !self.arrivals_of.is_empty();
         let expected = if noted { incoming.receiver.expected() } else { 0 };
-        let (got, standing) = if P::Annex::SACKS && !CUT && notice.is_none() {
+        let (mut got, standing) = if P::Annex::SACKS && !CUT && notice.is_none() {
             let arrived = Arrived {
                 psn: pkt.psn(),
                 frame: pkt.frame(),
@@ -120,6 +123,11 @@ impl<P: Parts> Host<P> {
             };
             (got, standing)
         };
+        if got.cnp
+            && let Some(ports) = &mut self.cnp_ports
+        {
+            got.cnp = ports.may_send(Time(now), setup.plan.class_of(qp).into(), pkt.ingress().index());
+        }
         let mut whole = false;
         let completed =
             |receiver: &P::Receiver| if P::Annex::SACKS { standing.completed } else { receiver.completed() };

@@ -14,7 +14,10 @@ use model::annex::Selective;
 use model::congestion::{Congestion, Feedback};
 use model::steering::{AsideKind, Sent};
 use model::transport::{Delivery, Departure, Leaving, Position, Reply, Sender};
-use model::{Advice, Annex, HostId, Kind, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
+use model::{Advice, Annex, HostId, Kind, Pace, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
+
+/// A rate is slow if it is below this fraction of line rate. Our choice: far below any fair share of a few flows.
+const SLOW: u64 = 100;
 
 impl<P: Parts> Host<P> {
     /// Adds the sending side of a queue pair; called in the order of queue pairs.
@@ -61,6 +64,7 @@ impl<P: Parts> Host<P> {
             qp: id,
             peer,
         });
+        self.line_pace = self.line_pace.min(Pace::from_bps(plan.line(qp.from).bps() as f64));
         self.holding.add(setup, id);
         self.expect_port_status(setup, parts.port_notice(id), End::Sender(slot));
         let count = qp.messages.len() as u32;
@@ -145,6 +149,10 @@ impl<P: Parts> Host<P> {
                 annex.set_amount(demand.total);
             }
             out.next_at = next_at;
+            if allowed.pace > self.line_pace {
+                self.note_paced(now, slot, packet.frame(), allowed.pace, gap);
+                out = &mut self.outgoing[slot as usize];
+            }
             let sends = if P::Annex::SACKS {
                 out.arm_for(deadline, now, slot, self.clock, &mut self.timers);
                 out.may_go_on(goes_on, allowed.window)
@@ -175,11 +183,21 @@ impl<P: Parts> Host<P> {
         let slot = self.ready.first().slot;
         let out = self.outgoing.get_mut(slot as usize)?;
         let (seq, steady_until) = (out.sender.high(), out.congestion.steady_until().ps());
-        let left = out.sender.row().min(out.current_end.saturating_sub(seq + 1));
+        let mut left = out.sender.row().min(out.current_end.saturating_sub(seq + 1));
         if left == 0 || out.peer.watched() || !out.steering.is_passive() || start >= steady_until {
             return None;
         }
-        let gap = out.congestion.allowance(Time(start)).pace.gap(u64::from(self.full_frame + self.gap));
+        let pace = out.congestion.allowance(Time(start)).pace;
+        let paced = pace > self.line_pace;
+        if paced {
+            // The packet that completes the control's count may change the pace.
+            let uncounted = out.congestion.bytes_left().saturating_sub(1) / u64::from(self.full_frame);
+            left = left.min(uncounted);
+            if left == 0 || pace.exceeds(self.line_pace, SLOW) {
+                return None;
+            }
+        }
+        let gap = pace.gap(u64::from(self.full_frame + self.gap));
         Some(Row {
             slot,
             qp: out.qp,
@@ -187,6 +205,7 @@ impl<P: Parts> Host<P> {
             frame: self.full_frame,
             time: self.full_time,
             gap: if self.whole_ns { whole_ns(gap) } else { gap }.ps(),
+            paced,
             until: steady_until - 1,
             seq,
             left,
@@ -217,11 +236,26 @@ impl<P: Parts> Host<P> {
         let out = &mut self.outgoing[row.slot as usize];
         let sent = row.seq - out.sender.high();
         out.sender.send_row(sent);
+        if row.paced {
+            out.congestion.on_sent(Time(row.start), sent * u64::from(row.frame));
+        }
         out.fresh += sent;
         out.fresh_sent = row.start + row.time;
         out.next_at = row.start + row.gap;
         self.data.sent += sent;
         self.ready.replace_first(out.next_at, row.start);
+    }
+
+    /// Notes a packet that starts below line rate and whose successor waits for `gap`.
+    #[inline]
+    fn note_paced(&mut self, now: u64, slot: u32, frame: u32, pace: Pace, gap: Time) {
+        self.outgoing[slot as usize].congestion.on_sent(Time(now), frame.into());
+        if pace.exceeds(self.line_pace, SLOW) {
+            let message = self.send_queues[slot as usize].current as usize;
+            if let Some(message) = self.outbound.get_mut(message) {
+                message.record.slow = Time(message.record.slow.ps().saturating_add(gap.ps()));
+            }
+        }
     }
 
     /// The packet that the steering of a queue pair sends before all others; `None` if the steering no longer needs
@@ -256,6 +290,10 @@ impl<P: Parts> Host<P> {
         let gap = pace.gap(on_wire);
         out.next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
         self.ready.replace_first(out.next_at, now);
+        if kind == Kind::Data && pace > self.line_pace {
+            self.note_paced(now, slot, frame, pace, gap);
+        }
+        let out = &mut self.outgoing[slot as usize];
         let mut label = Packet::new(kind, out.qp, out.peer.to(), psn, frame);
         if kind == Kind::Data {
             label = label.with_last(last);
@@ -455,6 +493,8 @@ pub(crate) struct Row {
     pub(crate) time: u64,
     /// Time between two starts by pacing, ps.
     gap: u64,
+    /// True if pacing keeps it below line rate.
+    paced: bool,
     /// Last time at which a packet may start, ps.
     pub(crate) until: u64,
     /// Number of the next packet.

@@ -100,7 +100,7 @@ const CONDITIONS: [Condition; 5] = [
             "switch.ecn.kmax=800kB",
             "nic.window=bdp",
             "nic.window-scales-with-rate=true",
-            "nic.congestion.dcqcn.scale-increases=false",
+            "nic.congestion.dcqcn-hpcc.scale-increases=false",
         ],
     },
 ];

@@ -44,11 +44,11 @@ struct Setup {
 }
 
 const CNP: &str = "nic.on-nack=as-cnp";
-const OUR_DCQCN: &str = "nic.congestion.dcqcn={}";
+const OUR_DCQCN: &str = "nic.congestion.dcqcn-hpcc={}";
 const NO_MARKS: &str = "switch.ecn=off";
-const TI10: &str = "nic.congestion.dcqcn.rate-increase-timer=10us";
-const SLOW_CUTS: &str = "nic.congestion.dcqcn.rate-decrease-interval=50us";
-const SLOWER_CUTS: &str = "nic.congestion.dcqcn.rate-decrease-interval=200us";
+const TI10: &str = "nic.congestion.dcqcn-hpcc.rate-increase-timer=10us";
+const SLOW_CUTS: &str = "nic.congestion.dcqcn-hpcc.rate-decrease-interval=50us";
+const SLOWER_CUTS: &str = "nic.congestion.dcqcn-hpcc.rate-decrease-interval=200us";
 
 /// Random spraying with different values of the settings that the paper does not give.
 const SPRAYINGS: [Setup; 6] = [

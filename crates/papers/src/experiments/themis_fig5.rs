@@ -124,8 +124,8 @@ fn cases(quick: bool) -> Vec<Case> {
             for seed in if quick { &SEEDS[..1] } else { &SEEDS } {
                 let mut case = Case::new(label(name, timers, scheme), collective.scenario, set)
                     .and(format!("scheme.{scheme}={{}}"))
-                    .and(format!("nic.congestion.dcqcn.rate-increase-timer={}us", timers.0))
-                    .and(format!("nic.congestion.dcqcn.rate-decrease-interval={}us", timers.1))
+                    .and(format!("nic.congestion.dcqcn-hpcc.rate-increase-timer={}us", timers.0))
+                    .and(format!("nic.congestion.dcqcn-hpcc.rate-decrease-interval={}us", timers.1))
                     .and(format!("workload.{}.bytes={bytes}", collective.job))
                     .and(*seed);
                 if quick {

@@ -29,7 +29,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 const MODES: [&str; 2] = ["literal", "sound"];
 /// In place of the settings of the scenario.
-const NICS: [&str; 3] = ["nic.on-nack=as-cnp", "nic.congestion.dcqcn={}", "switch.ecn=off"];
+const NICS: [&str; 3] = ["nic.on-nack=as-cnp", "nic.congestion.dcqcn-hpcc={}", "switch.ecn=off"];
 const JITTER: [&str; 2] = ["alone", "with background"];
 
 fn label(spines: u32, jitter: &str, mode: &str) -> String {

@@ -14,9 +14,11 @@
 //! control does not see packets, so its byte counter counts the bytes that its rate allows (our choice): a queue pair that has
 //! nothing to send counts them, too.
 
-use super::dcqcn::{self, Dcqcn};
+use super::dcqcn::Dcqcn;
+use super::dcqcn_hpcc;
 use crate::facts::{Advised, Control, ControlFacts};
 use crate::limits::Invalid;
+use crate::notification::CnpScope;
 use crate::path::Path;
 use model::{Advice, Allowance, Bytes, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
@@ -27,8 +29,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "AnnulusControl")]
 pub struct Config {
-    /// The far loop: the settings of `[nic.congestion.dcqcn]`, with its defaults.
-    pub dcqcn: dcqcn::Config,
+    /// The far loop: the settings of `[nic.congestion.dcqcn-hpcc]`, with its defaults.
+    pub dcqcn: dcqcn_hpcc::Config,
     /// The near loop. Its defaults are those of 802.1Qau.
     pub near: Near,
 }
@@ -90,6 +92,10 @@ impl Control for Config {
 
     fn advised(&self) -> Advised {
         Advised { feedback: true, ..self.dcqcn.advised() }
+    }
+
+    fn cnp_scope(&self) -> CnpScope {
+        CnpScope::QueuePair
     }
 
     fn longest_gap(&self, bytes: u64, rtt: Time) -> Time {

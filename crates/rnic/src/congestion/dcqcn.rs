@@ -1,19 +1,20 @@
-//! DCQCN, the rate control of RoCEv2 NICs (Zhu et al., SIGCOMM 2015), in the variant that the HPCC family of
-//! simulators models on Mellanox NICs: timers only, no byte counter.
+//! DCQCN, the rate control of RoCEv2 NICs (Zhu et al., SIGCOMM 2015), with the settings and the defaults of NVIDIA's NICs.
+//! [`super::dcqcn_hpcc`] is the variant of the HPCC family of simulators.
 //!
-//! * The first CNP starts the alpha timer and the decrease timer; alpha starts at 1.
+//! * The first CNP starts the alpha timer and the decrease timer.
 //! * Every `alpha-timer`: alpha = (1 - g) alpha, plus g if a CNP came since the last tick.
-//! * Every `rate-decrease-interval`, if a CNP came since the last check: the rate is cut by the share alpha / 2, and the
-//!   increase timer restarts. The rate before the cut becomes the target. Exception: unless `clamp-target-rate` is set, the
-//!   target stays if the rate has not increased since the previous cut.
-//! * Every `rate-increase-timer` the target may rise, and the rate moves half-way to the target. The first
-//!   `fast-recovery` ticks leave the target alone, the next one adds `additive-increase`, and all others add
-//!   `hyper-increase`. Nothing raises the rate before the first cut.
+//! * Every `rate-decrease-interval`, if a CNP came since the last check: the rate is cut by the share `cut-per-alpha` alpha, but
+//!   not below the share `cut-floor` of itself. The increase timer and the byte counter restart. The rate before the cut
+//!   becomes the target if the increase timer has fired since the previous cut (`clamp-target-rate-after-time-increase`);
+//!   otherwise the target stays, unless `clamp-target-rate` is set.
+//! * The increase timer fires every `rate-increase-timer`, the byte counter after every `byte-reset` bytes that the queue pair
+//!   has sent. Both count their stages. An event of either first moves the target and then the rate half-way to the target:
+//!   while neither stage exceeds `fast-recovery` the target stays, once both exceed it the target rises by `hyper-increase`, in
+//!   between by `additive-increase`. Nothing raises the rate before the first cut.
 //!
 //! Events of the same instant happen in this order: alpha tick, decrease check, increase tick, and then the CNP, NACK or
 //! packet of that instant. So a cut precedes an increase and, by restarting its timer, cancels it. The order matters where
-//! `rate-decrease-interval` is a multiple of `rate-increase-timer`. (The simulators of that family delay the first check by
-//! 1 ns to have it after the alpha tick.)
+//! `rate-decrease-interval` is a multiple of `rate-increase-timer`.
 //!
 //! The timers run lazily: each call first does what was due, in order of time. The number of calls has no influence on the
 //! result.
@@ -21,80 +22,122 @@
 use crate::facts::{Advised, Control, ControlFacts, Evidence, Unit};
 use crate::limits::Invalid;
 use crate::path::Path;
-use model::{Advice, Allowance, Congestion, Pace, Rate, Time};
+use model::{Advice, Allowance, Bytes, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[nic.congestion.dcqcn]`.
+/// `[nic.congestion.dcqcn]`. Sources: "DOCA" is NVIDIA's page of DCQCN parameters (DOCA 3.4, for ConnectX-4 and later), and
+/// "mstconfig" the defaults that the firmware tool lists for ConnectX-4 to -7. Every key may be given under NVIDIA's name, too.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Config {
-    /// Time between rate increases, T_I. Default "900us" (Themis paper, evaluation: its recommended pair).
+    /// Time between rate increases, `rpg_time_reset`. Default "300us" (vendor: mstconfig).
     pub rate_increase_timer: Time,
-    /// Shortest time between rate cuts, T_D. Default "4us" (Themis paper, evaluation: its recommended pair).
-    pub rate_decrease_interval: Time,
-    /// Time between updates of alpha. Default "1us" (HPCC simulator, its DCQCN settings).
-    pub alpha_timer: Time,
-    /// Gain g of alpha's average, above 0 and at most 1. Default 0.00390625 = 1/256 (DCQCN paper, and HPCC
-    /// simulator).
-    pub gain: f64,
-    /// Number of increases that only return towards the rate before the cut. Default 1 (HPCC simulator).
+    /// Bytes that a queue pair sends between rate increases, `rpg_byte_reset`; 0 turns the byte counter off. Default "32767B"
+    /// (vendor: mstconfig; no measurement is public, and a ConnectX-5 recovers far more slowly than this counter would let it).
+    pub byte_reset: Bytes,
+    /// Stages of the timer and of the byte counter that only return towards the rate before the cut, `rpg_threshold`. Default 1
+    /// (vendor: mstconfig).
     pub fast_recovery: u32,
-    /// Rate that the first increase after fast recovery adds to the target, per 100 Gb/s of line rate. Default "50Mbps"
-    /// (HPCC simulator, its sample configuration for 100 Gb/s).
+    /// Rate that an increase adds to the target when one of the two stages exceeds `fast-recovery`, `rpg_ai_rate`. Default "5Mbps"
+    /// (vendor: mstconfig; the same at any line rate).
     pub additive_increase: Rate,
-    /// Rate that each later increase adds to the target, per 100 Gb/s of line rate. Default "100Mbps" (HPCC simulator, its
-    /// sample configuration for 100 Gb/s).
+    /// Rate that an increase adds to the target when both stages exceed `fast-recovery`, `rpg_hai_rate`. Default "50Mbps"
+    /// (vendor: mstconfig; the same at any line rate).
     pub hyper_increase: Rate,
-    /// Whether the two increases grow with line rate; with false they are absolute. Default true (our choice: hosts of
-    /// different speeds then need equally long to recover).
-    pub scale_increases: bool,
-    /// Lower bound of the rate. Default "100Mbps" (HPCC simulator, its sample configuration).
+    /// Lower bound of the rate, `rpg_min_rate`. Default "1Mbps" (vendor: DOCA).
     pub min_rate: Rate,
-    /// Whether every cut lowers the target to the rate before it. Default false (HPCC simulator).
+    /// Upper bound of the rate, `rpg_max_rate`; 0 means line rate. Default "0Gbps" (vendor: mstconfig).
+    pub max_rate: Rate,
+    /// Shortest time between rate cuts, `rate_reduce_monitor_period`. Default "4us" (vendor: DOCA).
+    pub rate_decrease_interval: Time,
+    /// Share of the rate that a cut takes at alpha 1, above 0 and at most 1, by `rpg_gd`. Default 0.5 (vendor: DOCA, `rpg_gd` 11).
+    pub cut_per_alpha: f64,
+    /// Share of the rate that every cut leaves at least, `rpg_min_dec_fac`. Default 0.5 (vendor: DOCA, 50 %).
+    pub cut_floor: f64,
+    /// Whether every cut lowers the target to the rate before it, `clamp_tgt_rate`. Default false (vendor: mstconfig).
     pub clamp_target_rate: bool,
-    /// Share of its rate that a flow keeps on its first CNP, above 0 and at most 1. Default 1.0: the first CNP alone
-    /// lowers nothing (HPCC simulator).
-    pub rate_on_first_cnp: f64,
+    /// Whether a cut lowers the target to the rate before it if the timer has raised the rate since the last cut,
+    /// `clamp_tgt_rate_after_time_inc`. Default true (vendor: mstconfig).
+    pub clamp_target_rate_after_time_increase: bool,
+    /// Time between updates of alpha, `dce_tcp_rtt`. Default "1us" (vendor: DOCA).
+    pub alpha_timer: Time,
+    /// Gain g of alpha's average, above 0 and at most 1, by `dce_tcp_g`. Default 0.0048828125 = 5/1024 (vendor: DOCA, `dce_tcp_g`
+    /// 1019 of 1024).
+    pub gain: f64,
+    /// Alpha at the first CNP, above 0 and at most 1, `initial_alpha_value`. Default 0.9990234375 = 1023/1024 (vendor: DOCA).
+    pub initial_alpha: f64,
+    /// Rate of a queue pair from its first CNP on, `rate_to_set_on_first_cnp`; 0 leaves the rate as it is. Default "0Gbps" (vendor:
+    /// DOCA).
+    pub rate_on_first_cnp: Rate,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Config {
-            rate_increase_timer: Time::from_us(900),
-            rate_decrease_interval: Time::from_us(4),
-            alpha_timer: Time::from_us(1),
-            gain: 1.0 / 256.0,
+            rate_increase_timer: Time::from_us(300),
+            byte_reset: Bytes(32_767),
             fast_recovery: 1,
-            additive_increase: Rate(50_000_000),
-            hyper_increase: Rate(100_000_000),
-            scale_increases: true,
-            min_rate: Rate(100_000_000),
+            additive_increase: Rate(5_000_000),
+            hyper_increase: Rate(50_000_000),
+            min_rate: Rate(1_000_000),
+            max_rate: Rate(0),
+            rate_decrease_interval: Time::from_us(4),
+            cut_per_alpha: 0.5,
+            cut_floor: 0.5,
             clamp_target_rate: false,
-            rate_on_first_cnp: 1.0,
+            clamp_target_rate_after_time_increase: true,
+            alpha_timer: Time::from_us(1),
+            gain: 5.0 / 1024.0,
+            initial_alpha: 1023.0 / 1024.0,
+            rate_on_first_cnp: Rate(0),
         }
     }
 }
 
-/// Shortest timer that [`Config::validate`] accepts. Our choice: far below any NIC's, and catching up stays cheap.
+/// Shortest timer that [`checked`] accepts. Our choice: far below any NIC's, and catching up stays cheap.
 const LEAST_TIMER: Time = Time::from_ns(10);
+
+/// Facts of both variants.
+pub(super) const FACTS: ControlFacts = ControlFacts {
+    evidence: Evidence::Cnps,
+    needs_feedback: false,
+    has_rate: true,
+    needs_path: false,
+    window: Unit::Packets,
+    grants: None,
+};
+
+/// Content of CNPs that both variants heed.
+pub(super) const ADVISED: Advised = Advised { feedback: false, rate: true };
+
+/// Checks values that both variants have: timers, shares above 0, and the lower bound of the rate.
+pub(super) fn checked(
+    timers: &[(&str, Time)],
+    shares: &[(&str, f64)],
+    min_rate: Rate,
+) -> Result<(), Invalid> {
+    if let Some((field, _)) = timers.iter().find(|(_, span)| *span < LEAST_TIMER) {
+        return Err(Invalid::new(*field, "must be at least 10ns"));
+    }
+    if let Some((field, _)) = shares.iter().find(|(_, share)| !(*share > 0.0 && *share <= 1.0)) {
+        return Err(Invalid::new(*field, "must be above 0 and at most 1"));
+    }
+    if min_rate == Rate(0) {
+        return Err(Invalid::new("min-rate", "must be above 0: a queue pair at rate 0 never sends again"));
+    }
+    Ok(())
+}
 
 impl Control for Config {
     type State = Dcqcn;
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts {
-            evidence: Evidence::Cnps,
-            needs_feedback: false,
-            has_rate: true,
-            needs_path: false,
-            window: Unit::Packets,
-            grants: None,
-        }
+        FACTS
     }
 
     fn advised(&self) -> Advised {
-        Advised { rate: true, ..Advised::default() }
+        ADVISED
     }
 
     fn longest_gap(&self, bytes: u64, _: Time) -> Time {
@@ -102,60 +145,85 @@ impl Control for Config {
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        for (field, span) in [
-            ("rate-increase-timer", self.rate_increase_timer),
-            ("rate-decrease-interval", self.rate_decrease_interval),
-            ("alpha-timer", self.alpha_timer),
-        ] {
-            if span < LEAST_TIMER {
-                return Err(Invalid::new(field, "must be at least 10ns"));
-            }
+        if !(0.0..=1.0).contains(&self.cut_floor) {
+            return Err(Invalid::new("cut-floor", "must be from 0 to 1"));
         }
-        for (field, share) in [("gain", self.gain), ("rate-on-first-cnp", self.rate_on_first_cnp)] {
-            if !(share > 0.0 && share <= 1.0) {
-                return Err(Invalid::new(field, "must be above 0 and at most 1"));
-            }
-        }
-        if self.min_rate == Rate(0) {
-            return Err(Invalid::new(
-                "min-rate",
-                "must be above 0: a queue pair at rate 0 never sends again",
-            ));
-        }
-        Ok(())
+        checked(
+            &[
+                ("rate-increase-timer", self.rate_increase_timer),
+                ("rate-decrease-interval", self.rate_decrease_interval),
+                ("alpha-timer", self.alpha_timer),
+            ],
+            &[
+                ("gain", self.gain),
+                ("initial-alpha", self.initial_alpha),
+                ("cut-per-alpha", self.cut_per_alpha),
+            ],
+            self.min_rate,
+        )
     }
 
-    /// A new queue pair starts at `line_rate`.
+    /// A new queue pair starts at `line_rate`, or at `max-rate` if that is lower.
     fn control(&self, line_rate: Rate, _path: Option<&Path>) -> Dcqcn {
-        let line = (line_rate.bps() as f64).max(1.0);
-        // The increases are given per 100 Gb/s.
-        let scale = if self.scale_increases { line / 100e9 } else { 1.0 };
-        Dcqcn {
-            due: Time::NEVER,
-            pace: Pace::from_bps(line),
-            rate: line,
-            target: line,
-            alpha: 1.0,
-            next_alpha: Time::NEVER,
-            next_check: Time::NEVER,
-            next_increase: Time::NEVER,
-            stage: 0,
-            started: false,
-            alpha_heard: false,
-            check_heard: false,
-            clamp: self.clamp_target_rate,
-            fast_recovery: self.fast_recovery,
-            line,
-            min: (self.min_rate.bps() as f64).min(line),
-            additive: self.additive_increase.bps() as f64 * scale,
-            hyper: self.hyper_increase.bps() as f64 * scale,
-            gain: self.gain,
-            on_first_cnp: self.rate_on_first_cnp,
-            alpha_timer: self.alpha_timer.max(Time(1)),
-            decrease: self.rate_decrease_interval.max(Time(1)),
-            increase: self.rate_increase_timer.max(Time(1)),
-        }
+        let line_rate = if self.max_rate == Rate(0) { line_rate } else { line_rate.min(self.max_rate) };
+        let first = self.rate_on_first_cnp;
+        Dcqcn::new(
+            line_rate,
+            Settings {
+                hyper: Hyper::AfterBoth,
+                clamp: self.clamp_target_rate,
+                clamp_after_time: self.clamp_target_rate_after_time_increase,
+                fast_recovery: self.fast_recovery,
+                min: self.min_rate.bps() as f64,
+                additive: self.additive_increase.bps() as f64,
+                hyper_increase: self.hyper_increase.bps() as f64,
+                gain: self.gain,
+                initial_alpha: self.initial_alpha,
+                cut_per_alpha: self.cut_per_alpha,
+                cut_floor: self.cut_floor,
+                on_first_cnp: match first {
+                    Rate(0) => 1.0,
+                    _ => (first.bps() as f64 / line_rate.bps() as f64).min(1.0),
+                },
+                alpha_timer: self.alpha_timer,
+                decrease: self.rate_decrease_interval,
+                increase: self.rate_increase_timer,
+                byte_reset: self.byte_reset.get(),
+            },
+        )
     }
+}
+
+/// When an increase adds `hyper-increase` to the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hyper {
+    /// Once timer and byte counter are past fast recovery.
+    AfterBoth,
+    /// From the second tick of the timer after fast recovery on.
+    AfterTimer,
+}
+
+/// Rules of one queue pair; rates in bits per second.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Settings {
+    pub(super) hyper: Hyper,
+    pub(super) clamp: bool,
+    pub(super) clamp_after_time: bool,
+    pub(super) fast_recovery: u32,
+    pub(super) min: f64,
+    pub(super) additive: f64,
+    pub(super) hyper_increase: f64,
+    pub(super) gain: f64,
+    pub(super) initial_alpha: f64,
+    pub(super) cut_per_alpha: f64,
+    pub(super) cut_floor: f64,
+    /// Share of its rate that the first CNP leaves a queue pair.
+    pub(super) on_first_cnp: f64,
+    pub(super) alpha_timer: Time,
+    pub(super) decrease: Time,
+    pub(super) increase: Time,
+    /// Bytes between events of the byte counter; 0 for none.
+    pub(super) byte_reset: u64,
 }
 
 /// State of one queue pair.
@@ -168,37 +236,64 @@ pub struct Dcqcn {
     rate: f64,
     target: f64,
     alpha: f64,
+    line: f64,
     next_alpha: Time,
     next_check: Time,
     next_increase: Time,
-    /// Increases since the last cut, up to `fast_recovery + 1`.
-    stage: u32,
+    /// Bytes until the next event of the byte counter; `u64::MAX` while it rests.
+    bytes_left: u64,
+    /// Events of the timer since the last cut.
+    time_stage: u32,
+    /// Events of the byte counter since the last cut.
+    byte_stage: u32,
     /// True after the first CNP.
     started: bool,
     /// True if a CNP has come since the last alpha tick.
     alpha_heard: bool,
     /// True if a CNP has come since the last decrease check.
     check_heard: bool,
-    clamp: bool,
-    fast_recovery: u32,
-    line: f64,
-    min: f64,
-    additive: f64,
-    hyper: f64,
-    gain: f64,
-    on_first_cnp: f64,
-    alpha_timer: Time,
-    decrease: Time,
-    increase: Time,
+    set: Settings,
 }
 
 impl Dcqcn {
+    pub(super) fn new(line_rate: Rate, mut set: Settings) -> Self {
+        let line = (line_rate.bps() as f64).max(1.0);
+        set.min = set.min.min(line);
+        for timer in [&mut set.alpha_timer, &mut set.decrease, &mut set.increase] {
+            *timer = (*timer).max(Time(1));
+        }
+        Dcqcn {
+            due: Time::NEVER,
+            pace: Pace::from_bps(line),
+            rate: line,
+            target: line,
+            alpha: set.initial_alpha,
+            line,
+            next_alpha: Time::NEVER,
+            next_check: Time::NEVER,
+            next_increase: Time::NEVER,
+            bytes_left: u64::MAX,
+            time_stage: 0,
+            byte_stage: 0,
+            started: false,
+            alpha_heard: false,
+            check_heard: false,
+            set,
+        }
+    }
+
     /// Rate, bits per second, as of the last call.
     pub const fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// Next time at which the rate may change if no CNP comes.
+    /// Rate and target, bits per second, as of the last call.
+    #[cfg(test)]
+    pub(crate) const fn rate_and_target(&self) -> (f64, f64) {
+        (self.rate, self.target)
+    }
+
+    /// Next time at which the rate may change if no CNP comes and nothing is sent.
     pub(crate) const fn steady_until(&self) -> Time {
         self.due
     }
@@ -206,7 +301,7 @@ impl Dcqcn {
     /// Cuts the rate to `share` of line rate if it is higher.
     pub(crate) fn lower_to(&mut self, now: Time, share: f64) {
         self.catch_up(now);
-        let rate = (share * self.line).max(self.min);
+        let rate = (share * self.line).max(self.set.min);
         if rate < self.rate {
             self.cut(now, rate);
             self.settle();
@@ -227,11 +322,14 @@ impl Dcqcn {
             let at = self.due;
             if self.check_heard && self.next_check == at {
                 self.check_heard = false;
-                self.next_check = after(at, self.decrease);
+                self.next_check = after(at, self.set.decrease);
                 self.age_alpha(at);
-                self.cut(at, (self.rate * (1.0 - self.alpha / 2.0)).max(self.min));
+                let kept = (1.0 - self.alpha * self.set.cut_per_alpha).max(self.set.cut_floor);
+                self.cut(at, (self.rate * kept).max(self.set.min));
             } else {
-                self.step_up(at);
+                self.time_stage = self.time_stage.saturating_add(1);
+                self.next_increase = after(at, self.set.increase);
+                self.step_up();
             }
             self.schedule();
             if at == Time::NEVER {
@@ -242,41 +340,72 @@ impl Dcqcn {
     }
 
     fn cut(&mut self, now: Time, rate: f64) {
-        if self.clamp || self.stage != 0 {
+        if self.set.clamp || self.set.clamp_after_time && self.time_stage != 0 {
             self.target = self.rate;
         }
         self.rate = rate;
-        self.stage = 0;
-        self.next_increase = after(now, self.increase);
+        self.time_stage = 0;
+        self.byte_stage = 0;
+        self.next_increase = after(now, self.set.increase);
+        self.bytes_left = if self.set.byte_reset == 0 { u64::MAX } else { self.set.byte_reset };
     }
 
-    fn step_up(&mut self, at: Time) {
+    /// Raises the rate after an event of the timer or of the byte counter. Both rest once no event can change anything; the next
+    /// cut restarts them.
+    fn step_up(&mut self) {
         let before = (self.rate, self.target);
-        if self.stage >= self.fast_recovery {
-            let step = if self.stage == self.fast_recovery { self.additive } else { self.hyper };
+        let (time, bytes) = (self.time_stage, self.byte_stage);
+        let (least, most) = match self.set.hyper {
+            Hyper::AfterBoth => (time.min(bytes), time.max(bytes)),
+            Hyper::AfterTimer => (time - 1, time),
+        };
+        let fast = self.set.fast_recovery;
+        if most > fast {
+            let step = if least > fast { self.set.hyper_increase } else { self.set.additive };
             self.target = (self.target + step).min(self.line);
         }
         self.rate = (self.rate + self.target) / 2.0;
-        // If a hyper increase changes nothing, no later one will; the next cut restarts the timer.
-        let done = self.stage > self.fast_recovery && (self.rate, self.target) == before;
-        self.next_increase = if done { Time::NEVER } else { after(at, self.increase) };
-        self.stage = self.stage.saturating_add(1).min(self.fast_recovery.saturating_add(1));
+        let level = self.rate == self.target;
+        let last =
+            least > fast || level && (self.target == self.line || most > fast && self.set.byte_reset == 0);
+        if last && (self.rate, self.target) == before {
+            self.next_increase = Time::NEVER;
+            self.bytes_left = u64::MAX;
+        }
+    }
+
+    /// Counts bytes that the queue pair has sent; returns whether the rate may have changed.
+    pub(crate) fn count(&mut self, now: Time, mut bytes: u64) -> bool {
+        self.catch_up(now);
+        if bytes < self.bytes_left {
+            self.bytes_left -= if self.bytes_left == u64::MAX { 0 } else { bytes };
+            return false;
+        }
+        while bytes >= self.bytes_left {
+            bytes -= self.bytes_left;
+            self.bytes_left = self.set.byte_reset;
+            self.byte_stage = self.byte_stage.saturating_add(1);
+            self.step_up();
+        }
+        self.bytes_left -= if self.bytes_left == u64::MAX { 0 } else { bytes };
+        self.settle();
+        true
     }
 
     /// Applies alpha's ticks up to and including `until`.
     fn age_alpha(&mut self, until: Time) {
         while self.next_alpha <= until && self.next_alpha != Time::NEVER {
-            self.alpha *= 1.0 - self.gain;
+            self.alpha *= 1.0 - self.set.gain;
             if self.alpha_heard {
-                self.alpha += self.gain;
+                self.alpha += self.set.gain;
                 self.alpha_heard = false;
-            } else if self.alpha < self.gain * 1e-20 {
+            } else if self.alpha < self.set.gain * 1e-20 {
                 // Alpha is negligible: added to g, or half of it to 1, it leaves g and 1 unchanged in 53 bits.
                 self.alpha = 0.0;
-                self.next_alpha = first_after(until, self.next_alpha, self.alpha_timer);
+                self.next_alpha = first_after(until, self.next_alpha, self.set.alpha_timer);
                 return;
             }
-            self.next_alpha = after(self.next_alpha, self.alpha_timer);
+            self.next_alpha = after(self.next_alpha, self.set.alpha_timer);
         }
     }
 
@@ -320,17 +449,25 @@ impl Congestion for Dcqcn {
         }
     }
 
+    fn bytes_left(&self) -> u64 {
+        self.bytes_left
+    }
+
+    fn on_sent(&mut self, now: Time, bytes: u64) -> bool {
+        self.count(now, bytes)
+    }
+
     fn on_cnp(&mut self, now: Time) {
         self.catch_up(now);
         if self.started {
             self.age_alpha(now);
             self.alpha_heard = true;
-            self.next_check = first_after(now, self.next_check, self.decrease);
+            self.next_check = first_after(now, self.next_check, self.set.decrease);
         } else {
             self.started = true;
-            self.next_alpha = after(now, self.alpha_timer);
-            self.next_check = after(now, self.decrease);
-            self.rate = (self.rate * self.on_first_cnp).max(self.min);
+            self.next_alpha = after(now, self.set.alpha_timer);
+            self.next_check = after(now, self.set.decrease);
+            self.rate = (self.rate * self.set.on_first_cnp).max(self.set.min);
             self.target = self.rate;
             self.pace = Pace::from_bps(self.rate);
         }

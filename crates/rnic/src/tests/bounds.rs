@@ -77,13 +77,17 @@ fn settings_of_congestion_controls_have_their_bounds() {
     let share = (&["1e-9", "1.0"][..], &["0.0", "1.000001", "nan"][..]);
     let above_0 = (&["1e-9", "1e9"][..], &["0.0", "-1.0", "inf", "nan"][..]);
     let rate = (&["\"1bps\""][..], &["\"0bps\""][..]);
-    let dcqcn = "congestion.dcqcn";
-    for timer in ["rate-increase-timer", "rate-decrease-interval", "alpha-timer"] {
-        check(dcqcn, timer, &["\"10ns\""], &["\"9999ps\""]);
+    for dcqcn in ["congestion.dcqcn", "congestion.dcqcn-hpcc"] {
+        for timer in ["rate-increase-timer", "rate-decrease-interval", "alpha-timer"] {
+            check(dcqcn, timer, &["\"10ns\""], &["\"9999ps\""]);
+        }
+        check(dcqcn, "gain", share.0, share.1);
+        check(dcqcn, "min-rate", rate.0, rate.1);
     }
-    check(dcqcn, "gain", share.0, share.1);
-    check(dcqcn, "rate-on-first-cnp", share.0, share.1);
-    check(dcqcn, "min-rate", rate.0, rate.1);
+    check("congestion.dcqcn-hpcc", "rate-on-first-cnp", share.0, share.1);
+    check("congestion.dcqcn", "initial-alpha", share.0, share.1);
+    check("congestion.dcqcn", "cut-per-alpha", share.0, share.1);
+    check("congestion.dcqcn", "cut-floor", &["0.0", "1.0"], &["-0.1", "1.000001", "nan"]);
     let dctcp = "congestion.dctcp";
     check(dctcp, "gain", share.0, share.1);
     check(dctcp, "min-rate", rate.0, rate.1);

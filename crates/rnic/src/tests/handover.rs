@@ -168,6 +168,7 @@ fn every_control_declares_its_evidence_and_its_needs() {
     // Evidence, the report of marks that it requires, the telemetry of frames, and whether the path matters.
     let wanted = [
         ("dcqcn", Evidence::Cnps, None, None, false),
+        ("dcqcn-hpcc", Evidence::Cnps, None, None, false),
         ("annulus", Evidence::Cnps, None, None, false),
         ("dctcp", Evidence::Marks, Some(Cnp::Flag), Some(0), false),
         ("hpcc", telemetry, Some(Cnp::None), Some(5), true),
@@ -204,6 +205,7 @@ fn a_control_puts_no_more_time_between_packets_than_its_least_rate_allows() {
     let rate = "min-rate = \"1Gbps\"";
     for (table, us) in [
         (format!("dcqcn]\n{rate}"), 12),
+        (format!("dcqcn-hpcc]\n{rate}"), 12),
         (format!("dctcp]\n{rate}"), 12),
         (format!("hpcc]\n{rate}"), 12),
         (format!("pint]\n{rate}"), 12),

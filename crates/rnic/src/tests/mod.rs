@@ -4,6 +4,7 @@ mod bounds;
 mod count;
 mod custom;
 mod dcqcn;
+mod dcqcn_hpcc;
 mod every_control;
 mod every_order;
 mod handover;

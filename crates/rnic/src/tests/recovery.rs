@@ -193,7 +193,9 @@ fn a_filled_gap_is_acknowledged_at_once_however_rare_acks_are() {
 fn every_mode_reports_marks_by_its_settings() {
     for name in TransportConfig::NAMES {
         for (cnp, frame) in [("frame", true), ("flag", false)] {
-            let toml = format!("cnp = \"{cnp}\"\ncnp-interval = \"10us\"\n[transport.{name}]");
+            let toml = format!(
+                "cnp = \"{cnp}\"\ncnp-interval = \"10us\"\ncnp-interval-per = \"queue-pair\"\n[transport.{name}]"
+            );
             let config: NicConfig = toml::from_str(&toml).unwrap();
             let mut receiver = config.build().receiver();
             let mut marked = |us, psn| {

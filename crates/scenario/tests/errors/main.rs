@@ -333,7 +333,10 @@ fn a_cap_on_data_under_pfc_is_warned_of() {
 #[test]
 fn a_run_gives_up_only_after_ten_round_trips() {
     use model::Time;
-    assert_eq!(far_apart("1us", "").plan.no_progress, Time::from_ms(100));
+    assert_eq!(far_apart("1us", "[nic.congestion.none]\n").plan.no_progress, Time::from_ms(100));
+    // At 1 Mb/s, the default of DCQCN's least rate, a packet takes 12 ms.
+    let slow = far_apart("1us", "").plan.no_progress;
+    assert!(slow > Time::from_ms(120) && slow < Time::from_ms(125), "{slow}");
     let far = far_apart("150ms", "[nic]\ntimeout = { fixed = \"1ms\" }\n").plan.no_progress;
     assert!(far > Time::from_ms(3000) && far < Time::from_ms(3001), "{far}");
     // At its smallest window, 0.001 packets, Swift sends a packet every thousand round trips of 200 us.

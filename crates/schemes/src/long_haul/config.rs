@@ -5,7 +5,7 @@ use super::react::time_to_send;
 use crate::ConfigError;
 use model::{Bytes, Plan, Rate, Time};
 use rnic::Control as _;
-use rnic::congestion::dcqcn;
+use rnic::congestion::dcqcn_hpcc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ pub struct Config {
 }
 
 /// A DCQCN in the switch that receives a flow's CNPs before its sender does. It starts at the sender's line rate. Settings
-/// that are absent here are the defaults of `[nic.congestion.dcqcn]`.
+/// that are absent here are the defaults of `[nic.congestion.dcqcn-hpcc]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[schemars(rename = "LongHaulVirtualRate")]
@@ -112,13 +112,13 @@ impl Default for VirtualRate {
 }
 
 impl VirtualRate {
-    pub(super) fn dcqcn(&self) -> dcqcn::Config {
-        dcqcn::Config {
+    pub(super) fn dcqcn(&self) -> dcqcn_hpcc::Config {
+        dcqcn_hpcc::Config {
             rate_increase_timer: self.rate_increase_timer,
             fast_recovery: self.fast_recovery,
             rate_decrease_interval: self.rate_decrease_interval,
             alpha_timer: self.alpha_timer,
-            ..dcqcn::Config::default()
+            ..dcqcn_hpcc::Config::default()
         }
     }
 }

@@ -15,7 +15,7 @@ use super::{MOST, long_ports, long_round_trip};
 use model::scheme::Handle;
 use model::{Congestion, Cx, HostId, Packet, PortIndex, QpId, Rate, Reroute, Site, Time, Verdict};
 use rnic::Control as _;
-use rnic::congestion::dcqcn::{self, Dcqcn};
+use rnic::congestion::dcqcn_hpcc::{self, DcqcnHpcc};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A held packet.
@@ -40,7 +40,7 @@ struct Flow {
     changed: Time,
     /// Halvings of T_block since `heard`: spans of `memory` without a CNP.
     halved: u32,
-    control: Option<Dcqcn>,
+    control: Option<DcqcnHpcc>,
     /// Earliest departure of the next packet by the virtual rate.
     free: Time,
     /// Departure of the first held packet.
@@ -67,7 +67,7 @@ struct Counts {
 #[derive(Clone, Debug)]
 pub(super) struct Stash {
     /// Settings of the virtual rate, if any.
-    dcqcn: Option<dcqcn::Config>,
+    dcqcn: Option<dcqcn_hpcc::Config>,
     first: Time,
     most: Time,
     memory: Time,

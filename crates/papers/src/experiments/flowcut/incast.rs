@@ -29,7 +29,7 @@ const LOADS: [(&str, &str); 2] = [
     ("incast, 32 to 1", "workload=[{incast={senders=32,bytes=\"1MiB\"}}]"),
 ];
 const CONTROLS: [(&str, &[&str]); 2] =
-    [("no control", &[]), ("DCQCN", &["nic.congestion.dcqcn={}", "switch.ecn={}"])];
+    [("no control", &[]), ("DCQCN", &["nic.congestion.dcqcn-hpcc={}", "switch.ecn={}"])];
 
 fn label(load: &str, control: &str, scheme: &str) -> String {
     format!("{load}, {control}: {scheme}")

@@ -49,7 +49,7 @@ const SCHEMES: [(&str, &str); 17] = [
 const VARIATIONS: [(&str, &[&str]); 4] = [
     ("window of 80 packets", &["nic.transport.ideal.max-outstanding=80"]),
     ("window of 104 packets", &["nic.transport.ideal.max-outstanding=104"]),
-    ("DCQCN", &["nic.congestion.dcqcn={}", "switch.ecn={}"]),
+    ("DCQCN", &["nic.congestion.dcqcn-hpcc={}", "switch.ecn={}"]),
     ("only across pods", &["workload.0.permutation.kind=cross-pod"]),
 ];
 const VARIED: [(&str, &str); 3] = [

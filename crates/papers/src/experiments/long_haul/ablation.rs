@@ -29,7 +29,7 @@ macro_rules! edge {
 const FRAMES: [&str; 3] = [
     "nic.cnp=\"frame\"",
     "nic.cnp-interval=\"50us\"",
-    "nic.congestion.dcqcn={rate-decrease-interval=\"50us\"}",
+    "nic.congestion.dcqcn-hpcc={rate-decrease-interval=\"50us\"}",
 ];
 /// Headroom for one millisecond of the long link and for the other ports, and 32 MiB of shared buffer.
 const FINITE: &str = "switch-role.external.buffer=\"250MB\"";

@@ -32,7 +32,7 @@ pub(super) enum Nic {
 /// Congestion control.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Control {
-    /// DCQCN with the timers of the Themis paper.
+    /// DCQCN of NVIDIA's NICs.
     Dcqcn,
     /// DCQCN with timers that suit the rivals of Themis: increases every 10 us, cuts at most every 50 us. One of the pairs of
     /// that paper's Fig. 5.

@@ -209,21 +209,21 @@ pub const KEYS: &[Key] = &[
         "ALPHA_RESUME_INTERVAL",
         Of::All,
         "DCQCN: time in us between two updates of alpha. Default 55.",
-        "`nic.congestion.dcqcn.alpha-timer`",
+        "`nic.congestion.dcqcn-hpcc.alpha-timer`",
     )
     .without("55", "55"),
     key(
         "RATE_DECREASE_INTERVAL",
         Of::All,
         "DCQCN: least time in us between two cuts. Default 4.",
-        "`nic.congestion.dcqcn.rate-decrease-interval`",
+        "`nic.congestion.dcqcn-hpcc.rate-decrease-interval`",
     )
     .without("4", "4"),
     key(
         "RP_TIMER",
         Of::All,
         "DCQCN: time in us between two increases. Default 300 in ConWeave's program, 0 in others, where it never ends.",
-        "`nic.congestion.dcqcn.rate-increase-timer`",
+        "`nic.congestion.dcqcn-hpcc.rate-increase-timer`",
     )
     .without("", "300"),
     key(
@@ -236,14 +236,14 @@ pub const KEYS: &[Key] = &[
         "FAST_RECOVERY_TIMES",
         Of::All,
         "DCQCN: increases towards the target before additive ones. Default 1 in ConWeave's program, 5 in others.",
-        "`nic.congestion.dcqcn.fast-recovery`",
+        "`nic.congestion.dcqcn-hpcc.fast-recovery`",
     )
     .without("5", "1"),
     key(
         "CLAMP_TARGET_RATE",
         Of::All,
         "DCQCN: 1: every cut lowers the target. Default 0.",
-        "`nic.congestion.dcqcn.clamp-target-rate`",
+        "`nic.congestion.dcqcn-hpcc.clamp-target-rate`",
     )
     .without("0", "0"),
     key(

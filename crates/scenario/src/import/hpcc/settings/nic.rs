@@ -80,7 +80,7 @@ impl<'a> Mapping<'a, '_, '_> {
     }
 
     fn dcqcn(&mut self) -> Result<(), Error> {
-        const TABLE: &str = "nic.congestion.dcqcn";
+        const TABLE: &str = "nic.congestion.dcqcn-hpcc";
         for (key, ours) in [
             ("ALPHA_RESUME_INTERVAL", "alpha-timer"),
             ("RATE_DECREASE_INTERVAL", "rate-decrease-interval"),
