@@ -56,6 +56,7 @@ impl<'a> RunData<'a> {
             all.last_sent = all.last_sent.max(record.last_sent);
             all.wire_bytes += record.wire_bytes;
             all.retransmitted += record.retransmitted;
+            all.slow = all.slow.max(record.slow);
         }
         Flow {
             number,

@@ -32,13 +32,16 @@ pub(crate) struct Sample {
     pub(crate) times: Vec<f64>,
     /// Slowdown of flows that finished.
     pub(crate) slowdowns: Vec<f64>,
+    /// Flows that finished and that a rate below a hundredth of line rate held for more than half of their time.
+    pub(crate) throttled: u64,
 }
 
 impl Sample {
-    fn add(&mut self, bytes: u64, fct: Option<Time>, ideal: Time) {
+    fn add(&mut self, bytes: u64, record: &MessageRecord, ideal: Time) {
         self.count += 1;
         self.bytes += bytes;
-        if let Some(fct) = fct {
+        if let Some(fct) = fct(record) {
+            self.throttled += u64::from(record.slow > Time(fct.ps() / 2));
             self.times.push(fct.as_us());
             self.slowdowns.push(fct.ps() as f64 / ideal.ps().max(1) as f64);
         }
@@ -65,12 +68,11 @@ impl Samples {
         let mut set = Samples::default();
         let long = long_paths(run.plan);
         for Flow { message, bytes, record, ideal, .. } in run.flows(pick) {
-            let fct = fct(&record);
-            set.all.add(bytes, fct, ideal);
-            set.decades.entry(decade(bytes)).or_default().add(bytes, fct, ideal);
+            set.all.add(bytes, &record, ideal);
+            set.decades.entry(decade(bytes)).or_default().add(bytes, &record, ideal);
             if let Some(far) = long.get(message.qp.index()) {
                 let part = if *far { &mut set.far } else { &mut set.near };
-                part.add(bytes, fct, ideal);
+                part.add(bytes, &record, ideal);
             }
         }
         set

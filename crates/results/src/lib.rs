@@ -46,6 +46,7 @@
 //! only if the workload has GPUs that compute or collectives. For the same scenario and seed every byte is the same, except
 //! `timing` in `summary.json`.
 
+pub mod caution;
 pub mod checksum;
 pub mod comparison;
 mod critical;

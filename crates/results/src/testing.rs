@@ -74,6 +74,7 @@ pub fn outcome(flows: u64) -> Outcome {
         last_sent: Time::from_us(10 * i + 8),
         wire_bytes: 20_000,
         retransmitted: i,
+        slow: Time::ZERO,
     };
     Outcome {
         ending: Ending::Finished,

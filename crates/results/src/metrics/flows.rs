@@ -53,6 +53,12 @@ set_of_flows! {
     pub struct Flows read from set: &Samples, flows set.all;
     {}
     {
+        /// Flows that finished and that a rate below a hundredth of line rate held for more than half of their time: the congestion
+        /// control decided their completion times.
+        throttled: u64 = set.all.throttled => {
+            unit: Unit::Flows, better: Better::Less, share_of: "flows.count", rare: true,
+        };
+
         /// Flows by size, from small to large; empty if all are of similar size.
         by_size: Vec<SizeBucket> = set.buckets().map(|bucket| SizeBucket::read(&bucket)).collect() => {
             part: "flows of at most * B", again: true,

@@ -84,6 +84,10 @@ pub fn table(run: RunData<'_>) -> Table {
         ),
         Column::count("retransmitted", "packets", "retransmissions", rows().map(|r| r.record.retransmitted)),
     ];
+    if flows.iter().any(|r| r.record.slow > Time::ZERO) {
+        let about = "time for which a rate below a hundredth of line rate held it";
+        columns.push(Column::real("throttled_us", "us", about, rows().map(|r| Some(r.record.slow.as_us()))));
+    }
     if !plan.wholes.is_empty() {
         let about =
             "subflows into which it was split, see subflows.parquet; flow and qp are those of the first";

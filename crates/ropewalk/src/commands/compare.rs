@@ -60,6 +60,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         let answer = answer(&runs, baseline);
         print::out(&format!("{answer}{name}: {}\n{}", scope(&comparison), compared::of(&runs)))?;
     }
+    super::caution(&summaries);
     if shown.progress.stopped() {
         print::note(&format!("interrupted: {} of {} runs had begun", runs.len(), comparison.runs()));
         return Err(Failure::Interrupted);

@@ -82,6 +82,13 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     print::out(&String::from_utf8_lossy(&text))
 }
 
+/// Warns if the rate control of NICs decided the results of these runs.
+fn caution(runs: &[&results::Summary]) {
+    if let Some(text) = results::caution::of_rates(runs) {
+        print::note(&format!("warning: {text}"));
+    }
+}
+
 /// Reads and checks a scenario, and prints its warnings. `seed` overrides the seed of the scenario.
 fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
     let mut set = args.set.clone();

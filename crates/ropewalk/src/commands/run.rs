@@ -59,6 +59,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             print::out(&format!("results           {}\n", target.path().display()))?;
         }
     }
+    super::caution(&[&run.summary]);
     if let Some(page) = page.filter(|_| !interrupted) {
         super::report::say(&page, args.json)?;
     }
