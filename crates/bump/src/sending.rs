@@ -187,7 +187,8 @@ impl Sending {
             },
         };
         if self.paced {
-            self.next_at = now + pace.gap(on_wire(&start.frame));
+            let bytes = on_wire(&start.frame);
+            self.next_at = now + self.control.gap_ahead(now, bytes).unwrap_or(pace.gap(bytes));
             self.control.on_sent(now, start.frame.len() as u64);
         }
         Some(start)

@@ -85,6 +85,12 @@ pub trait Congestion {
         Demand::default()
     }
 
+    /// Time from the start of a packet of `bytes` at `now` to the start of the next one, if no event reaches the control meanwhile.
+    /// `None` if the pace at the start decides, even where a timer of the control raises the rate before the next packet.
+    fn gap_ahead(&self, _now: Time, _bytes: u64) -> Option<Time> {
+        None
+    }
+
     /// Bytes that the queue pair may send before [`Congestion::on_sent`] can change the allowance.
     fn bytes_left(&self) -> u64 {
         u64::MAX

@@ -241,6 +241,10 @@ macro_rules! congestions {
                 of_control!(self, control => control.on_send(now, frame, backlog, active))
             }
 
+            fn gap_ahead(&self, now: model::Time, bytes: u64) -> Option<model::Time> {
+                of_control!(self, control => control.gap_ahead(now, bytes))
+            }
+
             fn bytes_left(&self) -> u64 {
                 of_control!(self, control => control.bytes_left())
             }

@@ -237,6 +237,10 @@ impl Congestion for Reacting {
         self.inner.control.on_send(now, frame, backlog, active)
     }
 
+    fn gap_ahead(&self, now: Time, bytes: u64) -> Option<Time> {
+        self.inner.control.gap_ahead(now, bytes)
+    }
+
     fn bytes_left(&self) -> u64 {
         self.inner.control.bytes_left()
     }

@@ -5,7 +5,7 @@ use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
 use model::annex::Answer;
 use model::transport::{Receiver, Sender};
-use model::{Annex, HostId, Parcel, Parts, PortSharing, QpId, Steering, Time};
+use model::{Annex, Congestion, HostId, Pace, Parcel, Parts, PortSharing, QpId, Steering, Time};
 
 /// Sender state that every packet and every reply needs. It takes two cache lines, because a host may have
 /// thousands of queue pairs and serve another one with every packet. [`SendQueue`] has the rest.
@@ -100,6 +100,23 @@ impl<P: Parts> Outgoing<P> {
     #[inline(always)]
     pub(super) fn may_go_on(&self, ready: bool, window: u64) -> bool {
         !self.steering.holds() && (ready || self.steering.has_aside() && window > 0)
+    }
+
+    /// Time from the start of a packet at `now` to the earliest start of the next one. `line` is the pace at line rate.
+    #[inline(always)]
+    pub(super) fn gap(&self, now: u64, pace: Pace, line: Pace, bytes: u64) -> Time {
+        let gap = pace.gap(bytes);
+        // At line rate and within the control's steady time the pace at the start decides.
+        if pace <= line || now.saturating_add(gap.ps()) < self.congestion.steady_until().ps() {
+            return gap;
+        }
+        self.gap_ahead(now, bytes).unwrap_or(gap)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn gap_ahead(&self, now: u64, bytes: u64) -> Option<Time> {
+        self.congestion.gap_ahead(Time(now), bytes)
     }
 
     /// Counts another full frame of the current message, whose transmission ends at `at`.

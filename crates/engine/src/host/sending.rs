@@ -134,7 +134,7 @@ impl<P: Parts> Host<P> {
                 self.note_sent(setup, slot, start, &packet);
                 out = &mut self.outgoing[slot as usize];
             }
-            let gap = allowed.pace.gap(on_wire);
+            let gap = out.gap(now, allowed.pace, self.line_pace, on_wire);
             let next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
             let left = out.current_end.saturating_sub(seq + 1);
             let sent = Sent { seq, again, left, frame: packet.frame() };
@@ -205,6 +205,7 @@ impl<P: Parts> Host<P> {
             frame: self.full_frame,
             time: self.full_time,
             gap: if self.whole_ns { whole_ns(gap) } else { gap }.ps(),
+            pace,
             paced,
             until: steady_until - 1,
             seq,
@@ -242,6 +243,10 @@ impl<P: Parts> Host<P> {
         out.fresh += sent;
         out.fresh_sent = row.start + row.time;
         out.next_at = row.start + row.gap;
+        if row.paced && out.next_at > row.until {
+            let gap = out.gap(row.start, row.pace, self.line_pace, u64::from(row.frame + self.gap));
+            out.next_at = row.start + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
+        }
         self.data.sent += sent;
         self.ready.replace_first(out.next_at, row.start);
     }
@@ -287,7 +292,7 @@ impl<P: Parts> Host<P> {
         let on_wire = u64::from(frame + self.gap);
         self.data.sent += u64::from(kind == Kind::Data);
         let pace = out.congestion.allowance(Time(now)).pace;
-        let gap = pace.gap(on_wire);
+        let gap = out.gap(now, pace, self.line_pace, on_wire);
         out.next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
         self.ready.replace_first(out.next_at, now);
         if kind == Kind::Data && pace > self.line_pace {
@@ -493,6 +498,7 @@ pub(crate) struct Row {
     pub(crate) time: u64,
     /// Time between two starts by pacing, ps.
     gap: u64,
+    pace: Pace,
     /// True if pacing keeps it below line rate.
     paced: bool,
     /// Last time at which a packet may start, ps.

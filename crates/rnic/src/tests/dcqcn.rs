@@ -147,6 +147,18 @@ fn the_rate_stays_between_its_bounds() {
     assert_eq!(control.rate(), 10e9);
 }
 
+#[test]
+fn a_packet_at_the_least_rate_waits_for_the_rate_of_the_time() {
+    let mut control = at_100g(Config::default());
+    control.lower_to(Time::ZERO, 0.0);
+    // At 1 Mb/s a packet of 1500 B would take 12 ms. After 300 us the rate is half of line rate, and 37.5 B have been allowed.
+    let rest = (1500.0 - 37.5) * 8.0 / 50.0005e9;
+    let gap = control.gap_ahead(Time::ZERO, 1500).unwrap();
+    assert!((gap.ps() as f64 - (300e-6 + rest) * 1e12).abs() < 2.0, "{gap}");
+    let steady = control.gap_ahead(Time::from_us(290), 1).unwrap();
+    assert_eq!(steady, Time::from_us(8), "before the timer, 1 Mb/s");
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Cnp,
