@@ -200,6 +200,9 @@ pub(crate) fn budget(run: RunData<'_>, job: u16, spans: &[Option<Span>]) -> Opti
 }
 
 #[cfg(test)]
+mod stories;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{outcome, plan};
