@@ -263,6 +263,18 @@ mod tests {
         assert_eq!(receiver.completed(), 4);
     }
 
+    /// A message waits for the one before it. What comes again meanwhile, of its attempt or a newer one, leaves it complete.
+    #[test]
+    fn a_complete_message_counts_nothing_more() {
+        for attempt in [0, 1] {
+            let mut receiver = receiver("");
+            assert_eq!(arrive(&mut receiver, &[4, 5], (4, 2), 0), [(Accepted, 0); 2]);
+            assert_eq!(arrive(&mut receiver, &[5], (4, 2), attempt), [(Duplicate, 0)]);
+            assert_eq!(arrive(&mut receiver, &[0, 1, 2, 3], (0, 4), 0)[3], (Accepted, 6));
+            assert_eq!(receiver.completed(), 6);
+        }
+    }
+
     #[test]
     fn attempt_numbers_wrap() {
         let mut receiver = receiver("");

@@ -229,3 +229,6 @@ impl model::Receiver for Receiver {
         self.held.into()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -717,6 +717,9 @@ impl model::Sender for Sender {
 }
 
 #[cfg(test)]
+mod stories;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::timeout::Timeout;

@@ -1,0 +1,40 @@
+use super::*;
+use crate::timeout::{Backoff, Timeout};
+use model::Sender as _;
+
+const US: fn(u64) -> Time = Time::from_us;
+
+/// A sender of ten frames of 1000 B, all sent at time 0, whose timer of 50 us doubles with each timeout.
+fn sender(infer: Option<Infer>) -> Sender {
+    let timing = Timing::new(Timeout::Fixed(US(50)), Some(Backoff { factor: 2, cap: Time::from_ms(10) }));
+    let mut sender = Sender::new(Arc::new(Rules { timing, reach: 100, ask_below: 0, infer }));
+    sender.post_message(10, 1000, 1000);
+    (0..10).for_each(|_| assert!(sender.next(Time::ZERO, u64::MAX).is_some()));
+    sender
+}
+
+/// An ACK before `expected` with the receiver's count of packets.
+fn ack(sender: &mut Sender, us: u64, expected: u64, arrived: u32) -> Delivery {
+    let sack = Sack { arrived: 1000 * arrived, ..Sack::default() };
+    let reply = Reply::Ack(Psn::from_seq(expected.wrapping_sub(1)));
+    sender.on_sack(US(us), reply, Selective::Nothing, &sack, u64::MAX).1
+}
+
+/// A receiver that reports more bytes is alive, even if the first packet is still missing. The timer then has its first length
+/// again, and a report that tells nothing new leaves it.
+#[test]
+fn any_progress_ends_the_backoff() {
+    // (ePSN, packets that have arrived), and the length of the timer afterwards.
+    for (expected, arrived, length) in [(0, 0, 200), (0, 1, 50), (1, 1, 50), (1, 0, 50)] {
+        let mut sender = sender(None);
+        sender.on_timeout(US(50));
+        assert_eq!((sender.fired, sender.deadline()), (1, Time::NEVER), "all packets wait to be sent again");
+        (0..10).for_each(|_| assert!(sender.next(US(60), u64::MAX).is_some()));
+        assert_eq!(sender.deadline(), US(160));
+        sender.on_timeout(US(160));
+        (0..10).for_each(|_| assert!(sender.next(US(170), u64::MAX).is_some()));
+        assert_eq!(sender.deadline(), US(370));
+        ack(&mut sender, 180, expected, arrived);
+        assert_eq!(sender.deadline(), US(170 + length), "{expected} {arrived}");
+    }
+}
