@@ -471,6 +471,9 @@ impl model::Steering for Mrc {
 }
 
 #[cfg(test)]
+mod stories;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::bench::leaf_spine;
