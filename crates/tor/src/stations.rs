@@ -149,6 +149,20 @@ mod tests {
         assert_eq!(stations.port(Time::ZERO + AGE + Span::from_nanos(1), A), None);
     }
 
+    /// Those who remember the slot of a station may find another one there.
+    #[test]
+    fn a_slot_answers_for_its_own_station_only() {
+        let mut stations = Stations::new(2);
+        stations.learn(Time::ZERO, A, PortId(1));
+        let slot = stations.slot(A).unwrap();
+        assert_eq!(stations.port_at(Time::ZERO, slot, A), Some(PortId(1)));
+        assert_eq!(stations.port_at(Time::ZERO, slot, Address::local(2)), None);
+        assert_eq!(
+            (stations.port_at(Time::ZERO, slot ^ 1, A), stations.slot(Address::local(2))),
+            (None, None)
+        );
+    }
+
     #[test]
     fn a_fixed_station_stays() {
         let mut stations = Stations::new(2);

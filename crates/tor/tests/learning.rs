@@ -103,6 +103,32 @@ fn a_port_brings_64_new_connections_at_once_and_then_one_per_millisecond() {
     assert_eq!(flood(&mut lab, 70), 64);
 }
 
+/// A read takes a PSN for each response, as many as the smallest MTU makes. Replies may name all of these, and none after them.
+#[test]
+fn a_read_takes_the_psns_of_its_responses() {
+    let of = connection(17, 18);
+    let read = |lab: &mut Lab, psn, length| {
+        let reth = Extension::Reth(wire::reth::Repr { address: 0, key: 1, length });
+        let frame = of.frame(true, Opcode::ReadRequest, psn, reth, 0, true, 0, Ecn::NotEct);
+        lab.enter(PortId(0), frame);
+        lab.run_on(lab.now + Span::from_micros(10));
+    };
+    let learnt = |lab: &mut Lab, psn| {
+        lab.reply(&of, Syndrome::ACK, psn);
+        (lab.tor.counters().learnt, lab.tor.counters().unlearnt)
+    };
+    for after_another in [false, true] {
+        let mut lab = fabric(16);
+        let first = if after_another { 1 } else { 0 };
+        lab.data(&of, &[0][..first]);
+        read(&mut lab, first as u64, 1000); // four responses of 256 B
+        let last = first as u64 + 3;
+        assert_eq!(learnt(&mut lab, last + 1), (0, 0), "no packet of the flow has this PSN");
+        assert_eq!(learnt(&mut lab, last), (1, 0));
+        assert_eq!(learnt(&mut lab, last + 1), (1, 1), "so it was another flow");
+    }
+}
+
 /// A ToR between one host and two uplinks, to which packets of one slot come out of order.
 fn uplinks() -> Lab {
     let mut settings = Settings::of_ports(3);

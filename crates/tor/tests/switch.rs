@@ -457,6 +457,7 @@ fn a_class_that_is_paused_for_too_long_is_drained() {
     let mut lab = Lab::new(&settings, line(), &[transfer(0, 3, 3, 0)]);
     for millis in 0..205 {
         lab.enter(PortId(3), pause(3, 3, u16::MAX));
+        lab.enter(PortId(3), pause(3, 2, 0)); // that another class may go on changes nothing
         lab.run_on(at(millis + 1));
     }
     let drained = lab.tor.counters().ports[3].classes[3].watchdog;
