@@ -691,3 +691,110 @@ fn a_capture_without_sides_counts_every_frame_as_sent_and_delivered() {
     // The sender seems to leave out 101; that is what such a capture can tell.
     assert_eq!(scene.rules(&expecting(Expect::NicSr)), ["psn-skipped"]);
 }
+
+// The decision log.
+
+#[test]
+fn a_decision_log_is_read_line_by_line() {
+    let log = Log::parse(
+        "0.1 nack blocked qp=0x000011 psn=102 why=other-path\n0.2 nack sent qp=0x000011 psn=102\n\
+         0.3 nack forwarded qp=0x000012 psn=7 why=proof\n0.4 nack passed requester=0x0000ff psn=9 why=no-flow\n\
+         0.5 nack passed requester=0x0000ff psn=9 why=no-flow\n0.6 lost path=1 why=random qp=0x000011 opcode=0x04 psn=3\n\
+         0.7 lost path=1 why=down\n0.8 injected stop qp=0x000011 opcode=0x04 psn=3\n0.8 dropped port=0 why=injected\n\
+         0.9 injected corrupt qp=0x000011 opcode=0x0A psn=4\n1.0 injected duplicate qp=0x000011 opcode=0x0A psn=5\n\
+         1.1 dropped port=0 why=full\n1.2 learnt qp=0x000011 requester=0x000012\n1.3 nack blocked qp=x psn=1\n1.4",
+    );
+    let decision = |what: &str, psn, why: &str| checkers::log::Decision {
+        what: what.into(),
+        psn: Psn::new(psn),
+        why: why.into(),
+    };
+    let expected = Log {
+        decisions: [
+            (0x11, vec![decision("blocked", 102, "other-path"), decision("sent", 102, "")]),
+            (0x12, vec![decision("forwarded", 7, "proof")]),
+        ]
+        .into(),
+        passed: [((0xFF, 9), 2)].into(),
+        lost: [((0x11, 0x04, 3), 2)].into(),
+        dropped: 1,
+        corrupted: [((0x11, 0x0A, 4), 1)].into(),
+        duplicated: [((0x11, 0x0A, 5), 1)].into(),
+    };
+    assert_eq!(log, expected);
+}
+
+// Marks and CNPs, to the nanosecond.
+
+/// A CNP answers the marks of the interval before it and of the patience after it.
+#[test]
+fn a_cnp_answers_marks_up_to_an_interval_later_and_a_patience_earlier() {
+    let interval = Settings::default().cnp_interval;
+    let patience = checkers::cnp::PATIENCE;
+    let told = |tell: &dyn Fn(&mut Scene)| {
+        scene(|s| {
+            s.run(100, 101).cross(Ack(101));
+            tell(s);
+            s.wait(patience).run(110, 110).cross(Ack(110));
+        })
+        .rules(&Settings::default())
+    };
+    // A mark leaves the switch 2 us after the CNP has come in, and a CNP comes in 1 us after the mark has left.
+    let before = |wait| told(&move |s| _ = s.cross(Marked(102)).cross(Cnp).wait(wait).cross(Marked(103)));
+    assert_eq!((before(interval - 3_000), before(interval - 2_999)), (vec![], vec!["cnp-missing"]));
+    let after = |wait| told(&move |s| _ = s.cross(Marked(102)).wait(wait).cross(Cnp));
+    assert_eq!((after(patience - 1_000), after(patience - 999)), (vec![], vec!["cnp-missing"]));
+}
+
+#[test]
+fn nacks_that_come_with_a_cnp_are_told() {
+    for (wait, beside) in [(0, true), (7_000, true), (8_001, false)] {
+        let scene = lost(|s| {
+            s.cross(Marked(104)).cross(Cnp).wait(wait).cross(Nack(102)).run(102, 102).cross(Ack(104));
+        });
+        let text = scene.report(&Settings::default()).to_string();
+        assert_eq!(text.contains("NACKs beside a CNP 1"), beside, "{text}");
+    }
+}
+
+// Times.
+
+/// T is 4.096 us x 2^n. A timer goes off after T to 4 T, both included.
+#[test]
+fn the_bounds_of_a_timer_are_allowed() {
+    let told = |nanos: u64| {
+        // The last progress before the timeout is the departure of the packet itself.
+        let scene = scene(|s| {
+            s.run(100, 101);
+            s.enter(Data(102));
+            s.run(103, 103).wait(nanos - 3_000).run(102, 103).cross(Ack(103));
+        });
+        let settings = Settings { ack_timeout: Some(4), ..Settings::default() };
+        (scene.rules(&settings), scene.report(&settings).to_string())
+    };
+    let least = 4_096 << 4;
+    assert_eq!(told(least - 1).0, ["timeout-early"]);
+    assert_eq!((told(least).0, told(4 * least).0), (vec![], vec![]));
+    assert_eq!(told(4 * least + 1).0, ["timeout-late"]);
+    let text = told(least).1;
+    assert!(text.contains("timeout after 65.5 us (median, P99 65.5 us, 1 times)"), "{text}");
+    assert!(text.contains("timeout exponents that fit 2 or 3 or 4"), "{text}");
+    let early = told(least - 1).1;
+    assert!(early.contains("102 came again after 65.5 us, the bound is 65.5 us"), "{early}");
+}
+
+/// The median is the middle one, and the 99th percentile of few values is the largest.
+#[test]
+fn percentiles_are_nearest_ranks() {
+    let scene = scene(|s| {
+        s.run(100, 100);
+        for (n, wait) in [(0, 1_000), (1, 50_000), (2, 20_000)] {
+            let missing = 101 + 2 * n;
+            s.enter(Data(missing));
+            s.run(missing + 1, missing + 1).wait(wait - 1_000).cross(Nack(missing)).run(missing, missing);
+        }
+        s.cross(Ack(106));
+    });
+    let text = scene.report(&Settings::default()).to_string();
+    assert!(text.contains("NACK after gap 20.0 us (median, P99 50.0 us, 3 times)"), "{text}");
+}
