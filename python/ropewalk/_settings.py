@@ -34,6 +34,7 @@ class Settings(TypedDict, total=False):
     nic__clock_spread: Any
     nic__cnp: Any
     nic__cnp_interval: Any
+    nic__cnp_interval_per: Any
     nic__congestion: Any
     nic__congestion__annulus: Any
     nic__congestion__annulus__dcqcn: Any
@@ -61,15 +62,32 @@ class Settings(TypedDict, total=False):
     nic__congestion__dcqcn: Any
     nic__congestion__dcqcn__additive_increase: Any
     nic__congestion__dcqcn__alpha_timer: Any
+    nic__congestion__dcqcn__byte_reset: Any
     nic__congestion__dcqcn__clamp_target_rate: Any
+    nic__congestion__dcqcn__clamp_target_rate_after_time_increase: Any
+    nic__congestion__dcqcn__cut_floor: Any
+    nic__congestion__dcqcn__cut_per_alpha: Any
     nic__congestion__dcqcn__fast_recovery: Any
     nic__congestion__dcqcn__gain: Any
     nic__congestion__dcqcn__hyper_increase: Any
+    nic__congestion__dcqcn__initial_alpha: Any
+    nic__congestion__dcqcn__max_rate: Any
     nic__congestion__dcqcn__min_rate: Any
     nic__congestion__dcqcn__rate_decrease_interval: Any
     nic__congestion__dcqcn__rate_increase_timer: Any
     nic__congestion__dcqcn__rate_on_first_cnp: Any
-    nic__congestion__dcqcn__scale_increases: Any
+    nic__congestion__dcqcn_hpcc: Any
+    nic__congestion__dcqcn_hpcc__additive_increase: Any
+    nic__congestion__dcqcn_hpcc__alpha_timer: Any
+    nic__congestion__dcqcn_hpcc__clamp_target_rate: Any
+    nic__congestion__dcqcn_hpcc__fast_recovery: Any
+    nic__congestion__dcqcn_hpcc__gain: Any
+    nic__congestion__dcqcn_hpcc__hyper_increase: Any
+    nic__congestion__dcqcn_hpcc__min_rate: Any
+    nic__congestion__dcqcn_hpcc__rate_decrease_interval: Any
+    nic__congestion__dcqcn_hpcc__rate_increase_timer: Any
+    nic__congestion__dcqcn_hpcc__rate_on_first_cnp: Any
+    nic__congestion__dcqcn_hpcc__scale_increases: Any
     nic__congestion__dctcp: Any
     nic__congestion__dctcp__additive_increase: Any
     nic__congestion__dctcp__gain: Any
