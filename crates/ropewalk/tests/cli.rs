@@ -657,6 +657,39 @@ fn themis_over_go_back_n_gives_a_warning() {
 }
 
 #[test]
+fn a_rate_that_decides_the_answer_gives_a_warning() {
+    let sandbox = Sandbox::new();
+    let held = [
+        "quickstart",
+        "--set",
+        SMALL,
+        "--set",
+        "nic.on-nack=to-min-rate",
+        "--set",
+        "nic.congestion.dcqcn-hpcc={}",
+    ];
+    let run = [
+        &["run"][..],
+        &held,
+        &["--set", "scheme.rps={}", "--set", "nic.congestion.dcqcn-hpcc.min-rate=1Mbps"],
+    ]
+    .concat();
+    let said = "of their time (under rps): `nic.congestion` and its settings decide their completion times";
+    sandbox
+        .ropewalk(&run)
+        .assert()
+        .code(0)
+        .stderr(contains("warning: a rate below a hundredth of line rate held"));
+    let compare = [&["compare"][..], &run[1..], &["--schemes", "rps,themis"]].concat();
+    sandbox.ropewalk(&compare).assert().code(0).stderr(contains(said));
+    sandbox
+        .ropewalk(&["run", "quickstart", "--set", SMALL])
+        .assert()
+        .code(0)
+        .stderr(contains("hundredth").not());
+}
+
+#[test]
 fn memory_prints_the_papers_example() {
     let sandbox = Sandbox::new();
     sandbox

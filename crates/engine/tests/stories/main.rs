@@ -33,6 +33,7 @@
 //! | [`frozen`] | replies with entropies of their own outlive a dead cable in frozen routes |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and the recovery mode retransmits it |
 //! | [`telemetry`] | data packets report the load of their links; HPCC empties queues with it, Swift keeps delays near a target |
+//! | [`rate_control`] | DCQCN's rates rise by a timer and by bytes sent, and a port counts the CNPs of all its queue pairs |
 //! | [`receivers`] | a receiver may wait with its ACKs until a timer fires, or complete messages by counting packets |
 //! | [`returned`] | where receivers send headers back, a cut packet is sent again once per cut; messages complete by counting |
 //! | [`grants`] | a host that grants credit shares its link among its senders and keeps the queue before it short |
@@ -82,6 +83,7 @@ mod port_by_port;
 mod port_status;
 mod probes;
 mod pulls;
+mod rate_control;
 mod receivers;
 mod records;
 mod rerouting;

@@ -78,6 +78,20 @@ fn an_unfinished_flow_is_never_passed_off() {
 }
 
 #[test]
+fn flows_that_a_low_rate_held_for_most_of_their_time_are_counted_and_warned_of() {
+    let plan = testing::plan(3);
+    let mut outcome = testing::outcome(3);
+    let plain = summary(&plan, &outcome);
+    assert!(!plain.to_json().contains("throttled") && crate::caution::of_rates(&[&plain]).is_none());
+    outcome.messages[0].slow = Time::from_us(5); // half of its 10 us
+    outcome.messages[2].slow = Time::from_us(16); // more than half of its 30 us
+    let s = summary(&plan, &outcome);
+    assert_eq!(s.flows.throttled, 1);
+    let caution = crate::caution::of_rates(&[&plain, &s]).unwrap();
+    assert!(caution.contains("held 1 of 3 flows for most of their time (under "), "{caution}");
+}
+
+#[test]
 fn background_flows_do_not_count_for_completeness() {
     let mut plan = testing::plan(3);
     plan.jobs.push(Job {
