@@ -30,6 +30,8 @@ mod headroom;
 pub mod progress;
 pub mod session;
 pub mod shell;
+#[cfg(test)]
+mod step_ends;
 pub mod sweep;
 pub mod tape;
 

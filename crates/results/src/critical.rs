@@ -1,6 +1,6 @@
-//! The critical path of a step: from its last task back to its start, which task waited for which.
+//! The critical path of a step: from its last event back to its start, which task waited for which.
 //!
-//! The walk begins at the end of the step's last task. A task that has just ended took the time since its start; before that it
+//! The walk begins at the end of the step's last task, or at the arrival of its last message. A task that has just ended took the time since its start; before that it
 //! waited for its stream, or for the last of its triggers. So the pieces of the path touch each other, and their times add up
 //! to the time of the step, to the picosecond.
 
@@ -62,39 +62,56 @@ pub(crate) struct Path {
 
 /// A moment that fires triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
+pub(crate) enum Event {
     Received(u32),
     Acked(u32),
     Done(u32),
 }
 
-/// Start and end of every step of a job: the end is that of the last task of any rank, and the start is the end of the step
-/// before. `None` if a task has not ended.
-pub(crate) fn steps(run: RunData<'_>, job: u16) -> Option<Vec<(Range<Time>, u32)>> {
+/// Start and end of every step of a job, with the event that ends it. The end is that of the last task of any rank, or the arrival of
+/// the last message, whichever is later; the start is the end of the step before. Tasks and messages of no operation belong to
+/// the last step. `None` if a task has not ended, or a message has not arrived.
+pub(crate) fn steps(run: RunData<'_>, job: u16) -> Option<Vec<(Range<Time>, Event)>> {
     let plan = run.plan;
-    let mut last: BTreeMap<u32, (Time, u32)> = BTreeMap::new();
-    for ((task, record), number) in plan.tasks.iter().zip(&run.outcome.tasks).zip(0u32..) {
-        if task.job != job {
-            continue;
-        }
+    let mut last: BTreeMap<u32, (Time, Event)> = BTreeMap::new();
+    let tasks =
+        || plan.tasks.iter().zip(&run.outcome.tasks).zip(0..).filter(|((task, _), _)| task.job == job);
+    for ((task, record), number) in tasks() {
         let end = set(record.end)?;
-        let Some(operation) = plan.operations.get(task.operation as usize) else { continue };
-        if matches!(task.role, Role::Compute | Role::Leave) {
-            let known = last.entry(operation.step).or_insert((end, number));
-            if known.0 < end {
-                *known = (end, number);
-            }
+        if let Some(operation) = plan.operations.get(task.operation as usize)
+            && matches!(task.role, Role::Compute | Role::Leave)
+        {
+            ends(&mut last, operation.step, end, Event::Done(number));
+        }
+    }
+    let Some((&final_step, _)) = last.last_key_value() else { return Some(Vec::new()) };
+    let step =
+        |operation: u32| plan.operations.get(operation as usize).map_or(final_step, |found| found.step);
+    for ((task, record), number) in tasks() {
+        ends(&mut last, step(task.operation), record.end, Event::Done(number));
+    }
+    for ((message, record), number) in plan.messages.iter().zip(&run.outcome.messages).zip(0..) {
+        if message.job == job {
+            ends(&mut last, step(message.operation), set(record.received)?, Event::Received(number));
         }
     }
     let mut at = plan.jobs[usize::from(job)].start;
-    let mut steps: Vec<(Range<Time>, u32)> = Vec::new();
-    for (step, (end, task)) in last {
+    let mut steps: Vec<(Range<Time>, Event)> = Vec::new();
+    for (step, (end, event)) in last {
         // A step that ends with or before an earlier one takes no time of its own.
-        steps.resize(step as usize, (at..at, task));
-        steps.push((at..end.max(at), task));
+        steps.resize(step as usize, (at..at, event));
+        steps.push((at..end.max(at), event));
         at = at.max(end);
     }
     Some(steps)
+}
+
+/// Notes that a step ends with this event, unless it ends later. Of events at one instant the first counts.
+fn ends(last: &mut BTreeMap<u32, (Time, Event)>, step: u32, end: Time, event: Event) {
+    let known = last.entry(step).or_insert((end, event));
+    if known.0 < end {
+        *known = (end, event);
+    }
 }
 
 /// The paths of all steps of all jobs that ended.
@@ -166,10 +183,10 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The path of a step from the end of its last task back to its start.
-    fn back(&mut self, step: Range<Time>, last: u32) -> Vec<Leg> {
+    /// The path of a step from the event that ends it back to its start.
+    fn back(&mut self, step: Range<Time>, last: Event) -> Vec<Leg> {
         let mut legs = Legs { start: step.start, at: step.end, rank: 0, back: Vec::new() };
-        let mut event = Some(Event::Done(last));
+        let mut event = Some(last);
         while let Some(ended) = event.filter(|_| legs.at > step.start) {
             event = match ended {
                 Event::Done(task) => self.before_task(task, &mut legs),

@@ -1,5 +1,6 @@
 //! What ranks did when: computation, waiting for communication, and nothing.
 
+use crate::critical::steps;
 use crate::data::RunData;
 use crate::flows::set;
 use model::plan::{Operation, Role, Task};
@@ -73,12 +74,12 @@ pub(crate) struct Rank {
 pub(crate) struct Activity {
     /// Start of the job.
     pub(crate) start: Time,
-    /// End of its last task.
+    /// End of its last task, or the arrival of its last message.
     pub(crate) end: Time,
     pub(crate) ranks: BTreeMap<u32, Rank>,
 }
 
-/// What the ranks of a job did; `None` if it has no operations, or some of its tasks have not ended.
+/// What the ranks of a job did; `None` if it has no operations, or some of its tasks or messages have not ended.
 pub(crate) fn activity(run: RunData<'_>, job: u16, spans: &[Option<Span>]) -> Option<Activity> {
     let plan = run.plan;
     let mut of_ranks: BTreeMap<u32, Vec<(Time, Time, &Task)>> = BTreeMap::new();
@@ -97,7 +98,7 @@ pub(crate) fn activity(run: RunData<'_>, job: u16, spans: &[Option<Span>]) -> Op
         }
     }
     let start = plan.jobs[usize::from(job)].start;
-    let end = of_ranks.values().flatten().map(|(end, ..)| *end).max()?;
+    let end = steps(run, job)?.last()?.0.end;
     let rank = |(rank, tasks)| (rank, what_a_rank_did(plan, start, tasks, spans, &enters));
     Some(Activity { start, end, ranks: of_ranks.into_iter().map(rank).collect() })
 }
@@ -141,7 +142,7 @@ fn what_a_rank_did(
     rank
 }
 
-/// How a job's ranks spent the time from its start to the end of its last task, us, as means over ranks.
+/// How a job's ranks spent the time from its start to the end of its last task or message, us, as means over ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Budget {
     /// Training steps, or repetitions of a collective.
@@ -164,7 +165,7 @@ impl Budget {
     }
 }
 
-/// The budget of a job; `None` if it has no operations, or some of its tasks have not ended.
+/// The budget of a job; `None` if it has no operations, or some of its tasks or messages have not ended.
 pub(crate) fn budget(run: RunData<'_>, job: u16, spans: &[Option<Span>]) -> Option<Budget> {
     let activity = activity(run, job, spans)?;
     let mut budget = Budget {
@@ -253,5 +254,22 @@ mod tests {
         assert_eq!(budget.bubble(), 10.0);
         // 1000 B in 4 us.
         assert_eq!(budget.bus["tp all-gather"], [0.25]);
+    }
+
+    #[test]
+    fn a_step_ends_with_the_last_task_or_message_of_its_job() {
+        let (mut plan, mut outcome) = (plan(1), outcome(1));
+        plan.operations = vec![Operation { name: "forward", ..Operation::default() }];
+        // A computation up to 10 us, and a task of no operation up to 12 us.
+        for (role, operation, end) in [(Role::Compute, 0, 10), (Role::Inner, Operation::NONE, 12)] {
+            let task = Task::new(NodeId(0), Work::Free { time: Time::ZERO });
+            plan.tasks.push(Task { role, operation, ..task });
+            outcome.tasks.push(TaskRecord { ready: Time::ZERO, start: Time::ZERO, end: Time::from_us(end) });
+        }
+        for (arrival, step) in [(9, Some(12.0)), (15, Some(15.0)), (0, None)] {
+            outcome.messages[0].received = if arrival > 0 { Time::from_us(arrival) } else { Time::NEVER };
+            let run = RunData { plan: &plan, ideal: &[], outcome: &outcome };
+            assert_eq!(budget(run, 0, &spans(run)).map(|budget| budget.time), step, "{arrival}");
+        }
     }
 }

@@ -242,7 +242,7 @@ fn a_workload_of_simai_is_named_by_its_scenario() {
     let printed = sandbox.printed("import simai step.txt --topology flat -o scenarios/step.toml");
     assert_eq!(
         printed,
-        "scenarios/step.toml written:\n  ranks        4\n  collectives  6\n  sends        20, 49,152 B\n  compute      10.8 us of all \
+        "scenarios/step.toml written:\n  ranks        4\n  collectives  6\n  sends        20, 49,152 B\n  compute      11.2 us of all \
          ranks together\n  unmatched    0\n\
          Next: ropewalk check scenarios/step.toml; ropewalk run scenarios/step.toml\n"
     );

@@ -13,7 +13,7 @@ section! {
     /// Steps of the job.
     count: u64 = budget.steps.into() => { label: "steps" };
 
-    /// Time of a step: from the job's start to the end of its last task, divided by the number of steps.
+    /// Time of a step: from the job's start to the end of its last task or message, divided by the number of steps.
     time_us: f64 = budget.time / f64::from(budget.steps.max(1)) => {
         label: "step", heading: "step\nus", unit: Unit::Microseconds, better: Better::Less, shown: Shown::Sweep,
     };

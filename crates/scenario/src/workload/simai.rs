@@ -70,6 +70,7 @@ impl Generate for Simai {
             groups: BTreeMap::new(),
             schedules: Schedules::default(),
             compute: draft.operation(Operation { name: "compute", ..Operation::default() }),
+            update: draft.operation(Operation { name: "update", ..Operation::default() }),
             draft,
         };
         layer.lay()?;
@@ -127,12 +128,14 @@ struct Layer<'l, 'd> {
     world: u32,
     /// By rank: what its next computation waits for.
     last: Vec<Vec<Event>>,
-    /// By rank: ends of collectives that only the end of the step waits for.
+    /// By rank: updates of weights, which only the end of the step waits for.
     open: Vec<Vec<Event>>,
     /// Numbers of the groups so far, by kind and first rank.
     groups: BTreeMap<(Group, u32), u32>,
     schedules: Schedules,
+    /// Operations of the plan under which the results show computations, and updates of weights.
     compute: u32,
+    update: u32,
 }
 
 /// A time of so many ns.
@@ -177,18 +180,17 @@ impl Layer<'_, '_> {
         let time = possible(ns)?;
         for rank in 0..self.world {
             let stream = self.draft.ranks.stream(rank, Stream::Compute);
-            let event = self.task(rank, Work::On { stream, time });
-            if let Some(task) = self.draft.graph.tasks.last_mut() {
-                (task.role, task.operation) = (Role::Compute, self.compute);
-            }
+            let event = self.task(rank, Work::On { stream, time }, Role::Compute, self.compute);
             self.last[rank as usize] = vec![event];
         }
         Ok(())
     }
 
-    fn task(&mut self, rank: u32, work: Work) -> Event {
+    /// Adds a task that waits for what its rank did last. The results show it as a part of an operation.
+    fn task(&mut self, rank: u32, work: Work, role: Role, operation: u32) -> Event {
         let task = self.draft.task(self.draft.ranks.node(rank), work);
-        self.draft.graph.tasks[task as usize].rank = rank;
+        let made = &mut self.draft.graph.tasks[task as usize];
+        (made.rank, made.role, made.operation) = (rank, role, operation);
         for cause in std::mem::take(&mut self.last[rank as usize]) {
             self.draft.join(cause, Item::Task(task));
         }
@@ -209,7 +211,7 @@ impl Layer<'_, '_> {
         let time = possible(update)?;
         for (rank, event) in done {
             let kept = std::mem::replace(&mut self.last[rank as usize], vec![event]);
-            let updated = self.task(rank, Work::Free { time });
+            let updated = self.task(rank, Work::Free { time }, Role::Compute, self.update);
             self.last[rank as usize] = kept;
             self.open[rank as usize].push(updated);
         }
@@ -278,20 +280,23 @@ impl Layer<'_, '_> {
         Ok(lay(self.draft, &communicator, &call, &schedule, operation, &causes))
     }
 
-    /// The messages between the stages of a pipeline. SimAI adds their time at the end of the step: 2 x vpp x ga messages to
-    /// the neighbour, one after the other. Half go to the next stage, half to the one before.
+    /// The messages between the stages of a pipeline. SimAI adds the time of 2 x vpp x ga of them to that of the step, as if they
+    /// went one after another. So every rank sends a message to the next stage, then one to the stage before, and so on. It goes
+    /// on when its message is acknowledged, and that of its neighbour has arrived.
     fn pipeline(&mut self) -> Result<(), KeyError> {
         let header = &self.step.header;
         if header.pp < 2 || header.pp_comm == 0 {
             return Ok(());
         }
-        let stage = self.world / header.pp as u32;
         let times = header.vpp.saturating_mul(header.ga);
-        self.draft.reserve(
-            times.saturating_mul(2 * u64::from(self.world)),
-            u64::from(self.world) * 2,
-            "file",
-        )?;
+        let (world, stage) = (u64::from(self.world), self.world / header.pp as u32);
+        let messages = times.saturating_mul(2 * (world - u64::from(stage)));
+        self.draft.reserve(messages, world * 2, "file")?;
+        // A message has an entry and two exits.
+        self.draft.reserve_tasks(messages.saturating_mul(3), "file")?;
+        for (rank, open) in self.open.iter_mut().enumerate() {
+            self.last[rank].append(open);
+        }
         let group = self.groups.len();
         for _ in 0..times {
             for forward in [true, false] {
@@ -299,31 +304,33 @@ impl Layer<'_, '_> {
                 for rank in 0..self.world {
                     let peer = if forward { rank.checked_add(stage) } else { rank.checked_sub(stage) };
                     let Some(peer) = peer.filter(|peer| *peer < self.world) else { continue };
-                    let communicator = Communicator {
-                        ranks: vec![rank, peer],
-                        group,
-                        lane: group as u32,
-                        nic: Nic::Own,
-                        ports: Ports::Hash,
-                    };
-                    let bytes = header.pp_comm;
-                    let operation = Operation {
-                        name: "send",
-                        dimension: "pp",
-                        bytes,
-                        ranks: 2,
-                        bus: (1, 1),
-                        ..Operation::default()
-                    };
-                    let operation = self.draft.operation(operation);
-                    let causes = &before[rank as usize];
-                    let moved = transfer(self.draft, &communicator, bytes, operation, causes);
-                    self.last[rank as usize] = vec![moved.sent];
+                    self.hop(rank, peer, group, &before[rank as usize]);
                 }
             }
         }
         self.groups.insert((Group::Tp, u32::MAX), group as u32);
         Ok(())
+    }
+
+    /// A message from a rank to its neighbour in the pipeline, after these events. What the two do next waits for it.
+    fn hop(&mut self, rank: u32, peer: u32, group: usize, causes: &[Event]) {
+        let communicator = Communicator {
+            ranks: vec![rank, peer],
+            group,
+            lane: group as u32,
+            nic: Nic::Own,
+            ports: Ports::Hash,
+        };
+        let bytes = self.step.header.pp_comm;
+        let (name, dimension) = ("send", "pp");
+        let operation = Operation { name, dimension, bytes, ranks: 2, bus: (1, 1), ..Operation::default() };
+        let operation = self.draft.operation(operation);
+        let moved = transfer(self.draft, &communicator, bytes, operation, causes);
+        for (end, event) in [(rank, moved.sent), (peer, moved.arrived)] {
+            self.last[end as usize].push(event);
+            let left = self.task(end, Work::Free { time: Time::ZERO }, Role::Leave, operation);
+            self.last[end as usize] = vec![left];
+        }
     }
 }
 

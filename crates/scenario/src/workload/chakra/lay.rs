@@ -20,6 +20,10 @@ pub(super) fn lay(settings: &Chakra, graph: &Graph<'_>, draft: &mut Draft<'_>) -
     let first =
         draft.graph.tasks.iter().flat_map(|task| task.work.streams()).max().map_or(0, |last| last + 1);
     let compute = draft.operation(Operation { name: "compute", ..Operation::default() });
+    let memory = match settings.remote_memory {
+        Some(_) => draft.operation(Operation { name: "memory", ..Operation::default() }),
+        None => Operation::NONE,
+    };
     let mut layer = Layer {
         settings,
         graph,
@@ -33,6 +37,7 @@ pub(super) fn lay(settings: &Chakra, graph: &Graph<'_>, draft: &mut Draft<'_>) -
         schedules: Schedules::default(),
         total: 0,
         compute,
+        memory,
         draft,
     };
     layer.refuse_times()?;
@@ -67,8 +72,9 @@ struct Layer<'l, 'd> {
     schedules: Schedules,
     /// Time of all computations so far, ps.
     total: u64,
-    /// Operation of the plan under which the results show computations.
+    /// Operations of the plan under which the results show computations, and transfers of memory.
     compute: u32,
+    memory: u32,
 }
 
 impl Layer<'_, '_> {
@@ -158,6 +164,7 @@ impl Layer<'_, '_> {
             Work::Memory { .. } => {
                 let time = self.checked_time(number)?;
                 self.ends[number] = Some(self.task(rank, plan::Work::Free { time }, &causes));
+                self.show(Role::Compute, self.memory);
             }
             Work::Compute { cpu, .. } => {
                 let time = self.checked_time(number)?;
