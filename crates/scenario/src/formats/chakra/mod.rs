@@ -55,6 +55,8 @@ pub(crate) struct Notes {
     pub(crate) partial: u64,
     /// Messages and collectives that are marked as CPU operations.
     pub(crate) on_cpu: u64,
+    /// Launches of communication on the CPU.
+    pub(crate) launches: u64,
     /// Nodes of the type `INVALID_NODE`.
     pub(crate) invalid: u64,
     /// Schema of the file, if it is not one of [`SCHEMAS`]; empty if the file has none.
@@ -378,7 +380,23 @@ const COLLECTIVES: [(&str, Option<Kind>); 10] = [
 /// The number of barriers in that list.
 const BARRIER: u64 = 9;
 
+/// True for a node in which the CPU launches communication. The kernel on the GPU is a node of its own, and only that node tells
+/// what it does: which collective, or with whom.
+fn is_launch(kind: u64, known: &Known) -> bool {
+    let silent = match kind {
+        5 => known.to.is_none(),
+        6 => known.from.is_none(),
+        7 => known.collective.is_none(),
+        _ => false,
+    };
+    known.cpu && silent
+}
+
 fn work(kind: u64, known: Known, program: &mut Program) -> Result<Work, String> {
+    if is_launch(kind, &known) {
+        program.notes.launches += 1;
+        return Ok(Work::Compute { cpu: true, operations: 0, bytes: 0 });
+    }
     let Known { cpu, bytes, tag, .. } = known;
     if cpu && kind >= 5 {
         program.notes.on_cpu += 1;

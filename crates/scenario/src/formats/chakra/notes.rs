@@ -1,6 +1,6 @@
 //! Warnings of what a trace has and the simulation leaves out.
 
-use super::{Notes, Program};
+use super::{Notes, Program, Work};
 use std::collections::BTreeMap;
 
 /// Warnings about the programs of a trace, whose first rank is `first`; they call the trace `file`.
@@ -29,7 +29,17 @@ pub(crate) fn warnings(file: &str, first: u32, programs: &[Program]) -> Vec<Stri
             "dependencies of {file} on nodes that do not exist are dropped: {dangling}; the first: {first}"
         ));
     }
+    let sends = |program: &&Program| {
+        let moves = |work: &Work| matches!(work, Work::Send(_) | Work::Receive(_) | Work::Collective { .. });
+        program.nodes.iter().any(|node| moves(&node.work))
+    };
+    let silent =
+        programs.iter().filter(|program| !sends(program)).map(|program| program.notes.launches).sum();
     for (count, what) in [
+        (
+            silent,
+            "launches of communication on the CPU for which the GPU of the rank has no kernel, so that nothing is sent",
+        ),
         (
             sum(|notes| notes.unknown_fields),
             "fields of nodes that the schema does not have, and that have no effect",

@@ -435,6 +435,27 @@ impl<'t> Graph<'t> {
         edges
     }
 
+    /// Leaves out the dependencies of control if they contradict those of data. Older converters name the caller of a node there, and
+    /// a caller may end after the node.
+    pub(super) fn leave_out_callers(&mut self, warnings: &mut Vec<String>) {
+        let has_callers = |node: &Node| node.dependencies.iter().any(|dependency| !dependency.data);
+        if self.deps == Deps::Data || !self.numbers().any(|(.., node)| has_callers(node)) {
+            return;
+        }
+        let edges = self.edges();
+        if order(self.units.len(), &edges).is_ok() {
+            return;
+        }
+        let why = self.cycle(&edges).message;
+        self.deps = Deps::Data;
+        match order(self.units.len(), &self.edges()) {
+            Ok(_) => warnings
+                .push(format!("{why}; so dependencies of control are left out, as by `deps = \"data\"`")),
+            // The dependencies of data contradict each other, too.
+            Err(_) => self.deps = Deps::All,
+        }
+    }
+
     fn cycle(&self, edges: &[(u32, u32)]) -> KeyError {
         let cycle = order(self.units.len(), edges).err().unwrap_or_default();
         let name = |unit: u32| match &self.units[unit as usize] {

@@ -102,7 +102,8 @@ impl Generate for Chakra {
             return Err(KeyError::new("file", format!("{} was not read", self.file)));
         };
         draft.warnings.extend(chakra::warnings(&self.file, trace.first, &trace.programs));
-        let graph = graph::Graph::new(self, trace, draft)?;
+        let mut graph = graph::Graph::new(self, trace, draft)?;
+        graph.leave_out_callers(draft.warnings);
         lay::lay(self, &graph, draft)
     }
 

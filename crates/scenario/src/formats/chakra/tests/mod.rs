@@ -195,6 +195,31 @@ fn what_has_no_effect_is_counted() {
 }
 
 #[test]
+fn a_launch_on_the_cpu_and_its_kernel_are_one_collective() {
+    let on_cpu = |mut node: Writer| node.attribute("is_cpu_op", 27, 1).number(7, 85).clone();
+    let kernel = Writer::collective(2, 5, 212_480, "", &[1]);
+    let nodes = [on_cpu(Writer::node(1, "c10d::broadcast_", 7, &[])), kernel];
+    let program = read(&trace(&nodes)).unwrap();
+    let launch = Work::Compute { cpu: true, operations: 0, bytes: 0 };
+    assert_eq!((&program.nodes[0].work, program.nodes[0].micros), (&launch, 85));
+    assert!(matches!(program.nodes[1].work, Work::Collective { bytes: 212_480, .. }));
+    assert_eq!((program.notes.launches, program.notes.on_cpu), (1, 0));
+    assert_eq!(warnings("t", 0, std::slice::from_ref(&program)), [""; 0]);
+    // So are launches of messages. A node that says what it does is no launch, on the CPU either.
+    for kind in [5, 6] {
+        let mut launch = on_cpu(Writer::node(1, "nccl:send", kind, &[]));
+        launch.attribute("comm_size", 9, 8);
+        assert_eq!(read(&trace(&[launch])).unwrap().notes.launches, 1);
+    }
+    let whole = read(&trace(&[on_cpu(Writer::collective(1, 0, 8, "", &[]))])).unwrap();
+    assert_eq!((whole.notes.launches, whole.notes.on_cpu), (0, 1));
+    // Without a kernel, nothing is sent.
+    let alone = read(&trace(&nodes[..1])).unwrap();
+    let text = "launches of communication on the CPU for which the GPU of the rank has no kernel, so that nothing is sent (t): 1";
+    assert_eq!(warnings("t", 0, &[alone]), [text]);
+}
+
+#[test]
 fn metadata_nodes_define_groups() {
     let metadata = |values: &str| {
         let inputs = Writer::default().bytes(1, values.as_bytes()).0.clone();

@@ -211,6 +211,22 @@ fn control_dependencies_can_be_left_out() {
 }
 
 #[test]
+fn control_dependencies_that_contradict_those_of_data_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let called = Writer::compute(1, 1, &[]).number(4, 2).clone();
+    let file =
+        trace(&[called, Writer::compute(2, 1, &[1]), Writer::node(3, "c", 4, &[]).number(4, 2).clone()]);
+    let found = scenario(folder.path(), 2, &[file.clone(), file], "").unwrap();
+    // Node 2 waits for node 1, on each of two ranks.
+    assert_eq!(found.plan.triggers.len(), 2);
+    let cycle = "rank 0 node 1 `c` -> rank 0 node 2 `c` -> rank 0 node 1 `c`";
+    let warning = format!(
+        "nodes of t.0.et wait for each other: {cycle}; so dependencies of control are left out, as by `deps = \"data\"`"
+    );
+    assert_eq!(found.warnings, [warning]);
+}
+
+#[test]
 fn a_roofline_replaces_recorded_durations() {
     let folder = tempfile::tempdir().unwrap();
     let mut node = Writer::compute(1, 7, &[]);
