@@ -236,17 +236,30 @@ impl Draft<'_> {
     /// Finds a host by its name; errors point at `path`.
     pub(crate) fn host(&self, name: &str, path: &str) -> Result<HostId, KeyError> {
         self.hosts.get(name).copied().ok_or_else(|| {
-            let hint = match nearest(name, self.hosts.keys().map(AsRef::as_ref)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("hosts are named like `{}`", self.fabric.host_name(HostId(0))),
+            let like = || format!("hosts are named like `{}`", self.fabric.host_name(HostId(0)));
+            let text = match self.fabric.find(name) {
+                Some(node) if self.fabric.is_host(node) => {
+                    format!("the host `{name}` has several ports; did you mean {}?", self.ports(node))
+                }
+                Some(_) => format!("the host `{name}` is a switch, not a host; {}", like()),
+                None => match nearest(name, self.hosts.keys().map(AsRef::as_ref)) {
+                    Some(near) => format!("the host `{name}` does not exist; did you mean `{near}`?"),
+                    None => format!("the host `{name}` does not exist; {}", like()),
+                },
             };
-            let what = match self.fabric.find(name) {
-                Some(node) if self.fabric.is_host(node) => "has several ports",
-                Some(_) => "is a switch, not a host",
-                None => "does not exist",
-            };
-            KeyError::new(path, format!("the host `{name}` {what}; {hint}"))
+            KeyError::new(path, text)
         })
+    }
+
+    /// The names of a host's ports, as words.
+    fn ports(&self, node: NodeId) -> String {
+        let mine =
+            (0..self.fabric.hosts() as u32).map(HostId).filter(|&port| self.fabric.node_of(port) == node);
+        let names: Vec<String> = mine.map(|port| format!("`{}`", self.fabric.host_name(port))).collect();
+        match names.as_slice() {
+            [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+            names => names.concat(),
+        }
     }
 
     /// Refuses a job with too many messages, or with more than fit into the machine's memory. Every job calls this

@@ -19,6 +19,9 @@ pub(super) struct Config<'a> {
     absent: BTreeSet<&'static str>,
 }
 
+/// Most letters in which a mistyped key differs from the right one. Our choice.
+const MOST_SLIPS: usize = 2;
+
 pub(super) fn read<'a>(file: File<'a>, warnings: &mut Vec<String>) -> Result<Config<'a>, Error> {
     let mut values = BTreeMap::new();
     let (mut odd, mut skipped) = (Vec::new(), 0);
@@ -74,7 +77,9 @@ pub(super) fn read<'a>(file: File<'a>, warnings: &mut Vec<String>) -> Result<Con
     }
     let mut unknown = Vec::new();
     for token in odd {
-        match nearest(token.text, keys::KEYS.iter().map(|key| key.name)) {
+        // The keys of other programs share words with ours: `FLOW_ON_PATH_FILE` is no slip of `FLOW_INPUT_FILE`.
+        let slip = |near: &&str| strsim::damerau_levenshtein(near, token.text) <= MOST_SLIPS;
+        match nearest(token.text, keys::KEYS.iter().map(|key| key.name)).filter(slip) {
             Some(near) => {
                 let text = format!("the key {} is not used; did you mean {near}?", token.text);
                 warnings.push(token.error(text).located());

@@ -245,7 +245,8 @@ fn files_that_are_swapped_are_recognised() {
 
 #[test]
 fn a_key_that_is_not_used_is_a_warning_with_the_nearest_key() {
-    let got = run(PLAIN, SIX, Some("ENABLE_QCN 0\nKMIN_MPA 1 1Gbps 4\nSTRANGE_KEY 1\n")).unwrap();
+    let got = run(PLAIN, SIX, Some("ENABLE_QCN 0\nKMIN_MPA 1 1Gbps 4\nSTRANGE_KEY 1\nFLOW_ON_PATH_FILE x\n"))
+        .unwrap();
     let near = "c.txt:2:1: the key KMIN_MPA is not used; did you mean KMIN_MAP?";
-    assert_eq!(got.warnings, [near, "c.txt: keys that are not used: STRANGE_KEY"]);
+    assert_eq!(got.warnings, [near, "c.txt: keys that are not used: STRANGE_KEY, FLOW_ON_PATH_FILE"]);
 }
