@@ -266,6 +266,142 @@ fn a_workload_of_simai_is_named_by_its_scenario() {
     }
 }
 
+/// The same bytes as gzip packs them, in one block without compression.
+fn packed(content: &[u8]) -> Vec<u8> {
+    let mut crc = u32::MAX;
+    for byte in content {
+        crc ^= u32::from(*byte);
+        (0..8).for_each(|_| crc = if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 });
+    }
+    let length = u16::try_from(content.len()).unwrap();
+    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
+    file.extend(length.to_le_bytes());
+    file.extend((!length).to_le_bytes());
+    file.extend(content);
+    file.extend((!crc).to_le_bytes());
+    file.extend(u32::from(length).to_le_bytes());
+    file
+}
+
+#[test]
+fn the_content_of_a_file_tells_its_format_whatever_its_name_and_packing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("rails.toml", RAILS);
+    sandbox.write("two.goal", GOAL);
+    let digest = sandbox.digest("two.goal --topology quickstart -o out");
+    sandbox.printed("import goal two.goal -o two");
+    sandbox.write("two.goal.gz", packed(GOAL.as_bytes()));
+    sandbox.write("two.et", GOAL);
+    sandbox.write("two.json.gz", packed(&fs::read(sandbox.path("two/two.bin")).unwrap()));
+    for name in ["two.goal.gz", "two.et", "two.json.gz"] {
+        assert_eq!(sandbox.digest(&format!("{name} --topology quickstart -o out")), digest, "{name}");
+    }
+    sandbox.write("step.txt", SIMAI);
+    sandbox.write("step.gz", packed(SIMAI.as_bytes()));
+    sandbox.write("bom.txt", format!("\u{feff}{SIMAI}"));
+    let digest = sandbox.digest("step.txt --topology rails.toml -o out");
+    for name in ["step.gz", "bom.txt"] {
+        assert_eq!(sandbox.digest(&format!("{name} --topology rails.toml -o out")), digest, "{name}");
+    }
+    // Readers of one format tell files of another one.
+    sandbox.refused(
+        "import simai two.goal.gz --topology rails.toml -o wrong",
+        "two.goal.gz: this looks like a GOAL schedule",
+    );
+    sandbox.refused(
+        "import chakra step.gz --topology rails.toml -o wrong",
+        "step.gz: this looks like a workload of SimAI",
+    );
+}
+
+#[test]
+fn a_format_that_is_not_read_is_named_with_the_way_out_by_every_command() {
+    let sandbox = Sandbox::new();
+    sandbox.write("rails.toml", RAILS);
+    let observer = "{\"schema\": \"1.1.0\", \"nodes\": [{\"id\": 1, \"name\": \"x\"}]}";
+    sandbox.write("host.json", observer);
+    sandbox.write("host.json.gz", packed(observer.as_bytes()));
+    sandbox.write("host.0.et", observer);
+    sandbox.write("nccl.xml", "<system version=\"1\"><cpu numaid=\"0\"/></system>");
+    let message = "this looks like JSON of PyTorch's execution-trace observer, which ropewalk does not read ... chakra_trace_link ... chakra_converter";
+    for name in ["host.json", "host.json.gz", "host.0.et"] {
+        sandbox.refused(&format!("run {name} --topology rails.toml"), message);
+        sandbox.refused(&format!("check {name}"), message);
+        sandbox.refused(&format!("compare {name} --topology rails.toml --schemes ecmp,ar"), message);
+        for from in ["chakra", "goal", "simai"] {
+            sandbox.refused(&format!("import {from} {name} --topology rails.toml -o wrong"), message);
+        }
+        sandbox.refused(&format!("import htsim --cm {name} -o wrong.toml"), message);
+        sandbox.refused(&format!("import hpcc --topology {name} --flows {name} -o wrong.toml"), message);
+        sandbox.refused(&format!("tor check {name}"), message);
+    }
+    sandbox.write("two.goal", GOAL);
+    sandbox.refused(
+        "run two.goal --topology nccl.xml",
+        "a topology of NCCL (XML), which ropewalk does not read ... [server]",
+    );
+}
+
+#[test]
+fn folders_of_traces_get_their_own_errors() {
+    let sandbox = Sandbox::new();
+    sandbox.write("rails.toml", RAILS);
+    for folder in ["gap", "two", "empty"] {
+        fs::create_dir(sandbox.path(folder)).unwrap();
+    }
+    for (rank, trace) in four_ranks().iter().enumerate() {
+        if rank != 2 {
+            sandbox.write(&format!("gap/t.{rank}.et"), trace);
+        }
+        sandbox.write(&format!("two/t.{rank}.et"), trace);
+        sandbox.write(&format!("two/u.{rank}.et"), trace);
+    }
+    let missing = "has no file: t.2.et is missing, and the last rank is 3";
+    for (path, message) in [
+        ("gap", format!("rank 2 of gap {missing}")),
+        ("gap/t", format!("rank 2 of gap/t {missing}")),
+        ("gap/t.0.et", missing.to_owned()),
+        (
+            "two",
+            "two has several traces, such as t.{rank}.et and u.{rank}.et ... name one of them".to_owned(),
+        ),
+        ("empty", "the folder empty has no trace; expected files such as trace.0.et in it".to_owned()),
+        ("nowhere", "nowhere cannot be read: No such file".to_owned()),
+    ] {
+        sandbox.refused(&format!("run {path} --topology rails.toml"), &message);
+    }
+    sandbox.refused("run gap", &format!("gap is a folder, and a scenario is a file ... {missing}"));
+    sandbox.refused("import chakra gap -o wrong", missing);
+    sandbox.digest("two/t --topology rails.toml -o out");
+}
+
+#[test]
+fn an_import_without_a_topology_has_room_for_the_hosts_of_one_switch() {
+    let sandbox = Sandbox::new();
+    let matrix = |nodes: u32| format!("Nodes {nodes}\nConnections 1\n0->1 start 0 size 1000\n");
+    sandbox.write("large.cm", matrix(1023));
+    let message = "large.cm:1:7 ... large.cm has 1023 hosts; without --topo, one switch joins them, and it has room for 1022 ... \
+                   --topo names the fabric";
+    sandbox.refused("import htsim --cm large.cm -o large.toml", message);
+    // Its buffer has room for fewer.
+    sandbox.write("large.cm", matrix(1022));
+    let message =
+        "without --topo, one switch joins all hosts: the headrooms of leaf0 ... --topo names the fabric";
+    sandbox.refused("import htsim --cm large.cm -o large.toml", message);
+    sandbox.write("large.cm", matrix(500));
+    sandbox.printed("import htsim --cm large.cm -o large.toml");
+    // A mistake in a fabric has its place in the file of the fabric.
+    sandbox.write("small.toml", "[topology.leaf-spine]\nleaves = 0\n");
+    sandbox.refused("import htsim --cm large.cm --topo small.toml -o other.toml", "[small.toml:2:10]");
+    sandbox.write("endless.cm", matrix(4).replace("size 1000", "size 0"));
+    sandbox.refused(
+        "import htsim --cm endless.cm -o endless.toml",
+        "endless.cm:3:19 ... never ends ... stop.after",
+    );
+    sandbox.write("large.txt", SIMAI.replace("all_gpus: 4", "all_gpus: 2048"));
+    sandbox.refused("import simai large.txt -o large2.toml", "large.txt has 2048 hosts; without --topology");
+}
+
 /// Four hosts on two ToRs.
 const TOPO: &str = "Nodes 4\nTiers 2\nTier 0\nDownlink_speed_Gbps 100\nDownlink_Latency_ns 500\nRadix_Down 2\nRadix_Up 2\nTier 1\n\
                     Downlink_speed_Gbps 100\nDownlink_Latency_ns 500\nRadix_Down 2\n";

@@ -2,6 +2,7 @@
 
 use crate::arrays;
 use crate::error::{Error, KeyError, suggestion};
+use crate::formats::unread;
 use crate::import::foreign;
 use crate::overlay::{AppliedChange, Change};
 use crate::source::Source;
@@ -23,6 +24,10 @@ pub(crate) struct Document {
 impl Document {
     pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
         let syntax = |e: toml::de::Error| {
+            if let Some(unread) = unread::of(source.text.as_bytes()) {
+                let message = format!("this looks like {}, which ropewalk does not read", unread.name);
+                return Error::at(&source.file, &source.text, 0..0, message).with_help(unread.way_out);
+            }
             let span = e.span().unwrap_or(0..0);
             let message = match e.message() {
                 "u64 value was too large" => too_large(&source.text[span.clone()]),

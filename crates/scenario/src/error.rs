@@ -89,6 +89,17 @@ impl Error {
         self
     }
 
+    /// Calls the file of the error `name`.
+    #[must_use]
+    pub(crate) fn renamed(mut self, name: &str) -> Self {
+        if let Some(place) = &mut self.0.location {
+            name.clone_into(&mut place.file);
+        }
+        let source = self.0.source_code.take();
+        self.0.source_code = source.map(|source| NamedSource::new(name, source.inner().clone()));
+        self
+    }
+
     /// Moves an error in a `--set` that an option stands for to the option, whose value is `text`. For example
     /// `--seed 1` stands for `--set seed=1`. Other errors stay as they are.
     #[must_use]

@@ -1,5 +1,6 @@
-//! Text files of users, read up to a limit.
+//! Files of users, read up to a limit. A file that gzip has packed is read like its content.
 
+use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -45,21 +46,73 @@ impl ReadError {
     }
 }
 
-/// Reads a text file of at most `largest` bytes.
+/// The first bytes of a file that gzip has packed.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// The mark of UTF-8 that some editors put at the start of a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Reads a text file of at most `largest` bytes, unpacked.
 ///
 /// # Errors
 /// See [`ReadError`].
 pub fn read(path: &Path, largest: u64) -> Result<String, ReadError> {
+    text(bytes(path, largest)?)
+}
+
+/// Reads a file of at most `largest` bytes, unpacked.
+pub(crate) fn bytes(path: &Path, largest: u64) -> Result<Vec<u8>, ReadError> {
+    unpacked(File::open(path)?, largest)
+}
+
+/// The first bytes of a file, unpacked, up to `most`.
+pub(crate) fn start(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    content(File::open(path)?)?.take(most).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// True if gzip has packed a file.
+pub(crate) fn is_packed(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    File::open(path)?.take(2).read_to_end(&mut start)?;
+    Ok(start == GZIP)
+}
+
+/// The content of a source, unpacked if gzip has packed it; at most `largest` bytes.
+pub(crate) fn unpacked(source: impl Read, largest: u64) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(largest + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > largest {
-        return Err(ReadError::TooLarge(largest));
+    content(source)?.take(largest + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > largest {
+        true => Err(ReadError::TooLarge(largest)),
+        false => Ok(bytes),
     }
-    String::from_utf8(bytes).map_err(|e| {
+}
+
+fn content<'a>(mut source: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    let mut start = Vec::new();
+    source.by_ref().take(2).read_to_end(&mut start)?;
+    let packed = start == GZIP;
+    let whole = io::Cursor::new(start).chain(source);
+    Ok(if packed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) })
+}
+
+/// A text without a byte order mark.
+pub(crate) fn without_mark(text: &str) -> &str {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
+/// The text that these bytes are.
+pub(crate) fn text(bytes: Vec<u8>) -> Result<String, ReadError> {
+    let text = String::from_utf8(bytes).map_err(|e| {
         let (good, bad) = e.as_bytes().split_at(e.utf8_error().valid_up_to());
         let good = String::from_utf8_lossy(good);
         let (line, last) = (good.matches('\n').count() + 1, good.rsplit('\n').next().unwrap_or_default());
         ReadError::NotText { line, column: last.chars().count() + 1, byte: bad.first().copied().unwrap_or(0) }
+    })?;
+    Ok(match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => rest.to_owned(),
+        None => text,
     })
 }
 
@@ -78,6 +131,25 @@ mod tests {
         assert_eq!(read(file(b"12345").path(), 5).unwrap(), "12345");
         let text = read(file(b"123456").path(), 5).unwrap_err().to_string();
         assert_eq!(text, "it has more than 5 bytes, the most that ropewalk reads of such a file");
+    }
+
+    #[test]
+    fn a_packed_file_is_read_like_its_content() {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        io::Write::write_all(&mut packed, b"12345").unwrap();
+        let packed = packed.finish().unwrap();
+        assert_eq!(read(file(&packed).path(), 5).unwrap(), "12345");
+        assert!(matches!(read(file(&packed).path(), 4), Err(ReadError::TooLarge(4))));
+        assert_eq!(start(file(&packed).path(), 2).unwrap(), b"12");
+        assert!(is_packed(file(&packed).path()).unwrap() && !is_packed(file(b"12345").path()).unwrap());
+        let cut = read(file(&packed[..packed.len() - 9]).path(), 5).unwrap_err();
+        assert!(matches!(cut, ReadError::Io(_)), "{cut}");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_text() {
+        assert_eq!(read(file("\u{feff}a = 1\n".as_bytes()).path(), 99).unwrap(), "a = 1\n");
+        assert_eq!(read(file("a\u{feff}".as_bytes()).path(), 99).unwrap(), "a\u{feff}");
     }
 
     #[cfg(unix)]

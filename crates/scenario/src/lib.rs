@@ -108,6 +108,11 @@ pub fn load_on(topology: &str, workload: &std::path::Path, set: &[String]) -> Re
     check(&source, &[&[replaced], set].concat())
 }
 
+/// The error about a file whose content has a format that ropewalk does not read; `None` for all other content.
+pub fn unread(file: &str, content: &[u8]) -> Option<Error> {
+    formats::unread::of(content).map(|unread| unread.error(file))
+}
+
 /// Finds a scenario and checks it for a program that drives its run. Unless one of its workloads is `program`, such a workload
 /// takes the place of all of them.
 ///

@@ -24,10 +24,12 @@ pub struct Source {
 impl Source {
     /// A text from any source; messages call it `file`.
     pub fn new(file: impl Into<String>, text: impl Into<String>) -> Self {
-        let file = file.into();
+        let (file, mut text) = (file.into(), text.into());
+        let mark = text.len() - file::without_mark(&text).len();
+        text.drain(..mark);
         let stem = Path::new(&file).file_stem().and_then(|s| s.to_str());
         let name = stem.unwrap_or("scenario").to_owned();
-        Source { name, text: text.into(), warnings: Vec::new(), file }
+        Source { name, text, warnings: Vec::new(), file }
     }
 
     /// The folder of the scenario; paths in the scenario are relative to it.
@@ -74,12 +76,27 @@ pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Re
             let text = format!("there is neither a file nor a built-in {kind} {name:?}");
             Err(Error::new(text).with_help(help))
         }
-        Err(e) => {
-            let error = Error::new(e.about(name));
-            Err(match matches!(e, ReadError::NotText { .. }) && formats::in_place_of_workload(path).is_ok() {
-                true => error.with_help("`--topology SCENARIO` runs this file on that scenario's fabric"),
-                false => error,
-            })
-        }
+        Err(e) => Err(no_text(path, name, &e)),
+    }
+}
+
+/// The error about a file that is no text, and what it is instead.
+fn no_text(path: &Path, name: &str, error: &ReadError) -> Error {
+    let workload = formats::in_place_of_workload(path);
+    if path.is_dir() {
+        let error = Error::new(format!("{name} is a folder, and a scenario is a file"));
+        return error.with_help(match workload {
+            Ok(_) => {
+                "`--topology SCENARIO` runs the trace in this folder on that scenario's fabric".to_owned()
+            }
+            Err(why) => why.message().to_owned(),
+        });
+    }
+    let unread = matches!(error, ReadError::NotText { .. }).then(|| formats::unread::of_file(path)).flatten();
+    match (unread, workload) {
+        (Some(unread), _) => unread.error(name),
+        (None, Ok(_)) => Error::new(error.about(name))
+            .with_help("`--topology SCENARIO` runs this file on that scenario's fabric"),
+        (None, Err(_)) => Error::new(error.about(name)),
     }
 }

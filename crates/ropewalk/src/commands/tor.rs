@@ -5,6 +5,7 @@ use crate::print;
 use checkers::{Capture, Expect, Log, SwitchRule, Way};
 use lab::failure::Failure;
 use ports::pcap::{Captured, Direction};
+use scenario::file::{self, LARGEST_IMPORT, LARGEST_SCENARIO};
 use std::fmt::Write;
 use std::io::Read;
 use std::path::Path;
@@ -84,7 +85,10 @@ fn check_capture(args: &TorCheckArgs) -> Result<(), Failure> {
     };
     let interval = model::Time::from_str(&args.cnp_interval)
         .map_err(|e| Failure::Asked(format!("--cnp-interval {}: {e}", args.cnp_interval)))?;
-    let read = |path: &std::path::PathBuf| std::fs::read_to_string(path).map_err(|e| unreadable(path, &e));
+    let read = |path: &std::path::PathBuf| {
+        let text = file::read(path, LARGEST_IMPORT);
+        text.map_err(|e| Failure::Asked(e.about(&path.display().to_string())))
+    };
     let log = args.log.as_ref().map(read).transpose()?.map(|text| Log::parse(&text));
     let (frames, ports) = captured(&args.file)?;
     let frames = frames.into_iter().map(|frame| checkers::Frame {
@@ -188,11 +192,13 @@ fn instant(since: Duration) -> Time {
 }
 
 /// Reads a fabric.
-fn load(file: &Path) -> Result<Config, Failure> {
-    let name = file.display().to_string();
-    let text =
-        std::fs::read_to_string(file).map_err(|e| Failure::Asked(format!("cannot read {name}: {e}")))?;
-    tor::config::parse(&name, &text).map_err(|e| Failure::Asked(e.to_string()))
+fn load(path: &Path) -> Result<Config, Failure> {
+    let name = path.display().to_string();
+    let text = file::read(path, LARGEST_SCENARIO).map_err(|e| Failure::Asked(e.about(&name)))?;
+    tor::config::parse(&name, &text).map_err(|e| match scenario::unread(&name, text.as_bytes()) {
+        Some(unread) => unread.into(),
+        None => Failure::Asked(e.to_string()),
+    })
 }
 
 /// The fabric in words, a line for each port and spine.

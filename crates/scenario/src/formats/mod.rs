@@ -1,19 +1,29 @@
-//! Workloads in the formats of other tools.
+//! Workloads in the formats of other tools. The content of a file tells its format, whatever its name and whether gzip has packed it.
 
 pub(crate) mod chakra;
 pub mod goal;
 pub mod htsim;
 pub(crate) mod order;
 pub(crate) mod simai;
+pub(crate) mod unread;
 mod words;
 
 use crate::Error;
-use std::fs::File;
-use std::io::{self, Read};
+use crate::error::KeyError;
+use crate::file::{self, LARGEST_IMPORT, without_mark};
+use crate::import::foreign;
 use std::path::Path;
 
 /// Bytes from the start of a file that tell its format.
 const START: u64 = 4096;
+
+/// The formats of workloads: the key of a scenario and the command of `ropewalk import`, and what a file of the format is.
+const WORKLOADS: [(&str, &str); 4] = [
+    ("goal", "a GOAL schedule"),
+    ("chakra", "a Chakra trace"),
+    ("simai", "a workload of SimAI"),
+    ("htsim", "a connection matrix of htsim"),
+];
 
 /// The name of a workload file, and the change that puts the file in place of a scenario's workload.
 ///
@@ -21,36 +31,68 @@ const START: u64 = 4096;
 /// If the file cannot be read, or its format is unknown.
 pub(crate) fn in_place_of_workload(path: &Path) -> Result<(String, String), Error> {
     let name = path.display().to_string();
-    let start = || -> io::Result<Vec<u8>> {
-        let mut start = Vec::new();
-        File::open(path)?.take(START).read_to_end(&mut start)?;
-        Ok(start)
+    let unreadable = |e: std::io::Error| Error::new(format!("{name} cannot be read: {e}"));
+    let kind = match path.is_dir() || !path.exists() && chakra::is_start(path) {
+        true => chakra::rank_files(path).map(|_| "chakra").map_err(goal::alone)?,
+        false => kind_of(path, &name, &file::start(path, START).map_err(unreadable)?)?,
     };
-    let kind = match chakra::is_name(path) {
-        true => Some("chakra"),
-        false => kind(&start().map_err(|e| Error::new(format!("{name} cannot be read: {e}")))?),
-    };
-    let kind = kind.ok_or_else(|| {
-        Error::new(format!("{name} is no workload that `--topology` can take"))
-            .with_help("it takes GOAL schedules, as text or binary, Chakra traces, workloads of SimAI, and connection matrices of htsim; scenarios run without `--topology`")
-    })?;
-    let file = std::path::absolute(path).map_err(|e| Error::new(format!("{name} cannot be read: {e}")))?;
+    let file = std::path::absolute(path).map_err(unreadable)?;
     let file = toml::Value::from(file.display().to_string());
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("workload").to_owned();
     Ok((stem, format!("workload=[{{ {kind} = {{ file = {file} }} }}]")))
 }
 
+/// The kind of workload of a file that starts with these bytes. The name counts only if the content tells nothing.
+fn kind_of(path: &Path, name: &str, start: &[u8]) -> Result<&'static str, Error> {
+    if let Some(kind) = kind(start) {
+        return Ok(kind);
+    }
+    if let Some(unread) = unread::of_file(path) {
+        return Err(unread.error(name));
+    }
+    if chakra::is_name(path) {
+        return Ok("chakra");
+    }
+    let help = foreign::help(&String::from_utf8_lossy(start));
+    Err(Error::new(format!("{name} is no workload that `--topology` can take")).with_help(help.unwrap_or(
+        "it takes GOAL schedules, as text or binary, Chakra traces, workloads of SimAI, and connection matrices of htsim; scenarios \
+         run without `--topology`",
+    )))
+}
+
 /// The kind of workload to which the start of a file belongs.
 pub(crate) fn kind(start: &[u8]) -> Option<&'static str> {
     let text = String::from_utf8_lossy(start);
-    if goal::binary::is_binary(start.get(..8).unwrap_or_default()) || goal::text::is_goal(&text) {
+    let text = without_mark(&text);
+    if goal::binary::is_binary(start.get(..8).unwrap_or_default()) || goal::text::is_goal(text) {
         return Some("goal");
     }
     if chakra::is_trace(start) {
         return Some("chakra");
     }
-    if simai::is_workload(&text) {
+    if simai::is_workload(text) {
         return Some("simai");
     }
-    htsim::is_matrix(&text).then_some("htsim")
+    htsim::is_matrix(text).then_some("htsim")
+}
+
+/// Refuses content that clearly has another format than the workload `wanted`; messages call it `file`.
+pub(crate) fn refuse_others(wanted: &str, file: &str, content: &[u8]) -> Result<(), KeyError> {
+    let found = kind(&content[..content.len().min(START as usize)]);
+    match WORKLOADS.into_iter().find(|(kind, _)| found == Some(*kind)) {
+        Some((kind, _)) if kind == wanted => Ok(()),
+        Some((kind, what)) => {
+            let way = format!("`{kind}` in place of `{wanted}`, and `ropewalk import {kind}`, read it");
+            Err(KeyError::new("file", format!("{file}: this looks like {what}")).with_help(way))
+        }
+        None => unread::of(content).map_or(Ok(()), |unread| Err(unread.key_error("file", file))),
+    }
+}
+
+/// Reads a text file with a workload of the kind `wanted`; messages call it `name`.
+pub(crate) fn read_text(wanted: &str, path: &Path, name: &str) -> Result<String, KeyError> {
+    let unreadable = |e: file::ReadError| KeyError::new("file", e.about(name));
+    let content = file::bytes(path, LARGEST_IMPORT).map_err(unreadable)?;
+    refuse_others(wanted, name, &content)?;
+    file::text(content).map_err(unreadable)
 }

@@ -43,7 +43,7 @@ pub fn import(files: &[PathBuf], settings: Settings<'_>, folder: &Path) -> Resul
         .with_help("--topology names the scenario of the fabric"));
     }
     let ranks = (!spmd).then_some(files.len() as u32);
-    let fabric = fabric_of(topology, files.len() as u32)?;
+    let fabric = fabric_of(topology, files.len() as u32, "--topology", &shown)?;
     let programs = files
         .iter()
         .map(|(rank, path)| chakra::read_file(path, *rank).map(|(program, _)| program))
@@ -79,6 +79,7 @@ pub fn import(files: &[PathBuf], settings: Settings<'_>, folder: &Path) -> Resul
         fabric,
         ranks,
         unmatched: unmatched(first.0, &programs),
+        option: "--topology",
         list: false,
         warnings: chakra::warnings(&shown, first.0, &programs),
     })

@@ -13,7 +13,8 @@ use std::path::Path;
 pub fn import(file: &Path, topology: Option<&str>, folder: &Path) -> Result<Draft, Error> {
     let mut warnings = Vec::new();
     let schedule = goal::read(file, &mut warnings)?;
-    let fabric = fabric_of(topology, schedule.ranks)?;
+    let shown = file.display().to_string();
+    let fabric = fabric_of(topology, schedule.ranks, "--topology", &shown)?;
     let mut graph = Vec::new();
     binary::write(&schedule, &mut graph).map_err(|e| Error::new(e.to_string()))?;
     let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or("schedule");
@@ -21,7 +22,7 @@ pub fn import(file: &Path, topology: Option<&str>, folder: &Path) -> Result<Draf
     Ok(Draft {
         workload: format!("workload=[{{ goal = {{ file = {} }} }}]", toml::Value::from(&*binary)),
         about: vec![
-            format!("The GOAL schedule {}, which {binary} holds in its binary form.", file.display()),
+            format!("The GOAL schedule {shown}, which {binary} holds in its binary form."),
             about_fabric(topology),
         ],
         scenario: folder.join(format!("{name}.toml")),
@@ -29,6 +30,7 @@ pub fn import(file: &Path, topology: Option<&str>, folder: &Path) -> Result<Draf
         fabric,
         ranks: Some(schedule.ranks),
         unmatched: matching(&schedule).unread.len() as u64,
+        option: "--topology",
         list: false,
         warnings,
     })

@@ -2,9 +2,8 @@
 
 use super::relative::from_folder_of;
 use super::{Draft, about_fabric, fabric_of};
-use crate::file::{self, LARGEST_IMPORT};
 use crate::formats::goal::alone;
-use crate::formats::htsim;
+use crate::formats::{htsim, read_text};
 use crate::{Checked, Error, Source, check};
 use model::Bytes;
 use std::fmt::Write;
@@ -19,17 +18,25 @@ const MOST_LISTED: usize = 10_000;
 /// The first mistake of the matrix, or if there is no such topology.
 pub fn import(matrix: &Path, topology: Option<&str>, output: &Path) -> Result<Draft, Error> {
     let name = matrix.display().to_string();
-    let text = file::read(matrix, LARGEST_IMPORT).map_err(|e| Error::new(e.about(&name)))?;
+    let text = read_text("htsim", matrix, &name).map_err(alone)?;
     let read = htsim::read(&name, &text).map_err(alone)?;
     let path = from_folder_of(output, matrix).display().to_string();
+    let fabric = fabric_of(topology, read.nodes, "--topo", &name).map_err(|error| match topology {
+        Some(_) => error,
+        None => {
+            let placed = alone(htsim::at_nodes(&name, &text, error.message()));
+            placed.with_help(error.help().unwrap_or_default())
+        }
+    })?;
     Ok(Draft {
         files: Vec::new(),
         scenario: output.to_owned(),
-        fabric: fabric_of(topology, read.nodes)?,
+        fabric,
         workload: format!("workload=[{{ htsim = {{ file = {} }} }}]", toml::Value::from(path)),
         about: vec![format!("The connection matrix {name} of htsim."), about_fabric(topology)],
         ranks: Some(read.nodes),
         unmatched: 0,
+        option: "--topo",
         list: true,
         warnings: Vec::new(),
     })

@@ -17,6 +17,7 @@ pub use report::{Report, bytes_in};
 
 use crate::formats::{goal::alone, htsim::topo};
 use crate::{Checked, Error, Source, check, find, show};
+use model::Packet;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -28,6 +29,8 @@ pub struct Draft {
     /// Place of the scenario.
     pub scenario: PathBuf,
     fabric: Source,
+    /// Option of the command that names a fabric.
+    option: &'static str,
     /// The workload as a change of the fabric's scenario.
     workload: String,
     /// Where the workload comes from: lines of a comment.
@@ -58,8 +61,21 @@ impl Draft {
     /// # Errors
     /// If the workload cannot run on the fabric.
     pub fn finish(self) -> Result<Finished, Error> {
+        let (fabric, option) = (self.fabric.file.clone(), self.option);
         let source = Source { file: self.scenario.display().to_string(), ..self.fabric };
-        let mut checked = check(&source, std::slice::from_ref(&self.workload))?;
+        // The scenario is not written if it cannot run, so an error about the fabric names the file of the fabric.
+        let mut checked =
+            check(&source, std::slice::from_ref(&self.workload)).map_err(|error| {
+                match error.location().is_some_and(|place| place.file == source.file) {
+                    true if fabric == ONE_SWITCH => {
+                        let text =
+                            format!("without {option}, one switch joins all hosts: {}", error.message());
+                        Error::new(text).with_help(format!("{option} names the fabric that joins them"))
+                    }
+                    true => error.renamed(&fabric),
+                    false => error,
+                }
+            })?;
         let mut about = self.about;
         if self.list {
             about.push(match htsim::listed(&source, &checked)? {
@@ -97,16 +113,27 @@ fn on_one_line(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// The fabric of a scenario or of a topology file; without a name, one switch with a host for each of `ranks`.
-fn fabric_of(topology: Option<&str>, ranks: u32) -> Result<Source, Error> {
-    topology.map_or_else(
-        || {
-            let hosts = ranks.max(2);
-            let text = format!("[topology.leaf-spine]\nleaves = 1\nspines = 1\nhosts-per-leaf = {hosts}\n");
-            Ok(Source::new("one switch", text))
-        },
-        find,
-    )
+/// Name of the fabric of an import without a topology.
+const ONE_SWITCH: &str = "one switch";
+
+/// Most hosts of one switch; one more port leads to the spine that a leaf-spine fabric has.
+const MOST_ON_A_SWITCH: u32 = Packet::MAX_PORTS as u32 - 1;
+
+/// The fabric of a scenario or of a topology file, which the option `option` names; without a name, one switch with a host for each of
+/// `ranks`, which the file `file` has.
+fn fabric_of(topology: Option<&str>, ranks: u32, option: &str, file: &str) -> Result<Source, Error> {
+    let Some(topology) = topology else {
+        let hosts = ranks.max(2);
+        if hosts > MOST_ON_A_SWITCH {
+            let text = format!(
+                "{file} has {hosts} hosts; without {option}, one switch joins them, and it has room for {MOST_ON_A_SWITCH}"
+            );
+            return Err(Error::new(text).with_help(format!("{option} names the fabric that joins them")));
+        }
+        let text = format!("[topology.leaf-spine]\nleaves = 1\nspines = 1\nhosts-per-leaf = {hosts}\n");
+        return Ok(Source::new(ONE_SWITCH, text));
+    };
+    find(topology)
 }
 
 /// The last line of the comment about an import: its fabric.

@@ -3,9 +3,8 @@
 use super::relative::from_folder_of;
 use super::{Draft, about_fabric, fabric_of};
 use crate::Error;
-use crate::file::{self, LARGEST_IMPORT};
 use crate::formats::goal::alone;
-use crate::formats::simai;
+use crate::formats::{read_text, simai};
 use std::path::Path;
 
 /// Reads a workload, which the scenario `output` will run on the fabric of the scenario or topology file `topology`.
@@ -14,7 +13,7 @@ use std::path::Path;
 /// The first mistake of the workload, or if there is no such topology.
 pub fn import(file: &Path, topology: Option<&str>, output: &Path) -> Result<Draft, Error> {
     let name = file.display().to_string();
-    let text = file::read(file, LARGEST_IMPORT).map_err(|e| Error::new(e.about(&name)))?;
+    let text = read_text("simai", file, &name).map_err(alone)?;
     let step = simai::read(&name, &text).map_err(alone)?;
     let gpus = step.header.gpus.map(|gpus| u32::try_from(gpus).unwrap_or(u32::MAX));
     let ranks = match (gpus, topology) {
@@ -30,7 +29,7 @@ pub fn import(file: &Path, topology: Option<&str>, output: &Path) -> Result<Draf
     Ok(Draft {
         files: Vec::new(),
         scenario: output.to_owned(),
-        fabric: fabric_of(topology, ranks.unwrap_or(0))?,
+        fabric: fabric_of(topology, ranks.unwrap_or(0), "--topology", &name)?,
         workload: format!("workload=[{{ simai = {{ file = {} }} }}]", toml::Value::from(path)),
         about: vec![
             format!("The workload {name} of SimAI. The scenario reads this file when it runs."),
@@ -38,6 +37,7 @@ pub fn import(file: &Path, topology: Option<&str>, output: &Path) -> Result<Draf
         ],
         ranks,
         unmatched: 0,
+        option: "--topology",
         list: false,
         warnings: Vec::new(),
     })

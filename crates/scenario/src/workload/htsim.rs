@@ -3,9 +3,9 @@
 use super::draft::{Draft, Event, Item};
 use super::{Generate, QpUse};
 use crate::error::KeyError;
-use crate::file::{self, LARGEST_IMPORT};
 use crate::formats::htsim::{self, Flow, Matrix, Start, Trigger};
 use crate::formats::order::order;
+use crate::formats::read_text;
 use model::{HostId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ impl Generate for Htsim {
     fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
         let path = folder.join(&self.file);
         let name = path.display().to_string();
-        let text = file::read(&path, LARGEST_IMPORT).map_err(|e| KeyError::new("file", e.about(&name)))?;
+        let text = read_text("htsim", &path, &name)?;
         let matrix = htsim::read(&name, &text)?;
         let digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
         if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {

@@ -7,7 +7,7 @@ use super::training::Dimension;
 use super::{Generate, QpUse};
 use crate::collective::{Algorithm, Communicator, Kind, Nic, Ports, lay, transfer};
 use crate::error::KeyError;
-use crate::file::{self, LARGEST_IMPORT};
+use crate::formats::read_text;
 use crate::formats::simai::{self, Comm, Group, Phase, Shape, Step};
 use crate::values::LATEST;
 use model::Time;
@@ -80,7 +80,7 @@ impl Generate for Simai {
     fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
         let path = folder.join(&self.file);
         let name = path.display().to_string();
-        let text = file::read(&path, LARGEST_IMPORT).map_err(|e| KeyError::new("file", e.about(&name)))?;
+        let text = read_text("simai", &path, &name)?;
         let step = simai::read(&name, &text)?;
         let digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
         if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {

@@ -4,6 +4,7 @@ use super::cdf::{self, Cdf, LARGEST_FILE, Point};
 use super::draft::some_bytes;
 use crate::error::{KeyError, suggestion};
 use crate::file;
+use crate::formats::unread;
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -121,7 +122,10 @@ impl Sizes {
         let shown = path.display().to_string();
         let text = file::read(&path, LARGEST_FILE)
             .map_err(|e| KeyError::new("", format!("the file {}", e.about(&shown))))?;
-        *self = Sizes::Inline(Distribution::Points(cdf::read(&shown, &text)?));
+        let points = cdf::read(&shown, &text);
+        let points = points
+            .map_err(|e| unread::of(text.as_bytes()).map_or(e, |unread| unread.key_error("", &shown)))?;
+        *self = Sizes::Inline(Distribution::Points(points));
         Ok(())
     }
 

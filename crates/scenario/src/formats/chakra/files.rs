@@ -61,50 +61,66 @@ pub(crate) fn files_of(paths: &[PathBuf]) -> Result<Vec<(u32, PathBuf)>, KeyErro
     in_order(found, "the trace")
 }
 
-/// True if a path names a trace by its name alone: a folder with traces, the common start of their names, or one of them.
+/// True if the name of a file is that of a trace.
 pub(crate) fn is_name(path: &Path) -> bool {
-    let is_trace = |name: &OsStr| name.to_str().is_some_and(|name| ENDINGS.iter().any(|e| name.ends_with(e)));
-    match path.is_file() {
-        true => path.file_name().is_some_and(is_trace),
-        false => rank_files(path).is_ok(),
-    }
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// True if a path, which is no file, is the start of the names of files, or a name with `{rank}`.
+pub(crate) fn is_start(path: &Path) -> bool {
+    candidates(path).is_ok_and(|found| !found.is_empty())
 }
 
 /// The files of the ranks, in their order. `path` is the file of one rank, whose name ends in `.RANK.et`; a file with another
 /// name, which is rank 0; the common start of the names; a name with `{rank}`; or a folder that holds one trace.
 pub(crate) fn rank_files(path: &Path) -> Result<Vec<(u32, PathBuf)>, KeyError> {
-    let shown = path.display();
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let found = if path.is_dir() {
-        let all =
-            listed(path, |name| parts(name).map(|(start, rank, end)| (rank, format!("{start}{RANK}{end}"))))?;
-        let mut traces: Vec<&String> = all.iter().map(|(_, _, trace)| trace).collect();
+    if path.is_file() && path.file_name().and_then(OsStr::to_str).and_then(parts).is_none() {
+        return Ok(vec![(0, path.to_owned())]);
+    }
+    let (found, shown) = (candidates(path)?, path.display().to_string());
+    if path.is_dir() {
+        let mut traces: Vec<&String> = found.iter().map(|(_, _, trace)| trace).collect();
         traces.sort_unstable();
         traces.dedup();
         if let [one, two, ..] = *traces {
             let text = format!("{shown} has several traces, such as {one} and {two}");
             return Err(KeyError::new("file", text).with_help("name one of them"));
         }
-        all
-    } else if let Some((start, end)) = name.split_once(RANK) {
-        listed(folder, |name| between(name, start, end))?
-    } else if let Some((start, _, end)) = parts(name).filter(|_| path.is_file()) {
-        listed(folder, |name| between(name, start, end))?
-    } else if path.is_file() {
-        return Ok(vec![(0, path.to_owned())]);
-    } else {
-        let start = format!("{name}.");
-        ENDINGS
-            .iter()
-            .map(|end| listed(folder, |name| between(name, &start, end)))
-            .find_map(|found| found.ok().filter(|found| !found.is_empty()))
-            .unwrap_or_default()
+        if found.is_empty() {
+            let text = format!("the folder {shown} has no trace; expected files such as trace.0.et in it");
+            return Err(KeyError::new("file", text));
+        }
+    }
+    in_order(found, &shown)
+}
+
+/// The files that belong to a path, with their ranks and the pattern of their names.
+fn candidates(path: &Path) -> Result<Vec<(u32, PathBuf, String)>, KeyError> {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     };
-    in_order(found, &shown.to_string())
+    if path.is_dir() {
+        return listed(path, |name| {
+            parts(name).map(|(start, rank, end)| (rank, format!("{start}{RANK}{end}")))
+        });
+    }
+    if let Some((start, end)) = name.split_once(RANK) {
+        return listed(folder, |name| between(name, start, end));
+    }
+    if let Some((start, _, end)) = parts(name).filter(|_| path.is_file()) {
+        return listed(folder, |name| between(name, start, end));
+    }
+    let start = format!("{name}.");
+    for end in ENDINGS {
+        let found = listed(folder, |name| between(name, &start, end))?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// The rank of a name between two texts.

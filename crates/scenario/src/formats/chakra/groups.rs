@@ -2,6 +2,7 @@
 
 use crate::error::KeyError;
 use crate::file::{self, LARGEST_IMPORT};
+use crate::formats::unread;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,6 +15,9 @@ pub(crate) fn groups_file(path: &Path) -> Result<(Groups, u64), KeyError> {
     let name = path.display().to_string();
     let text = file::read(path, LARGEST_IMPORT).map_err(|e| KeyError::new("groups", e.about(&name)))?;
     let groups: Groups = serde_json::from_str(&text).map_err(|e| {
+        if let Some(unread) = unread::of(text.as_bytes()) {
+            return unread.key_error("groups", &name);
+        }
         let text = format!("{name}:{}:{}: {e}", e.line(), e.column());
         KeyError::new("groups", text).with_help("groups are JSON such as {\"1\": [0, 1], \"2\": [2, 3]}")
     })?;

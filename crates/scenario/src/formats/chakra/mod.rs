@@ -10,25 +10,20 @@ mod notes;
 mod wire;
 mod write;
 
-pub(crate) use files::{files_of, is_name, rank_files, rank_of, stem};
+pub(crate) use files::{files_of, is_name, is_start, rank_files, rank_of, stem};
 pub(crate) use groups::{Groups, groups_file};
 pub(crate) use notes::warnings;
 pub(crate) use write::compressed;
 
 use crate::collective::Kind;
 use crate::error::KeyError;
-use crate::file::LARGEST_IMPORT;
+use crate::file::{self, LARGEST_IMPORT};
+use crate::formats::refuse_others;
 use attribute::Attribute;
-use flate2::read::MultiGzDecoder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 use wire::{Message, Mistake};
-
-/// The first bytes of a gzip file.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The trace of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,47 +130,40 @@ impl fmt::Display for Node {
     }
 }
 
-/// True if a file that starts with these bytes looks like a trace: compressed, or a first message that holds a version.
+/// True if a file that starts with these bytes, unpacked, looks like a trace: its first message holds a version, an attribute of
+/// the file, or the id and the name of a node.
 pub(crate) fn is_trace(start: &[u8]) -> bool {
-    if start.starts_with(&GZIP) {
-        return true;
-    }
     let mut stream = Message::new(start, 0);
     let Ok(length) = stream.varint() else { return false };
     let mut first = Message::new(&start[stream.at() as usize..], 0);
     let Ok(Some(field)) = first.field() else { return false };
-    let is_version = |text: &str| {
-        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b".-_".contains(&b))
+    if first.at() > length {
+        return false;
+    }
+    let is_word = |field: &wire::Field<'_>| {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b".-_".contains(&b);
+        field.text("").is_ok_and(|text| !text.is_empty() && text.bytes().all(plain))
     };
-    field.number == 1 && first.at() <= length && field.text("").is_ok_and(|text| is_version(&text))
+    match (field.number, field.value) {
+        (1, wire::Value::Varint(_)) => matches!(first.field(), Ok(Some(name)) if name.number == 2),
+        (1, _) => is_word(&field),
+        (2, wire::Value::Bytes(mut attribute)) => {
+            matches!(attribute.field(), Ok(Some(name)) if name.number == 1 && is_word(&name))
+        }
+        _ => false,
+    }
 }
 
 /// Reads the trace of one rank; errors have their byte in the unpacked file.
 pub(crate) fn read_file(path: &Path, rank: u32) -> Result<(Program, u64), KeyError> {
     let file = path.display().to_string();
-    let unreadable = |e: io::Error| KeyError::new("file", format!("{file} cannot be read: {e}"));
-    let bytes = unpacked(File::open(path).map_err(unreadable)?, LARGEST_IMPORT).map_err(unreadable)?;
-    let program = read(&bytes)
-        .map_err(|(at, text)| KeyError::new("file", format!("{file}: byte {at}: rank {rank}: {text}")))?;
+    let bytes = file::bytes(path, LARGEST_IMPORT).map_err(|e| KeyError::new("file", e.about(&file)))?;
+    let program = read(&bytes).or_else(|(at, text)| {
+        // What the bytes of another format mean here is no help.
+        refuse_others("chakra", &file, &bytes)?;
+        Err(KeyError::new("file", format!("{file}: byte {at}: rank {rank}: {text}")))
+    })?;
     Ok((program, xxhash_rust::xxh3::xxh3_64(&bytes)))
-}
-
-/// The content of a file, unpacked if it is compressed; at most `largest` bytes.
-fn unpacked(mut source: impl Read, largest: u64) -> io::Result<Vec<u8>> {
-    let mut start = Vec::new();
-    source.by_ref().take(2).read_to_end(&mut start)?;
-    let mut bytes = Vec::new();
-    let whole = io::Cursor::new(&start).chain(source);
-    match start == GZIP {
-        true => MultiGzDecoder::new(whole).take(largest + 1).read_to_end(&mut bytes)?,
-        false => whole.take(largest + 1).read_to_end(&mut bytes)?,
-    };
-    match bytes.len() as u64 > largest {
-        true => Err(io::Error::other(format!(
-            "it has more than {largest} bytes, the most that ropewalk reads of a trace"
-        ))),
-        false => Ok(bytes),
-    }
 }
 
 /// A node whose dependencies are still ids.

@@ -7,12 +7,13 @@ pub(crate) mod matching;
 pub mod text;
 
 use super::order::order;
+use super::read_text;
 use crate::error::{Error, KeyError};
 use crate::file::{self, LARGEST_IMPORT};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, Cursor, Write};
 use std::path::Path;
 
 /// Any source, or any tag: -1 in the text.
@@ -124,20 +125,22 @@ pub(crate) fn chain(mut names: Vec<String>) -> String {
     names.join(" -> ")
 }
 
-/// Reads a file in either form. Large binary files are read rank by rank.
+/// Reads a file in either form. Large binary files are read rank by rank, unless gzip has packed them.
 pub(crate) fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, KeyError> {
     let name = path.display().to_string();
     let unreadable = |e: io::Error| KeyError::new("file", format!("{name} cannot be read: {e}"));
-    let mut opened = File::open(path).map_err(unreadable)?;
-    let mut start = Vec::new();
-    (&opened).take(8).read_to_end(&mut start).map_err(unreadable)?;
-    if binary::is_binary(&start) {
+    if binary::is_binary(&file::start(path, 8).map_err(unreadable)?) {
+        if file::is_packed(path).map_err(unreadable)? {
+            let content =
+                file::bytes(path, LARGEST_IMPORT).map_err(|e| KeyError::new("file", e.about(&name)))?;
+            let size = content.len() as u64;
+            return binary::read(&name, &mut Cursor::new(content), size);
+        }
+        let opened = File::open(path).map_err(unreadable)?;
         let size = opened.metadata().map_err(unreadable)?.len();
-        opened.rewind().map_err(unreadable)?;
         return binary::read(&name, &mut BufReader::new(opened), size);
     }
-    let text = file::read(path, LARGEST_IMPORT).map_err(|e| KeyError::new("file", e.about(&name)))?;
-    text::read(&name, &text, warnings)
+    text::read(&name, &read_text("goal", path, &name)?, warnings)
 }
 
 /// Digest of a schedule, 16 hexadecimal digits: XXH3 of its binary form.

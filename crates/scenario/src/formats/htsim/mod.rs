@@ -133,6 +133,13 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Matrix, KeyError> {
     Ok(matrix)
 }
 
+/// An error at the number of nodes that a matrix states.
+pub(crate) fn at_nodes(file: &str, text: &str, message: &str) -> KeyError {
+    let mut lines = lines(file, text);
+    let line = lines.find(|line| line.words[0].word == HEADER[0]);
+    line.and_then(|line| line.words.get(1).copied()).unwrap_or(Word::end(file, text)).error(message)
+}
+
 struct Reader<'a> {
     matrix: Matrix,
     /// Flows by id.
@@ -217,7 +224,10 @@ impl<'a> Reader<'a> {
         }
         let size = keys.get("size").ok_or_else(|| line.end.error("the flow has no `size`"))?;
         let bytes = size.id("a size in bytes").map_err(|error| match size.word {
-            "0" => error.with_help("in htsim, a flow of size 0 never ends"),
+            "0" => error.with_help(
+                "in htsim, a flow of size 0 never ends; give it more bytes than it can send, such as 1000000000000, and end the run \
+                 by `--set stop.after=10ms`",
+            ),
             _ => error,
         })?;
         let optional = |key: &str, what: &str| keys.get(key).map(|word| word.id(what)).transpose();

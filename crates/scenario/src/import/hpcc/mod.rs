@@ -18,6 +18,7 @@ pub use keys::{KEYS, Key, Of};
 
 use super::{Report, on_one_line};
 use crate::error::Location;
+use crate::formats::unread;
 use crate::{Error, Source};
 use settings::Settings;
 use std::collections::BTreeMap;
@@ -60,6 +61,11 @@ const PLACEHOLDER: &str = "[[workload]]\npermutation = { kind = \"shift\" }\n";
 /// # Errors
 /// The first mistake, with file, line and column.
 pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> Result<Imported, Error> {
+    for file in [Some(topology), Some(flows), config].into_iter().flatten() {
+        if let Some(unread) = unread::of(file.text.as_bytes()) {
+            return Err(unread.error(file.name));
+        }
+    }
     let mut notes = Notes::default();
     let config = config.map(|file| config::read(file, &mut notes.warnings)).transpose()?;
     let graph = topology::read(topology, &mut notes.warnings)?;
