@@ -8,6 +8,9 @@ pub const PER_PORT: usize = 1024;
 /// Age at which an unused address is forgotten (IEEE 802.1Q, table 8-6: 300 s).
 pub const AGE: Span = Span::from_secs(300);
 
+/// Time between two searches for the aged addresses of a port. Our choice: a flood costs one search per second.
+const CLEANING: Span = Span::from_secs(1);
+
 /// Slots that a look-up examines before it gives up.
 const PROBES: usize = 16;
 
@@ -19,18 +22,32 @@ struct Entry {
     seen: Option<Time>,
 }
 
+impl Entry {
+    fn has_aged(&self, now: Time) -> bool {
+        self.seen.is_some_and(|seen| now.since(seen) > AGE)
+    }
+}
+
 /// A table of fixed size.
 #[derive(Debug)]
 pub struct Stations {
     slots: Box<[Option<Entry>]>,
-    learnt: Box<[usize]>,
+    ports: Box<[Port]>,
+}
+
+/// Learnt addresses of a port.
+#[derive(Clone, Copy, Debug, Default)]
+struct Port {
+    learnt: usize,
+    /// Last search for its aged addresses.
+    cleaned: Option<Time>,
 }
 
 impl Stations {
     /// An empty table for so many ports.
     pub fn new(ports: usize) -> Self {
         let slots = (2 * PER_PORT * ports.max(1)).next_power_of_two();
-        Stations { slots: vec![None; slots].into(), learnt: vec![0; ports].into() }
+        Stations { slots: vec![None; slots].into(), ports: vec![Port::default(); ports].into() }
     }
 
     /// Fixes an address to a port. A frame that carries it elsewhere does not move it.
@@ -49,28 +66,44 @@ impl Stations {
     pub(crate) fn learn_slot(&mut self, now: Time, address: Address, port: PortId) -> Option<u32> {
         let slot = self.place(address)?;
         let number = Some(slot as u32);
-        match &mut self.slots[slot] {
+        let old = match &mut self.slots[slot] {
             Some(Entry { seen: None, .. }) => return number,
             Some(entry) if entry.address == address && entry.port == port => {
                 entry.seen = Some(now);
                 return number;
             }
-            // Another address has aged, or the station has moved.
-            Some(entry)
-                if entry.address == address || entry.seen.is_some_and(|seen| now.since(seen) > AGE) =>
-            {
-                self.learnt[entry.port.index()] -= 1;
-            }
+            // The station has moved, or another address has aged.
+            Some(entry) if entry.address == address || entry.has_aged(now) => Some(entry.port),
             Some(_) => return None,
-            None => {}
-        }
-        if self.learnt[port.index()] >= PER_PORT {
-            self.slots[slot] = self.slots[slot].filter(|entry| entry.address == address);
+            None => None,
+        };
+        // A station that the port has no room for stays where it was learnt: its frame may be forged.
+        if old != Some(port) && self.ports[port.index()].learnt >= PER_PORT && !self.clean(now, port) {
             return None;
         }
-        self.learnt[port.index()] += 1;
-        self.slots[slot] = Some(Entry { address, port, seen: Some(now) });
+        // The search may have emptied the slot.
+        if let Some(entry) = self.slots[slot].replace(Entry { address, port, seen: Some(now) }) {
+            self.ports[entry.port.index()].learnt -= 1;
+        }
+        self.ports[port.index()].learnt += 1;
         number
+    }
+
+    /// Forgets the aged addresses of a full port, at most once per [`CLEANING`]. Returns true if there were any.
+    #[cold]
+    fn clean(&mut self, now: Time, port: PortId) -> bool {
+        let own = &mut self.ports[port.index()];
+        if own.cleaned.is_some_and(|at| now.since(at) < CLEANING) {
+            return false;
+        }
+        own.cleaned = Some(now);
+        let before = own.learnt;
+        for slot in &mut self.slots {
+            if slot.take_if(|entry| entry.port == port && entry.has_aged(now)).is_some() {
+                own.learnt -= 1;
+            }
+        }
+        own.learnt < before
     }
 
     /// Learns an address that is in this slot and at this port already. Returns false if it is not, or not at this port.
@@ -104,12 +137,12 @@ impl Stations {
     #[inline]
     pub(crate) fn port_at(&self, now: Time, slot: u32, address: Address) -> Option<PortId> {
         let entry = self.slots.get(slot as usize)?.as_ref().filter(|entry| entry.address == address)?;
-        entry.seen.is_none_or(|seen| now.since(seen) <= AGE).then_some(entry.port)
+        (!entry.has_aged(now)).then_some(entry.port)
     }
 
     /// Number of addresses learnt at a port.
     pub fn learnt(&self, port: PortId) -> usize {
-        self.learnt.get(port.index()).copied().unwrap_or(0)
+        self.ports.get(port.index()).map_or(0, |own| own.learnt)
     }
 
     /// The slot of an address, or the one that it may take: a free one, or the one unused for longest.
@@ -180,5 +213,60 @@ mod tests {
         assert_eq!((taken, stations.learnt(PortId(0))), (PER_PORT, PER_PORT));
         assert!(stations.learn(Time::ZERO, Address::local(7), PortId(1)));
         assert_eq!(stations.port(Time::ZERO, A), Some(PortId(1)));
+    }
+
+    /// A table whose port 0 has as many addresses as it may have.
+    fn with_a_full_port(ports: usize) -> Stations {
+        let mut stations = Stations::new(ports);
+        let mut n = 0;
+        while stations.learnt(PortId(0)) < PER_PORT {
+            n += 1;
+            stations.learn(Time::ZERO, Address::local(1_000 + n), PortId(0));
+        }
+        stations
+    }
+
+    #[test]
+    fn a_full_port_takes_no_station_from_another() {
+        let mut stations = with_a_full_port(2);
+        assert!(stations.learn(Time::ZERO, A, PortId(1)));
+        for _ in 0..3 {
+            assert!(!stations.learn(Time::ZERO, A, PortId(0)), "the port has no room");
+            assert_eq!(stations.port(Time::ZERO, A), Some(PortId(1)));
+            assert_eq!((stations.learnt(PortId(0)), stations.learnt(PortId(1))), (PER_PORT, 1));
+        }
+        assert!(stations.learn(Time::ZERO, Address::local(2), PortId(1)));
+        assert_eq!(stations.learnt(PortId(1)), 2);
+    }
+
+    #[test]
+    fn a_full_port_learns_again_when_its_addresses_have_aged() {
+        let mut stations = with_a_full_port(2);
+        let late = Time::ZERO + AGE + Span::from_nanos(1);
+        assert!(!stations.learn(Time::ZERO + AGE, A, PortId(0)));
+        assert!(!stations.learn(late, A, PortId(0)), "the last search is less than a second ago");
+        assert!(stations.learn(late + CLEANING, A, PortId(0)));
+        assert_eq!(stations.port(late + CLEANING, A), Some(PortId(0)));
+        assert_eq!(stations.learnt(PortId(0)), 1);
+    }
+
+    /// The counters say what the table holds, whatever frames come in.
+    #[test]
+    fn counters_and_table_agree() {
+        let mut stations = Stations::new(3);
+        let mut now = Time::ZERO;
+        for step in 0..60_000u32 {
+            // A multiplicative generator (Lehmer, 1951); its high bits draw address, port and time.
+            let draw = (u64::from(step) + 1).wrapping_mul(0x5851_F42D_4C95_7F2D) >> 32;
+            let port = PortId((draw % 3) as u16);
+            now = now + Span::from_nanos(draw % 40_000_000);
+            stations.learn(now, Address::local((draw >> 3) as u32 % 5_000), port);
+            assert!(stations.learnt(port) <= PER_PORT);
+        }
+        for n in 0..3 {
+            let port = PortId(n);
+            let held = stations.slots.iter().flatten().filter(|entry| entry.port == port).count();
+            assert_eq!(stations.learnt(port), held, "port {n}");
+        }
     }
 }
