@@ -320,9 +320,10 @@ impl Guard {
         &guarded.held[..usize::from(len)]
     }
 
-    /// Forgets idle flows.
-    pub(crate) fn sweep(&mut self, now: Time, count: usize) {
+    /// Forgets idle flows among the `count` next ones, after as many looks that are left out.
+    pub(crate) fn sweep(&mut self, now: Time, count: usize, left_out: u64) {
         let guarded = &mut self.guarded;
+        self.connections.skip(left_out, count);
         self.connections.sweep(now, count, |number| guarded[number as usize] = FRESH);
     }
 

@@ -680,6 +680,13 @@ impl Connections {
         }
     }
 
+    /// Moves on by `looks` calls of [`Connections::sweep`], without examining anything.
+    pub(crate) fn skip(&mut self, looks: u64, count: usize) {
+        let len = self.flow.len().max(1) as u64;
+        let moved = (looks % len) * (count as u64).min(len);
+        self.hand = ((u64::from(self.hand) + moved) % len) as u32;
+    }
+
     /// Examines some flows and streams, and forgets the idle ones. Calls `forgotten` with the number of each such flow.
     pub(crate) fn sweep(&mut self, now: Time, count: usize, mut forgotten: impl FnMut(u32)) {
         for _ in 0..count.min(self.flow.len()) {

@@ -351,13 +351,13 @@ impl Tor {
         while let Some(&Reverse((at, source))) = self.agenda.peek()
             && at <= now
         {
-            self.act(at, source, pool);
+            self.act(at, source, now, pool);
         }
         self.now = self.now.max(now);
     }
 
-    /// Does the first thing of the agenda.
-    fn act(&mut self, at: Time, source: Source, pool: &mut Pool) {
+    /// Does the first thing of the agenda. All that is due by `until` follows without a frame in between.
+    fn act(&mut self, at: Time, source: Source, until: Time, pool: &mut Pool) {
         self.agenda.pop();
         self.now = self.now.max(at);
         match source {
@@ -367,7 +367,7 @@ impl Tor {
             Source::Line(port) => self.arrive(at, PortId(port)),
             Source::Refresh(port) => self.refresh(at, PortId(port), pool),
             Source::Held => self.release_held(at, pool),
-            Source::Sweep => self.sweep(at),
+            Source::Sweep => self.sweep(at, until),
         }
     }
 
@@ -823,9 +823,15 @@ impl Tor {
         }
     }
 
-    fn sweep(&mut self, now: Time) {
+    /// Looks for idle connections. Of the looks before the next thing on the agenda, the last ones examine every connection;
+    /// the others would find no more than these, and are left out. So a gap of months in a capture takes no time.
+    fn sweep(&mut self, now: Time, until: Time) {
         let Some(guard) = &mut self.guard else { return };
-        guard.sweep(now, guard.connections.capacity().div_ceil(SWEEPS));
+        let next = self.agenda.peek().map_or(until, |Reverse((at, _))| until.min(*at));
+        let looks = next.since(now).nanos() / SWEEP.nanos();
+        let spare = looks.saturating_sub(SWEEPS as u64);
+        let now = now + Span::from_nanos(spare * SWEEP.nanos());
+        guard.sweep(now, guard.connections.capacity().div_ceil(SWEEPS), spare);
         self.agenda.push(Reverse((now + SWEEP, Source::Sweep)));
     }
 

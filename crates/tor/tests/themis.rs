@@ -443,3 +443,33 @@ proptest! {
         prop_assert!(sum(|c| c.duplicates) <= allowed, "{:?}", (0..transfers.len()).map(|n| lab.counts(n)).collect::<Vec<_>>());
     }
 }
+
+/// The ToR jumps over the looks for idle connections in a long gap. It forgets what it forgets with every look.
+#[test]
+fn a_gap_of_any_length_takes_no_time_and_forgets_idle_connections() {
+    let fold = |a, b| tor::fold(wire::bth::Qpn::new(a), wire::bth::Qpn::new(b));
+    let lab = || {
+        let transfers = eight(&Transfer::default(), fold, Span::from_millis(700));
+        run(&fabric(Spray::Psn, Mode::Sound), &transfers)
+    };
+    let mut left = Vec::new();
+    for secs in [1, 30, 57, 59, 61, 62, 64, 66, 68, 75, 200] {
+        let (mut jumps, mut steps) = (lab(), lab());
+        let end = jumps.now + Span::from_secs(secs);
+        jumps.tor.tick(end, &mut jumps.pool);
+        while steps.now < end {
+            steps.now = (steps.now + Span::from_millis(7)).min(end);
+            steps.tor.tick(steps.now, &mut steps.pool);
+        }
+        assert!(jumps.tor.flows().eq(steps.tor.flows()), "after {secs} s");
+        assert_eq!(jumps.tor.poll_at(), steps.tor.poll_at());
+        left.push(jumps.tor.flows().count());
+    }
+    assert!(
+        left[0] == 8 && left.is_sorted_by(|a, b| a >= b) && left.iter().any(|n| (1..8).contains(n)),
+        "{left:?}"
+    );
+    let mut lab = lab();
+    lab.tor.tick(lab.now + Span::from_secs(10_000_000_000), &mut lab.pool);
+    assert_eq!(lab.tor.flows().count(), 0);
+}
