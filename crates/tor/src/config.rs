@@ -250,6 +250,13 @@ fn read_port(
         Some(value) => text(value)?.to_owned(),
         None => format!("h{}", n + 1),
     };
+    if let Some(c) = name.chars().find(|c| "\"\\".contains(*c)) {
+        // Metrics have names in quotes.
+        return Err(Fault {
+            span: port.at("name"),
+            message: format!("expected a name without `{c}`, found `{name}`"),
+        });
+    }
     if settings.ports.iter().any(|other| other.name == name) {
         return Err(Fault { span: port.at("name"), message: format!("two ports have the name `{name}`") });
     }
@@ -626,11 +633,19 @@ impl<'a> Section<'a> {
 }
 
 fn text<'a>(value: &'a Value<'_>) -> Fallible<&'a str> {
-    match value.get_ref() {
-        DeValue::String(text) => Ok(Cow::as_ref(text)),
-        _ => Err(Fault { span: value.span(), message: "expected a text in quotes".into() }),
+    let wrong = |message: String| Err(Fault { span: value.span(), message });
+    let DeValue::String(text) = value.get_ref() else { return wrong("expected a text in quotes".into()) };
+    match text.chars().find(|c| c.is_control() || DIRECTIONS.contains(c)) {
+        None => Ok(Cow::as_ref(text)),
+        Some(c) => wrong(format!("expected a text without control characters, found U+{:04X}", c as u32)),
     }
 }
+
+/// Characters that change the direction of the text around them (Unicode Standard Annex 9, section 2).
+const DIRECTIONS: [char; 12] = [
+    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
+    '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
+];
 
 fn word<T: Copy>(value: &Value<'_>, words: &[(&str, T)]) -> Fallible<T> {
     let found = text(value)?;
@@ -851,6 +866,10 @@ do = { delay = "2ms" }
         assert_eq!(wrong("index = 2", "index = 4"), "lab.toml:10:9: expected a whole number from 0 to 3");
         assert_eq!(wrong("26 = 3", "64 = 3"), "lab.toml:38:10: expected a DSCP from 0 to 63, not `64`");
         assert_eq!(wrong("\"h2\"", "\"h1\""), "lab.toml:20:8: two ports have the name `h1`");
+        let told = "lab.toml:20:8: expected a text without control characters, found U+";
+        assert_eq!(wrong("\"h2\"", "\"h\\u001b[2J\""), format!("{told}001B"));
+        assert_eq!(wrong("\"h2\"", "\"h\\u202eg\""), format!("{told}202E"));
+        assert_eq!(wrong("\"h2\"", "'h\"2'"), "lab.toml:20:8: expected a name without `\"`, found `h\"2`");
         assert!(wrong("\"nack\"", "\"nak\"").ends_with("unknown word `nak`: did you mean `nack`?"));
         assert!(wrong("\"+50\"", "\"50\"").contains("such as \"+50\""));
         assert!(wrong("\"1..\"", "\"5..2\"").contains("a range such as"));

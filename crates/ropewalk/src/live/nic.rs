@@ -65,6 +65,10 @@ pub fn read(file: &TableFile) -> Result<(File, Personality), Error> {
         return Err(file.wrong("bump", "expected at least one [[bump]]"));
     }
     for (i, entry) in read.bump.iter().enumerate() {
+        if let Some(c) = entry.name.chars().find(|c| "\"\\".contains(*c)) {
+            let text = format!("expected a name without `{c}`, found `{}`", entry.name);
+            return Err(file.wrong(&format!("bump.{i}.name"), &text));
+        }
         if let Some(j) = read.bump[..i].iter().position(|other| other.name == entry.name) {
             let text = format!("the name `{}` is that of entry {} already", entry.name, j + 1);
             return Err(file.wrong(&format!("bump.{i}.name"), &text));
