@@ -23,6 +23,7 @@ use papers::Report;
 use payload::experiment::Experiment;
 use payload::{Group, Payload};
 use results::table::Table;
+use results::whole;
 use results::{Results, ResultsError};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -119,6 +120,10 @@ impl PageFile {
     }
 
     fn replacing(file: PathBuf, mark: &str, what: &str) -> Result<Self, Failure> {
+        // A pipe or a device is written to; reading from it could take for ever.
+        if whole::is_device(&file) {
+            return Ok(PageFile(file));
+        }
         let mut head = vec![0; mark.len()];
         let ours = match File::open(&file).and_then(|mut old| old.read_exact(&mut head)) {
             Ok(()) => head == mark.as_bytes(),
@@ -147,17 +152,7 @@ impl PageFile {
         if let Some(dir) = self.0.parent().filter(|dir| !dir.as_os_str().is_empty()) {
             fs::create_dir_all(dir).map_err(failed)?;
         }
-        // A pipe or a device cannot be replaced by renaming a file.
-        if self.0.exists() && !self.0.is_file() {
-            return fs::write(&self.0, page).map_err(failed);
-        }
-        let mut part = self.0.clone().into_os_string();
-        part.push(".part");
-        let written = fs::write(&part, page).and_then(|()| fs::rename(&part, &self.0));
-        if written.is_err() {
-            drop(fs::remove_file(&part));
-        }
-        written.map_err(failed)
+        whole::write(&self.0, page).map_err(failed)
     }
 }
 

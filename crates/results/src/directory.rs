@@ -7,6 +7,7 @@ use crate::kind::MARK;
 use crate::stored::{self, SUMMARY};
 use crate::summary::Summary;
 use crate::tables::TABLES;
+use crate::whole;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -51,6 +52,8 @@ impl Target {
     /// See [`Target::at`].
     pub fn of(dir: impl Into<PathBuf>, mark: &str, is_ours: fn(&str) -> bool) -> Result<Self, ResultsError> {
         let dir = dir.into();
+        // Results replace the directory behind a link, not the link.
+        let dir = whole::behind_links(&dir).map_err(|e| ResultsError::Io(dir, e))?;
         let taken = match fs::read_dir(&dir) {
             Ok(entries) => {
                 let names: Vec<_> = entries.flatten().map(|e| e.file_name()).collect();

@@ -71,6 +71,7 @@ pub mod table;
 pub mod tables;
 pub mod testing;
 pub mod text;
+pub mod whole;
 
 pub use data::RunData;
 pub use error::ResultsError;

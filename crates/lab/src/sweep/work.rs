@@ -21,6 +21,7 @@ use results::directory::{Staging, Target};
 use results::json::{pretty, value as to_json};
 use results::kind::{SWEEP_MARK as MARK, UNFINISHED_MARK as UNFINISHED};
 use results::table::Table;
+use results::whole;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -215,8 +216,7 @@ impl Work {
     /// Writes a file as a whole or not at all.
     fn put(&self, name: &str, text: &str) -> Result<(), Failure> {
         let path = self.part.join(name);
-        let new = path.with_extension("new");
-        fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(|e| failed(&path, e))
+        whole::write(&path, text).map_err(|e| failed(&path, e))
     }
 
     /// Writes the dataset of all points. It replaces an older dataset, which stays if an error occurs.
@@ -351,8 +351,9 @@ fn is_blank(part: &Path) -> bool {
         Err(e) => e.kind() == ErrorKind::NotFound,
         Ok(entries) => entries.flatten().all(|entry| match entry.file_name().to_str() {
             Some("points") => empty(&entry.path()),
-            Some("lock" | "unfinished.new") => true,
-            _ => false,
+            Some("lock") => true,
+            Some(name) => whole::is_part(name, UNFINISHED),
+            None => false,
         }),
     }
 }

@@ -7,6 +7,7 @@ use farm::panics::Silence;
 use farm::trial::{Verdict, of_text};
 use farm::{Broken, Farm, Tally};
 use lab::Failure;
+use results::whole;
 use scenario::find;
 use std::fmt::Write;
 use std::fs;
@@ -94,7 +95,7 @@ fn table(tally: &Tally) -> String {
         (tally.refused, "scenarios were refused with an error that names its line"),
         (tally.damaged, "scenarios had mistakes in their text"),
         (tally.imports, "imports had mistakes in their files"),
-        (tally.commands, "commands were interrupted, short of memory or given damaged results"),
+        (tally.commands, "commands were interrupted, short of memory, attacked or given damaged results"),
     ] {
         let _ = writeln!(text, "{count:>10}  {what}");
     }
@@ -113,7 +114,7 @@ fn report(args: &FuzzArgs, broken: &Broken) -> Result<String, Failure> {
     let command = if broken.is_scenario {
         let file = Path::new(&args.output).join(format!("seed-{}-trial-{}.toml", args.seed, broken.trial));
         let wrong = |e: std::io::Error| Failure::Asked(format!("{} cannot be written: {e}", file.display()));
-        fs::create_dir_all(&args.output).and_then(|()| fs::write(&file, &broken.text)).map_err(wrong)?;
+        fs::create_dir_all(&args.output).and_then(|()| whole::write(&file, &broken.text)).map_err(wrong)?;
         format!("ropewalk fuzz {}", lab::shell::word(&file.display().to_string()))
     } else {
         format!("ropewalk fuzz --seed {} --trial {}", args.seed, broken.trial)

@@ -2,8 +2,8 @@
 
 use crate::print;
 use lab::failure::Failure;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use results::whole;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Writes a commented scenario to start from.
@@ -35,6 +35,5 @@ pub fn write_new(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> 
         };
         Failure::Asked(format!("cannot write {}: {why}", path.display()))
     };
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(wrong)?;
-    file.write_all(content.as_ref()).map_err(wrong)
+    whole::create(path, content).map_err(wrong)
 }

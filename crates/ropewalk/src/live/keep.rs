@@ -3,8 +3,8 @@
 use super::failed;
 use lab::failure::Failure;
 use ports::pcap::{Direction, Interface, Record, Writer};
+use results::whole;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,15 +45,14 @@ impl Keep {
             format!("the last frames of all ports, {} at most; times count from the start", self.most);
         self.frames.make_contiguous().sort_by_key(|(_, at, ..)| *at);
         let program = concat!("ropewalk ", env!("CARGO_PKG_VERSION"));
-        let write = || {
-            let to = BufWriter::new(File::create(&self.path)?);
-            let mut file = Writer::new(to, &about, program, &interfaces)?;
+        let written = whole::write_with(&self.path, |file| {
+            let mut file = Writer::new(BufWriter::new(file), &about, program, &interfaces)?;
             for ((interface, at, direction, bytes), number) in self.frames.iter().zip(self.gone..) {
                 let (interface, at, direction, number) = (*interface, *at, *direction, Some(number));
                 file.write(&Record { interface, at, direction, bytes, fcs: 0, comment: None, number })?;
             }
             file.finish().map(drop)
-        };
-        write().map_err(|e| failed(&format!("{} cannot be written", self.path.display()), &e))
+        });
+        written.map_err(|e| failed(&format!("{} cannot be written", self.path.display()), &e))
     }
 }

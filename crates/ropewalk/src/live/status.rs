@@ -3,10 +3,12 @@
 use super::failed;
 use crate::cli::LiveArgs;
 use lab::failure::Failure;
+use results::whole;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::{Display, Write as _};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// The files.
@@ -34,8 +36,13 @@ impl Reports {
     /// The files that the user wants.
     ///
     /// # Errors
-    /// If the decision log cannot be created.
+    /// If a file is a pipe, or the decision log cannot be created.
     pub fn new(args: &LiveArgs) -> Result<Self, Failure> {
+        let options = [("--status", Some(&args.status)), ("--metrics", args.metrics.as_ref())];
+        let options = options.into_iter().chain([("--record", args.record.as_ref())]);
+        options
+            .flat_map(|(option, path)| Some((option, path?)))
+            .try_for_each(|(option, path)| no_pipe(option, path))?;
         let open = |path: &PathBuf| match File::create(path) {
             Ok(file) => Ok((path.clone(), BufWriter::new(file))),
             Err(e) => Err(failed(&format!("{} cannot be created", path.display()), &e)),
@@ -112,12 +119,21 @@ fn metrics(prefix: &str, rows: &[Row]) -> String {
     text
 }
 
-/// Replaces a file by a new one, in one step.
+/// Refuses a pipe: whoever writes to it waits for its reader, and no frame passes meanwhile.
+fn no_pipe(option: &str, path: &Path) -> Result<(), Failure> {
+    let is_pipe = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    match is_pipe {
+        false => Ok(()),
+        true => Err(Failure::Asked(format!(
+            "{option} {}: a pipe would stop all frames until its reader is ready; name a file",
+            path.display()
+        ))),
+    }
+}
+
+/// Writes a file as a whole.
 fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let done = fs::write(&part, bytes).and_then(|()| fs::rename(&part, path));
-    done.map_err(|e| failed(&format!("{} cannot be written", path.display()), &e))
+    whole::write(path, bytes).map_err(|e| failed(&format!("{} cannot be written", path.display()), &e))
 }
 
 #[cfg(test)]
