@@ -24,7 +24,7 @@ pub fn table(run: RunData<'_>) -> Table {
             "busy_share",
             "-",
             "share of the simulated time that the wire was busy",
-            rows().map(|(_, r)| (end.ps() > 0).then(|| r.busy.ps() as f64 / end.ps() as f64)),
+            rows().map(|(_, r)| (end.ps() > 0).then(|| r.busy_by(end).ps() as f64 / end.ps() as f64)),
         ),
         Column::count(
             "max_queue_bytes",
