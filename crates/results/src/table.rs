@@ -194,7 +194,8 @@ impl Table {
         Ok(Table { batch, every })
     }
 
-    /// Writes the table as CSV. The first line has the column names; a missing number is an empty cell.
+    /// Writes the table as CSV. The first line has the column names; a missing number is an empty cell. A text that a
+    /// spreadsheet would compute has an apostrophe before it.
     ///
     /// # Errors
     /// If the system refuses.
@@ -217,8 +218,18 @@ fn cell(column: &ArrayRef, row: usize) -> String {
         DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).to_string(),
         DataType::Float64 => column.as_primitive::<Float64Type>().value(row).to_string(),
         DataType::Boolean => column.as_boolean().value(row).to_string(),
-        DataType::Utf8 => column.as_string::<i32>().value(row).to_owned(),
+        DataType::Utf8 => inert(column.as_string::<i32>().value(row)),
         other => unreachable!("a column is made of counts, reals, flags or texts, not of {other}"),
+    }
+}
+
+/// A text that no spreadsheet takes for a formula. Formulas begin with `=`, `+`, `-` or `@` (OWASP, "CSV Injection"); control
+/// characters, which may stand before these, are in no name. A number and a lone sign are no formulas.
+fn inert(text: &str) -> String {
+    let begins = text.trim_start().starts_with(['=', '+', '-', '@']);
+    match begins && text.len() > 1 && text.parse::<f64>().is_err() {
+        true => format!("'{text}"),
+        false => text.to_owned(),
     }
 }
 
@@ -237,5 +248,19 @@ mod tests {
     fn texts_come_from_iterators_of_unknown_length() {
         let column = Column::text("node", "which", (0..3usize).flat_map(|n| vec![n.to_string(); n]));
         assert_eq!(column.cells.len(), 3);
+    }
+
+    /// A name that begins like a formula must not run in a spreadsheet.
+    #[test]
+    fn no_cell_of_a_csv_is_a_formula() {
+        let names = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", " =1", "-1.5", "-", "a=b", "h0", ""];
+        let column = Column::text("name", "which", names.iter().map(|name| (*name).to_owned()));
+        let mut file = Vec::new();
+        Table::new(vec![column], 1).write_csv(&mut file).unwrap();
+        let mut lines = csv::Reader::from_reader(&file[..]);
+        let read: Vec<String> = lines.records().map(|line| line.unwrap()[0].to_owned()).collect();
+        let told =
+            ["'=cmd|' /C calc'!A0", "'+1+1", "'-2+3", "'@SUM(A1)", "' =1", "-1.5", "-", "a=b", "h0", ""];
+        assert_eq!(read, told);
     }
 }
