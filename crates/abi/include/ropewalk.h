@@ -42,7 +42,7 @@ enum {
     RW_ENDED = 3   /* the run has ended early: it stalled, ran out of memory, or reached stop.after */
 };
 
-/* A bound for rw_next that no event reaches. */
+/* No bound for rw_next. All other times are at most 1,000,000 s. */
 #define RW_NEVER UINT64_MAX
 
 /* The version, for example "0.1.0". */
@@ -72,7 +72,7 @@ int rw_send_at(rw_run *run, uint64_t at_ps, uint64_t id, uint32_t from, uint32_t
 /* Sets a timer of a rank. With 0 it fires after all else that happens now. */
 int rw_timer(rw_run *run, uint64_t id, uint32_t rank, uint64_t after_ps);
 
-/* Plays up to the next event, but not beyond `until_ps`. Events come in order of time. */
+/* Plays up to the next event, but not beyond `until_ps`, which is now or later. Events come in order of time. */
 int rw_next(rw_run *run, uint64_t until_ps, rw_event *event);
 
 /* Plays all messages to their end and writes the results into a directory; with NULL it writes none. Returns RW_ERROR if

@@ -35,6 +35,9 @@ enum Stage {
     Broken(Time),
 }
 
+/// No bound for `rw_next`: `RW_NEVER` in C.
+const NEVER: u64 = u64::MAX;
+
 /// An event: `rw_event` in C.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -322,7 +325,8 @@ pub unsafe extern "C" fn rw_next(run: *mut Run, until_ps: u64, event: *mut Event
         if event.is_null() {
             return Err("the place of the event is NULL".to_owned());
         }
-        Ok(match session.next(Time(until_ps)) {
+        let until = Some(until_ps).filter(|until| *until != NEVER).map(Time);
+        Ok(match session.next(until).map_err(|e| e.to_string())? {
             Next::Event(next) => {
                 // SAFETY: the place is not null; the caller promises that it can be written.
                 unsafe { event.write(next.into()) };

@@ -34,6 +34,9 @@ int main(void) {
     answer("next", rw_next(run, RW_NEVER, NULL), run);
     answer("next", rw_next(run, 5000, &event), run);
     answer("late", rw_send_at(run, 4000, 1, 0, 1, 1, 0), run);
+    answer("far", rw_send_at(run, UINT64_MAX - 1, 1, 0, 1, 1, 0), run);
+    answer("far", rw_next(run, UINT64_MAX - 1, &event), run);
+    answer("far", rw_timer(run, 1, 0, UINT64_C(1000000000000000000)), run);
     answer("send", rw_send_at(run, 6000, 1, 0, 1, 1438, 0), run);
     answer("next", rw_next(run, 5500, &event), run);
     answer("next", rw_next(run, RW_NEVER, &event), run);

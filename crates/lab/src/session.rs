@@ -7,7 +7,7 @@
 //! // Rank 1 answers rank 0's message with one of its own.
 //! let mut session = Session::open("quickstart", &[])?;
 //! session.send(7, (0, 1), 1_000_000, 0)?;
-//! while let Next::Event(event) = session.next(Time::NEVER) {
+//! while let Next::Event(event) = session.next(None)? {
 //!     println!("{} {:?} of {} at rank {}", event.at, event.kind, event.id, event.rank);
 //!     if event.kind == Kind::Received && event.id == 7 {
 //!         session.send(8, (1, 0), 1_000_000, 0)?;
@@ -232,7 +232,7 @@ impl Session {
     /// Sends a message at a time that is now or later.
     ///
     /// # Errors
-    /// As for [`Session::send`], and if the time has passed.
+    /// As for [`Session::send`], and if the time has passed or is beyond the end of time.
     pub fn send_at(
         &mut self,
         at: Time,
@@ -241,9 +241,7 @@ impl Session {
         bytes: u64,
         tag: u32,
     ) -> Result<(), Failure> {
-        if at < self.now {
-            return Err(Failure::Asked(format!("the time {at} has passed: it is {}", self.now)));
-        }
+        self.check(at)?;
         let send = self.checked_send(id, pair, bytes, tag)?;
         self.calls += 1;
         self.later.push(Reverse((at, self.calls, send)));
@@ -255,17 +253,26 @@ impl Session {
     /// # Errors
     /// [`Failure::Asked`] if the rank does not exist or the time is out of range.
     pub fn timer(&mut self, id: u64, rank: u32, after: Time) -> Result<(), Failure> {
-        if after.ps() > LATEST.ps().saturating_sub(self.now.ps()) {
-            return Err(Failure::Asked(format!("a timer of {after} is beyond the end of time, {}", LATEST)));
-        }
+        self.check(Time(self.now.ps().saturating_add(after.ps())))?;
         let task = self.ranks.timer(rank, after).map_err(Failure::Asked)?;
         self.post_task(task, Posted::Timer { id, rank });
         Ok(())
     }
 
+    /// The check of every time that a program gives: it has not passed, and it is not beyond the end of time.
+    fn check(&self, at: Time) -> Result<(), Failure> {
+        if at > LATEST {
+            return Err(Failure::Asked(format!("the time {at} is beyond the end of time, {LATEST}")));
+        }
+        if at < self.now {
+            return Err(Failure::Asked(format!("the time {at} has passed: it is {}", self.now)));
+        }
+        Ok(())
+    }
+
     fn checked_send(&self, id: u64, (from, to): (u32, u32), bytes: u64, tag: u32) -> Result<Send, Failure> {
         if bytes > MOST_BYTES {
-            return Err(Failure::Asked(format!("a message has at most 1 PiB, found {bytes} B")));
+            return Err(Failure::Asked(format!("a message has at most 1024TiB, found {bytes} B")));
         }
         self.ranks.way(from, to, bytes.max(1), tag).map_err(Failure::Asked)?;
         Ok(Send { id, from, to, bytes: bytes.max(1), tag })
@@ -298,8 +305,17 @@ impl Session {
         self.running.with_dependent_mut(|_, live| live.as_deref_mut().map(|live| call(live, watch)))
     }
 
+    /// The next event up to `until`, if there is such a bound.
+    ///
+    /// # Errors
+    /// [`Failure::Asked`] if the time has passed or is beyond the end of time.
+    pub fn next(&mut self, until: Option<Time>) -> Result<Next, Failure> {
+        until.map_or(Ok(()), |until| self.check(until))?;
+        Ok(self.play(until.unwrap_or(Time::NEVER)))
+    }
+
     /// The next event up to `until`; [`Time::NEVER`] sets no bound.
-    pub fn next(&mut self, until: Time) -> Next {
+    fn play(&mut self, until: Time) -> Next {
         loop {
             if let Some(event) = self.due.pop_front() {
                 return Next::Event(event);
@@ -352,7 +368,7 @@ impl Session {
 
     /// Plays everything sent to its end, and returns the run. Its plan holds all messages.
     pub fn finish(mut self) -> Run {
-        while let Next::Event(_) | Next::Until = self.next(Time::NEVER) {}
+        while let Next::Event(_) | Next::Until = self.play(Time::NEVER) {}
         let watch = &mut self.watch;
         let finished = self.running.with_dependent_mut(|_, live| live.take().map(|live| live.finish(watch)));
         let spent = Spent {
@@ -372,7 +388,7 @@ impl Session {
 /// Largest message, bytes: as in scenarios.
 const MOST_BYTES: u64 = 1 << 50;
 
-/// Latest time of a timer, as for starts in scenarios.
+/// Latest time that a program may give, as for starts in scenarios.
 const LATEST: Time = Time::from_ms(1_000_000_000);
 
 #[cfg(test)]
@@ -400,7 +416,7 @@ mod tests {
             session.send(rank.into(), (rank, (rank + 1) % n), chunk, 0).unwrap();
         }
         let mut now = Time::ZERO;
-        while let Next::Event(event) = session.next(Time::NEVER) {
+        while let Next::Event(event) = session.next(None).unwrap() {
             assert!(event.at >= now, "time goes back");
             now = event.at;
             let step = event.id / u64::from(n);
@@ -432,17 +448,21 @@ mod tests {
     fn messages_for_later_start_at_their_time_and_timers_fire_after_theirs() {
         let mut session = open(FABRIC).unwrap();
         session.send_at(Time::from_us(9), 1, (0, 7), 1438, 0).unwrap();
-        assert_eq!(session.next(Time::from_us(2)), Next::Until, "the message is still to come");
+        assert_eq!(
+            session.next(Some(Time::from_us(2))).unwrap(),
+            Next::Until,
+            "the message is still to come"
+        );
         session.timer(2, 3, Time::from_us(2)).unwrap();
-        assert_eq!(session.next(Time::from_us(3)), Next::Until);
+        assert_eq!(session.next(Some(Time::from_us(3))).unwrap(), Next::Until);
         assert_eq!(session.now(), Time::from_us(3));
         let timer = Event { at: Time::from_us(4), rank: 3, kind: Kind::Timer, id: 2 };
-        assert_eq!(session.next(Time::NEVER), Next::Event(timer));
-        let Next::Event(received) = session.next(Time::NEVER) else { panic!("the message arrives") };
+        assert_eq!(session.next(None).unwrap(), Next::Event(timer));
+        let Next::Event(received) = session.next(None).unwrap() else { panic!("the message arrives") };
         assert_eq!((received.rank, received.kind, received.id), (7, Kind::Received, 1));
-        let Next::Event(sent) = session.next(Time::NEVER) else { panic!("the acknowledgement arrives") };
+        let Next::Event(sent) = session.next(None).unwrap() else { panic!("the acknowledgement arrives") };
         assert_eq!((sent.rank, sent.kind, sent.id), (0, Kind::Sent, 1));
-        assert_eq!(session.next(Time::NEVER), Next::Idle);
+        assert_eq!(session.next(None).unwrap(), Next::Idle);
         let run = session.finish();
         assert_eq!(run.outcome.messages[0].start, Time::from_us(9));
         assert_eq!(run.outcome.messages[0].received, received.at);
@@ -460,12 +480,12 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let local = Time::from_ns(1);
-        assert_eq!(of(session.next(Time::NEVER)), (local, 1, Kind::Received, 2));
-        assert_eq!(of(session.next(Time::NEVER)), (local, 1, Kind::Sent, 2));
+        assert_eq!(of(session.next(None).unwrap()), (local, 1, Kind::Received, 2));
+        assert_eq!(of(session.next(None).unwrap()), (local, 1, Kind::Sent, 2));
         let copied = Time::from_ns(1500);
-        assert_eq!(of(session.next(Time::NEVER)), (copied, 3, Kind::Received, 1));
-        assert_eq!(of(session.next(Time::NEVER)), (copied, 2, Kind::Sent, 1));
-        assert_eq!(session.next(Time::NEVER), Next::Idle);
+        assert_eq!(of(session.next(None).unwrap()), (copied, 3, Kind::Received, 1));
+        assert_eq!(of(session.next(None).unwrap()), (copied, 2, Kind::Sent, 1));
+        assert_eq!(session.next(None).unwrap(), Next::Idle);
     }
 
     #[test]
@@ -477,12 +497,38 @@ mod tests {
         assert_eq!(text(session.send(1, (0, 2), 1, 0)), missing);
         assert_eq!(
             text(session.send(1, (0, 1), 1 << 51, 0)),
-            "a message has at most 1 PiB, found 2251799813685248 B"
+            "a message has at most 1024TiB, found 2251799813685248 B"
         );
-        assert_eq!(session.next(Time::from_us(5)), Next::Idle);
+        assert_eq!(session.next(Some(Time::from_us(5))).unwrap(), Next::Idle);
         let passed = "the time 4us has passed: it is 5us";
         assert_eq!(text(session.send_at(Time::from_us(4), 1, (0, 1), 1, 0)), passed);
-        assert!(text(session.timer(1, 0, Time::NEVER)).contains("beyond the end of time"));
+        assert_eq!(text(session.next(Some(Time::from_us(4))).map(drop)), passed);
         assert_eq!(session.finish().outcome.messages.len(), 0);
+    }
+
+    /// Times near 2^64 ps would wrap in the engine.
+    #[test]
+    fn times_beyond_the_end_of_time_are_refused() {
+        let mut session = open(FABRIC).unwrap();
+        let text = |result: Result<(), Failure>| result.unwrap_err().to_string();
+        for over in [0, 1, 1_000_000, 1_000_000_000_000] {
+            let wrong = [Time(u64::MAX - over), Time(LATEST.ps() + 1)];
+            for at in wrong {
+                let told = format!("the time {at} is beyond the end of time, 1000000s");
+                assert_eq!(text(session.send_at(at, 1, (0, 1), 1, 0)), told);
+                assert_eq!(text(session.next(Some(at)).map(drop)), told);
+                assert_eq!(text(session.timer(1, 0, at)), told);
+            }
+        }
+        session.send_at(LATEST, 1, (0, 1), 1, 0).unwrap();
+        session.timer(2, 0, LATEST).unwrap();
+        assert_eq!(session.next(Some(Time::from_us(5))).unwrap(), Next::Until);
+        assert!(text(session.timer(3, 0, LATEST)).contains("beyond the end of time"), "it counts from now");
+        let mut last = Time::ZERO;
+        while let Next::Event(event) = session.next(None).unwrap() {
+            last = event.at;
+        }
+        assert!(last > LATEST && last < Time(LATEST.ps() + 1_000_000_000), "{last}");
+        assert_eq!(session.finish().faults(), [""; 0]);
     }
 }

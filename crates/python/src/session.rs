@@ -160,26 +160,23 @@ impl Session {
         if self.state == State::Ended {
             return Ok(());
         }
-        let now = Time::from_ps(self.now);
-        let until = until.map_or(Time::NEVER, Time::from_ps);
+        let until = until.map(Time::from_ps);
         let session = self.session()?;
-        if until < now {
-            return Err(failure(Failure::Asked(format!("the time {until} has passed: it is {now}"))));
-        }
-        let state = py.detach(|| {
+        let state: Result<State, Failure> = py.detach(|| {
             loop {
-                match session.next(until) {
+                match session.next(until)? {
                     Next::Event(Event { at, rank, kind, id }) => {
                         if !take((at.ps(), rank, kind.name(), id)) {
-                            return State::Running;
+                            return Ok(State::Running);
                         }
                     }
-                    Next::Until => return State::Running,
-                    Next::Idle => return State::Idle,
-                    Next::Ended => return State::Ended,
+                    Next::Until => return Ok(State::Running),
+                    Next::Idle => return Ok(State::Idle),
+                    Next::Ended => return Ok(State::Ended),
                 }
             }
         });
+        let state = state.map_err(failure)?;
         self.now = session.now().ps();
         self.state = state;
         self.check()

@@ -126,18 +126,20 @@ fn answer(session: &mut Session, request: Request) -> Answer {
             let done = session.timer(id, rank, Time(after_ps));
             accepted(session, done)
         }
-        Request::Next { until_ps } => match session.next(until_ps.map_or(Time::NEVER, Time)) {
-            Next::Event(event) => Answer::Event(event.into()),
-            other => Answer::State { state: state(other), ps: session.now().ps() },
+        Request::Next { until_ps } => match session.next(until_ps.map(Time)) {
+            Ok(Next::Event(event)) => Answer::Event(event.into()),
+            Ok(other) => Answer::State { state: state(other), ps: session.now().ps() },
+            Err(refusal) => Answer::Refused { error: refusal.to_string() },
         },
         Request::Advance { until_ps } => {
             let mut events = Vec::new();
             loop {
-                match session.next(Time(until_ps)) {
-                    Next::Event(event) => events.push(event.into()),
-                    other => {
+                match session.next(Some(Time(until_ps))) {
+                    Ok(Next::Event(event)) => events.push(event.into()),
+                    Ok(other) => {
                         return Answer::Events { events, state: state(other), ps: session.now().ps() };
                     }
+                    Err(refusal) => return Answer::Refused { error: refusal.to_string() },
                 }
             }
         }
@@ -254,6 +256,23 @@ mod tests {
         assert!(all[1].contains("expected u64"), "{}", all[1]);
         assert!(all[2].contains("unknown field `until`"), "{}", all[2]);
         assert_eq!(all[3], r#"{"error":"rank 9 does not exist; the ranks are 0 to 3"}"#);
+    }
+
+    #[test]
+    fn times_beyond_the_end_of_time_are_refused() {
+        let all = answers(&[
+            r#"{"do":"send","id":5,"from":0,"to":1,"bytes":1,"at_ps":18446744073709551615}"#,
+            r#"{"do":"next","until_ps":18446744073709551614}"#,
+            r#"{"do":"advance","until_ps":1000000000000000001}"#,
+            r#"{"do":"timer","id":6,"rank":2,"after_ps":18446744073709551615}"#,
+            r#"{"do":"advance","until_ps":1000000000000000000}"#,
+            r#"{"do":"advance","until_ps":1}"#,
+        ]);
+        for refused in &all[..4] {
+            assert!(refused.contains("beyond the end of time, 1000000s"), "{refused}");
+        }
+        assert_eq!(all[4], r#"{"events":[],"state":"idle","ps":1000000000000000000}"#);
+        assert!(all[5].contains("has passed"), "{}", all[5]);
     }
 
     #[test]
