@@ -16,6 +16,7 @@
 
 mod frame;
 mod payload;
+mod policy;
 mod timeline;
 
 use lab::Failure;
@@ -28,6 +29,7 @@ use results::{Results, ResultsError};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 pub use timeline::timeline;
 
@@ -159,7 +161,14 @@ impl PageFile {
 fn page(payload: Payload) -> String {
     let scripts = SCRIPTS.concat();
     let json = payload.json();
+    let template = include_str!("page/page.html");
+    let (_, script) = template.split_once("<script>").unwrap_or_default();
+    let (script, _) = script.split_once("</script>").unwrap_or_default();
+    // The scripts are the same in every page.
+    static POLICY: OnceLock<String> = OnceLock::new();
+    let policy = POLICY.get_or_init(|| policy::of(&[&script.replacen("{{scripts}}", &scripts, 1), PLOTLY]));
     let parts = [
+        ("{{policy}}", policy.as_str()),
         ("{{style}}", include_str!("page/style.css")),
         ("{{payload}}", &json),
         ("{{scripts}}", &scripts),
@@ -168,7 +177,7 @@ fn page(payload: Payload) -> String {
     ];
     // A single pass, so that inserted text is not searched for marks.
     let mut page = MARK.to_owned();
-    let mut rest = include_str!("page/page.html");
+    let mut rest = template;
     for (mark, part) in parts {
         let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
         page.push_str(before);
