@@ -39,7 +39,7 @@ fn span(start: u64, end: u64) -> Option<Span> {
     Some(Span { start: US(start), end: US(end) })
 }
 
-/// Ranks 0 and 1 compute, reduce, and compute again. The last operation belongs to nobody.
+/// Ranks 0 and 1 compute, reduce, and compute again.
 fn two_ranks() -> (Plan, Outcome) {
     let operations = vec![operation(0, "", 0), operation(0, "tp", 2), operation(0, "dp", 2)];
     world(
@@ -54,7 +54,8 @@ fn two_ranks() -> (Plan, Outcome) {
             (0, 0, Role::Leave, 1, 18, Some(20)),
             (0, 1, Role::Leave, 1, 18, Some(24)),
             (0, 1, Role::Compute, 0, 24, Some(30)),
-            (0, 0, Role::Inner, Operation::NONE, 0, Some(1)),
+            // Work that belongs to no operation is no part of the results.
+            (0, 0, Role::Compute, Operation::NONE, 0, Some(50)),
         ],
     )
 }
@@ -102,6 +103,7 @@ fn the_bandwidth_on_the_bus_is_that_of_nccl_tests() {
     };
     assert_eq!(of((14, 8), 8, 2), Some(1.75), "1000 B in 1 us are 1 GB/s");
     assert_eq!(of((1, 1), 8, 5), Some(0.25));
+    assert_eq!(of((0, 1), 1, 2), Some(0.0), "a rank alone has nothing on the bus");
     assert_eq!(of((14, 8), 8, 1), None, "it took no time");
     assert_eq!((of((0, 0), 8, 2), of((1, 1), 0, 2)), (None, None), "no collective");
 }
@@ -113,11 +115,7 @@ fn each_rank_is_inside_an_operation_from_its_own_entry_on() {
     let activity = activity(run(&world), 0, &all).unwrap();
     let entered: Vec<_> = activity.ranks.values().map(|rank| rank.entered.clone()).collect();
     assert_eq!(entered, [[(US(10)..US(20), "tp")], [(US(14)..US(24), "tp")]]);
-    assert_eq!(
-        (activity.start, activity.end),
-        (US(0), US(30)),
-        "the copy that ends later is no part of a rank"
-    );
+    assert_eq!((activity.start, activity.end), (US(0), US(30)), "what ends later is no part of a rank");
 }
 
 #[test]
