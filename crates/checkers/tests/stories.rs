@@ -449,7 +449,8 @@ fn an_ack_may_overtake_a_retransmission() {
     let few = Settings { under_way: 5, ..expecting(Expect::NicSr) };
     // So late, nothing but a timeout explains it.
     assert!(late(6).report(&few).to_string().contains("timeouts 1"));
-    assert!(!late(6).report(&expecting(Expect::NicSr)).to_string().contains("timeouts"));
+    let text = late(6).report(&expecting(Expect::NicSr)).to_string();
+    assert!(!text.contains("timeouts") && text.contains("sent again after NACKs 1"), "{text}");
 }
 
 #[test]
@@ -797,4 +798,66 @@ fn percentiles_are_nearest_ranks() {
     });
     let text = scene.report(&Settings::default()).to_string();
     assert!(text.contains("NACK after gap 20.0 us (median, P99 50.0 us, 3 times)"), "{text}");
+}
+
+// The report.
+
+/// A capture with repeated breaches, its whole text, and the counts of each end.
+#[test]
+fn a_report_shows_three_breaches_of_a_rule_and_counts_the_others() {
+    let report = |last: u32| {
+        let scene = scene(|s| {
+            s.run(100, 101).cross(Ack(101));
+            (0..last).for_each(|n| _ = s.cross(Data(110 + 10 * n)));
+        });
+        scene.report(&expecting(Expect::NicSr)).to_string()
+    };
+    let three = report(3);
+    assert!(three.contains("psn-skipped: frame 7: 8 PSNs in front of 110 left out\n"), "{three}");
+    assert!(three.contains("frame 11: ") && !three.contains("more"), "{three}");
+    let five = report(5);
+    assert!(five.contains("frame 11: ") && !five.contains("frame 13: "), "{five}");
+    assert!(five.contains("  psn-skipped: 2 more\n"), "{five}");
+    let lines: Vec<&str> = five.lines().collect();
+    assert_eq!(lines[0], "capture: holds: frames 16, RoCEv2 16, connections 1, wrong ICRCs 0");
+    assert!(lines[1].starts_with("10.0.0.2 > 10.0.0.1 qp 17: BREACH: "), "{five}");
+    assert!(lines[1].contains("requests 7, arrived 7, out of order 5"), "{five}");
+}
+
+/// What an event has duplicated or lost is counted, and one frame that was dropped for another reason explains one loss.
+#[test]
+fn what_events_and_drops_explain_is_counted() {
+    let scene = scene(|s| {
+        s.run(100, 101);
+        let bytes = s.bytes(Data(101));
+        s.leave(Data(101), bytes.clone()).enter(Data(102));
+        s.enter(Data(103));
+    });
+    let with = |drops: &str| {
+        let log = format!("0.1 injected duplicate qp=0x000011 opcode=0x01 psn=101\n{drops}");
+        scene.report(&Settings { log: Some(Log::parse(&log)), ..Settings::default() })
+    };
+    let (one, two) = (
+        with("0.2 dropped port=1 why=full"),
+        with("0.2 dropped port=1 why=full\n0.3 dropped port=1 why=full"),
+    );
+    assert_eq!((one.rules(), two.rules()), (vec!["frame-lost"], vec![]), "{one}");
+    assert!(two.to_string().contains("duplicated by events 1, frames that did not come out 2"), "{two}");
+    assert!(
+        one.to_string().contains("frame-lost: frame 7: opcode 0x01 qp 17 psn 103 did not come out"),
+        "{one}"
+    );
+}
+
+/// The first packet of a connection may be missing, so a reply may name the PSN before it. An earlier one answers another
+/// connection.
+#[test]
+fn a_reply_to_a_packet_before_the_first_belongs_to_no_connection() {
+    for (psn, known) in [(99, true), (98, false)] {
+        let scene = scene(|s| {
+            s.run(100, 105).cross(Ack(psn));
+        });
+        let text = scene.report(&Settings::default()).to_string();
+        assert_eq!(!text.contains("replies of unknown connections"), known, "{text}");
+    }
 }
