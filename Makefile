@@ -173,10 +173,10 @@ miri:
 	$(CARGO) +nightly miri test -p themis --lib
 	$(CARGO) +nightly miri test -p engine --lib
 
-# Checks the tests: changes the code in one place at a time and lists the changes that no test notices. Takes hours; PART is
-# themis, rnic, schemes or engine, and SHARE=4 takes every fourth change. Needs cargo-mutants.
+# Checks the tests: makes small changes to the code, and lists those that the changed crate's own tests do not notice
+# (docs/mutants.md). Some mutants of each part: make mutants PART="tor sack" COUNT=50 SEED=7; COUNT=0 makes all.
 mutants:
-	scripts/mutants $(PART) $(if $(SHARE),--share $(SHARE))
+	scripts/mutants $(PART) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 clean:
 	$(CARGO) clean
