@@ -1,6 +1,8 @@
-//! Standard output and standard error. A reader that closes the pipe (`| head`) is not an error.
+//! Standard output and standard error. A reader that closes the pipe (`| head`) is not an error. Characters that a terminal
+//! would obey are escaped: a name from a file moves no cursor.
 
 use lab::failure::Failure;
+use scenario::printable::escaped;
 use std::io::{ErrorKind, Write, stdout};
 
 /// Writes `text` to standard output.
@@ -9,7 +11,7 @@ use std::io::{ErrorKind, Write, stdout};
 /// If the system refuses, for example because a disk is full: the output is then incomplete.
 pub fn out(text: &str) -> Result<(), Failure> {
     let mut to = stdout().lock();
-    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
+    match to.write_all(escaped(text).as_bytes()).and_then(|()| to.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Output(error)),
         _ => Ok(()),
     }
@@ -17,5 +19,5 @@ pub fn out(text: &str) -> Result<(), Failure> {
 
 /// Writes a line to standard error.
 pub fn note(line: &str) {
-    drop(writeln!(std::io::stderr().lock(), "{line}"));
+    drop(writeln!(std::io::stderr().lock(), "{}", escaped(line)));
 }

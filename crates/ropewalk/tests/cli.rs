@@ -1001,3 +1001,51 @@ fn tor_injects_only_where_it_may() {
     let refused = sandbox.ropewalk(&["tor", "lab.toml"]).assert().code(2);
     refused.stderr(contains("--allow-inject"));
 }
+
+/// A frame that is on the wire at the end of a run counts up to the end.
+#[test]
+fn no_wire_is_busy_for_longer_than_the_run() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "short.toml",
+        "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 4\nrate = \"10Gbps\"\ndelay = \"10ns\"\n\
+         [wire]\npayload = \"1024B\"\n[[workload]]\nincast = { senders = 2, bytes = \"1B\" }\n\
+         [[workload]]\nbackground = true\nall-to-all = { bytes = \"50kB\", groups = \"all\" }\n",
+    );
+    for engine in ["window", "reference"] {
+        sandbox
+            .ropewalk(&["run", "short.toml", "--csv", "-q", "-o", "o", "--engine", engine])
+            .assert()
+            .code(0);
+        let table = fs::read_to_string(sandbox.path("o/links.csv")).unwrap();
+        let mut lines = table.lines();
+        let column = lines.next().unwrap().split(',').position(|name| name == "busy_share").unwrap();
+        let shares: Vec<f64> =
+            lines.map(|line| line.split(',').nth(column).unwrap().parse().unwrap()).collect();
+        assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{engine}: {shares:?}");
+        assert!(shares.iter().any(|share| *share > 0.9), "{engine}: no wire is busy at the end: {shares:?}");
+    }
+}
+
+/// A name reaches terminals, pages and tables.
+#[test]
+fn control_characters_in_names_are_refused_and_never_printed() {
+    let sandbox = Sandbox::new();
+    let raw = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
+    for name in ["a\\u001b[31m", "b\\u202egnp", "c\\nd", "e\u{1b}[2J"] {
+        sandbox.write(
+            "names.toml",
+            &format!("[topology.leaf-spine]\n[[workload]]\nname = \"{name}\"\npermutation = {{ bytes = \"1kB\" }}\n"),
+        );
+        for command in
+            [&["run", "names.toml"][..], &["explain", "slowest", "names.toml"], &["sweep", "names.toml"]]
+        {
+            let output = sandbox.ropewalk(command).assert().code(2).get_output().clone();
+            let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+            assert!(!told.contains(raw), "{name:?} {command:?}: {told:?}");
+            assert!(told.contains("names.toml:3:"), "{name:?} {command:?}: {told}");
+        }
+    }
+    let missing = sandbox.ropewalk(&["run", "\u{1b}[31mred"]).assert().code(2).get_output().stderr.clone();
+    assert!(!String::from_utf8(missing).unwrap().contains(raw));
+}

@@ -5,6 +5,7 @@ use crate::error::{Error, KeyError, suggestion};
 use crate::formats::unread;
 use crate::import::foreign;
 use crate::overlay::{AppliedChange, Change};
+use crate::printable;
 use crate::source::Source;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -52,6 +53,7 @@ impl Document {
             crate::overlay::normalise(&mut document.table);
             document.sets.push(set);
         }
+        printable::refuse(&document.table).map_err(|error| document.locate(error))?;
         Ok(document)
     }
 

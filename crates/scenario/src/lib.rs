@@ -56,6 +56,7 @@ mod own_nic;
 mod parts;
 mod plan;
 mod plan_check;
+pub mod printable;
 pub mod program;
 pub mod record;
 mod resolve;

@@ -3,6 +3,7 @@
 use super::words::{Word, lines};
 use crate::collective::Kind;
 use crate::error::{KeyError, suggestion};
+use crate::printable;
 use std::collections::BTreeMap;
 
 /// A workload.
@@ -209,7 +210,7 @@ fn layer(words: &[Word<'_>], step: &mut Step) -> Result<Layer, KeyError> {
     };
     let (forward, input, weight) = (phase(2, Group::Tp)?, phase(5, Group::Tp)?, phase(8, Group::Dp)?);
     let update = words[11].number("a time in ns")?;
-    Ok(Layer { name: words[0].word.to_owned(), forward, input, weight, update })
+    Ok(Layer { name: printable::name(words[0].word), forward, input, weight, update })
 }
 
 /// Names of collectives. SimAI takes a name by its first letters.

@@ -19,6 +19,7 @@ use crate::collective::Kind;
 use crate::error::KeyError;
 use crate::file::{self, LARGEST_IMPORT};
 use crate::formats::refuse_others;
+use crate::printable;
 use attribute::Attribute;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -291,7 +292,7 @@ fn node(mut message: Message<'_>, at: u64, program: &mut Program) -> Result<Raw,
     while let Some(field) = message.field()? {
         match field.number {
             1 => raw.node.id = field.varint("the id of a node")?,
-            2 => raw.node.name = field.text("the name of a node")?,
+            2 => raw.node.name = printable::name(&field.text("the name of a node")?),
             3 => kind = field.varint("the type of a node")?,
             4 => field.numbers("the id of a node", &mut raw.control)?,
             5 => field.numbers("the id of a node", &mut raw.data)?,
