@@ -102,7 +102,7 @@ def test_mistakes_are_refused_and_change_nothing():
         session.send(1, 0, 8, 1)
     with pytest.raises(rw.RequestError, match=r"rank 0 has no queue pair to rank 2; add \[0, 2\] to `program.pairs`"):
         session.send(1, 0, 2, 1)
-    with pytest.raises(rw.RequestError, match="a message has at most 1 PiB"):
+    with pytest.raises(rw.RequestError, match="a message has at most 1024TiB"):
         session.send(1, 0, 1, 2**51)
     with pytest.raises(ValueError, match="src is a whole number from 0, not -1"):
         session.send(1, -1, 1, 1)
