@@ -17,9 +17,14 @@
 //! * Frozen routes never change: a detection of [`Time::NEVER`]. They lead over dead links for the whole run.
 //! * At one instant links change first, then routes, then everything else.
 
+mod words;
+
 use crate::fabric::Routing;
 use crate::{Fabric, FabricError, HostId, LinkId, PortSharing, Probability, Rate, Time};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+
+pub use words::{percent, rate_in_words, time_in_words, when};
 
 /// What a fault does to one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,11 +150,55 @@ impl Failures {
         (last.link == link).then_some(last.loss)
     }
 
+    /// The faults of one direction of a link, in order of time: the worst of overlapping ones, as [`Failures::new`] has it.
+    pub fn faults_of(&self, fabric: &Fabric, link: LinkId) -> Vec<Fault> {
+        let own = &fabric.links()[link.index()];
+        let rates = self.of(link).iter().map(|change| {
+            let effect = change.rate.map_or(Effect::Down, Effect::Slow);
+            (change.at, effect, change.rate == Some(own.rate))
+        });
+        let losses = within(&self.losses, |change| change.link.cmp(&link)).iter();
+        let losses = losses.map(|change| (change.at, Effect::Gray(change.loss), change.loss == own.loss));
+        let mut faults = Vec::new();
+        for states in [rates.collect::<Vec<_>>(), losses.collect()] {
+            for (i, &(at, effect, whole)) in states.iter().enumerate() {
+                let until = states.get(i + 1).map_or(Time::NEVER, |next| next.0);
+                if !whole {
+                    faults.push(Fault { link, at, until, effect });
+                }
+            }
+        }
+        faults.sort_by_key(|fault| fault.at);
+        faults
+    }
+
+    /// The rate at which the port before a link sends at a time. The port before a dead link keeps its rate, as its packets are
+    /// lost on the link.
+    pub fn rate(&self, fabric: &Fabric, link: LinkId, at: Time) -> Rate {
+        let changes = self.of(link);
+        let until = changes.partition_point(|change| change.at <= at);
+        let last = changes[..until].iter().rev().find_map(|change| change.rate);
+        last.unwrap_or(fabric.links()[link.index()].rate)
+    }
+
+    /// The mean of [`Failures::rate`] over a time span, bit/s; of an empty span the rate at its start.
+    pub fn mean_rate(&self, fabric: &Fabric, link: LinkId, from: Time, until: Time) -> f64 {
+        let (mut at, mut rate) = (from, self.rate(fabric, link, from));
+        let whole = until.since(from).ps() as f64;
+        if self.of(link).is_empty() || whole <= 0.0 {
+            return rate.bps() as f64;
+        }
+        let mut bits = 0.0;
+        for change in self.of(link).iter().filter(|change| from < change.at && change.at < until) {
+            bits += rate.bps() as f64 * change.at.since(at).ps() as f64;
+            (at, rate) = (change.at, change.rate.unwrap_or(rate));
+        }
+        (bits + rate.bps() as f64 * until.since(at).ps() as f64) / whole
+    }
+
     /// Changes of one link, in order of time.
     pub fn of(&self, link: LinkId) -> &[LinkChange] {
-        let first = self.changes.partition_point(|change| change.link < link);
-        let last = self.changes.partition_point(|change| change.link <= link);
-        &self.changes[first..last]
+        within(&self.changes, |change| change.link.cmp(&link))
     }
 
     /// All changes of routes, in order of time.
@@ -235,6 +284,13 @@ impl Failures {
         }
         Ok(())
     }
+}
+
+/// The entries of a sorted list that are equal to what `order` compares with.
+fn within<T>(all: &[T], order: impl Fn(&T) -> Ordering) -> &[T] {
+    let first = all.partition_point(|entry| order(entry).is_lt());
+    let last = all.partition_point(|entry| order(entry).is_le());
+    &all[first..last]
 }
 
 /// The changes that faults cause, of rates and of chances of loss, by link and then by time.
@@ -337,6 +393,46 @@ mod tests {
         assert_eq!(seen[5..], [(us(60), gbps(100))]);
         assert_eq!(failures.route_changes().iter().map(|t| t.at).collect::<Vec<_>>(), [us(21), us(31)]);
         assert_eq!(failures.last_repair(), us(30));
+    }
+
+    #[test]
+    fn faults_rates_and_words_of_a_link_follow_its_changes() {
+        let f = fabric();
+        let link = cable(&f, "l0", "s0")[0];
+        let fault = |at, until, effect| Fault { link, at: us(at), until: us(until), effect };
+        let slow = |gbps| Effect::Slow(Rate::from_gbps(gbps));
+        let gray = Effect::Gray(Probability::new(0.001));
+        let faults = [
+            fault(10, 20, slow(10)),
+            fault(15, 18, Effect::Down),
+            fault(30, 40, Effect::Down),
+            fault(12, 90, gray),
+            fault(95, 99, gray),
+        ];
+        let failures = Failures::new(&f, &faults, us(1)).unwrap();
+        let seen = failures.faults_of(&f, link);
+        let want = [
+            fault(10, 15, slow(10)),
+            fault(12, 90, gray),
+            fault(15, 18, Effect::Down),
+            fault(18, 20, slow(10)),
+            fault(30, 40, Effect::Down),
+            fault(95, 99, gray),
+        ];
+        assert_eq!(seen, want);
+        assert_eq!(failures.faults_of(&f, f.reverse(link)), []);
+        let gbps = |at: u64| failures.rate(&f, link, us(at)).bps() / 1_000_000_000;
+        assert_eq!([9, 10, 16, 18, 20, 35].map(gbps), [100, 10, 10, 10, 100, 100]);
+        // 10 of 40 us at 10 Gb/s; the port before a dead link keeps its rate.
+        assert_eq!(failures.mean_rate(&f, link, us(0), us(40)), 77.5e9);
+        assert_eq!(failures.mean_rate(&f, link, us(5), us(15)), 55e9);
+        assert_eq!(failures.mean_rate(&f, link, us(12), us(12)), 10e9);
+        assert_eq!(
+            failures.words_of(&f, link, us(92)),
+            "slowed to 10 Gb/s from 10 us until 15 us and from 18 us until 20 us; gray (loses 0.1 % of packets) from 12 us until \
+             90 us; down from 15 us until 18 us and from 30 us until 40 us"
+        );
+        assert_eq!(failures.words_of(&f, link, us(9)), "", "the run ended before");
     }
 
     #[test]
