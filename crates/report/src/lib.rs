@@ -445,7 +445,7 @@ mod tests {
         let whole = payload(&of_runs(&[run]));
         let asked = whole["asked"].as_array().unwrap();
         let failures = asked.iter().find(|line| line["label"] == "Failures").unwrap();
-        assert_eq!(failures["text"], "spine3 down until 11ms");
+        assert_eq!(failures["text"], "spine3 down until 11 ms");
         let kinds = whole["parts"][0]["kinds"].as_array().unwrap();
         let classes = kinds.iter().filter(|kind| kind[0] == "class");
         let classes: Vec<&str> = classes.map(|kind| kind[1].as_str().unwrap()).collect();
@@ -453,6 +453,23 @@ mod tests {
         let set = ["workload.0.all-reduce.bytes=64kB", "links.loss=1.0", "stop.after=1ms"];
         let answer = payload(&of_runs(&[results("quickstart", &set)]))["answer"].to_string();
         assert!(answer.contains("No packet arrived") && !answer.contains("in order"), "{answer}");
+    }
+
+    #[test]
+    fn a_gray_link_and_a_slow_one_are_not_called_down() {
+        let small = "workload.0.all-reduce.bytes=16kB";
+        let asked = |entry: &str| {
+            let whole = payload(&of_runs(&[results("quickstart", &[small, entry])]));
+            let asked = whole["asked"].as_array().unwrap();
+            asked.iter().find(|line| line["label"] == "Failures").unwrap()["text"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        };
+        let gray = asked("failure=[{links=[[\"leaf0\",\"spine2\"]],loss=0.001,at=\"1us\"}]");
+        assert_eq!(gray, "leaf0–spine2 gray (loses 0.1 % of packets) from 1 µs on");
+        let slow = asked("failure=[{links=[[\"leaf0\",\"spine2\"]],rate=\"25Gbps\"}]");
+        assert_eq!(slow, "leaf0–spine2 slowed to 25 Gb/s");
     }
 
     #[test]

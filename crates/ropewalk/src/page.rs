@@ -9,10 +9,13 @@ use results::metrics::Shown;
 use results::stats::Spread;
 use results::summary::{ByDistance, Distance, Flows, Steps};
 use results::text::{WIDTH, bytes, count, maybe, number, percent, table};
+use scenario::failure::Failure;
 use std::fmt::Write;
 
 /// Width of the left column.
 const LABEL: usize = 18;
+/// Most failures that are named. Our choice.
+const FAILURES: usize = 4;
 
 /// The text, with a line break at its end.
 pub fn of(run: &Run) -> String {
@@ -63,6 +66,10 @@ impl Page {
         let flows = if s.flows.count == 1 { "flow" } else { "flows" };
         let flows = format!("{} of {} {flows} finished", count(s.flows.finished), count(s.flows.count));
         self.line("end", &[how.into(), flows, format!("{} us simulated", number(s.sim_time_us))]);
+        let failures = failures(&run.checked.scenario.failure);
+        if !failures.is_empty() {
+            self.line("failures", &failures);
+        }
     }
 
     fn flows(&mut self, run: &Run) {
@@ -243,6 +250,14 @@ impl Page {
             ],
         );
     }
+}
+
+/// The failures of a scenario in words, of many the first.
+pub fn failures(all: &[Failure]) -> Vec<String> {
+    let mut said: Vec<String> = all.iter().take(FAILURES).map(Failure::to_string).collect();
+    let more = all.len().saturating_sub(FAILURES);
+    said.extend((more > 0).then(|| format!("and {more} more")));
+    said
 }
 
 /// The bandwidth of a collective that ran so many times.

@@ -1,5 +1,7 @@
 //! `[[failure]]`: links and switches that fail and recover; `[routing]`: the delay until routing reacts.
 
+mod words;
+
 use crate::error::{KeyError, nearest};
 use crate::footprint::MemoryBudget;
 use crate::topology::links::possible_rate;
@@ -45,7 +47,7 @@ pub struct Failure {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
     /// Rate of the links during the failure, at least 100 Mb/s: a rate, or a share of the link's own rate such as `0.1`.
-    /// Default: not set; the links are down.
+    /// Switches keep the thresholds of the link's own rate, as configured ports do. Default: not set; the links are down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<ReducedRate>,
     /// Probability that the links lose a data packet during the failure, if it is above that of the link itself: a gray

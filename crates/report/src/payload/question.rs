@@ -2,9 +2,9 @@
 
 use super::super::frame::Frame;
 use super::{Group, text};
-use model::Time;
 use results::Results;
 use results::text::{count, number};
+use scenario::failure::Failure;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use toml::{Table, Value as Toml};
@@ -95,41 +95,18 @@ fn nics(run: &Results) -> String {
     ["transport", "congestion"].into_iter().filter_map(chosen).collect::<Vec<_>>().join(", ")
 }
 
-/// Failures, such as `spine3 down from 3030us until 11ms`; empty if nothing fails.
+/// Failures, such as `spine3 down from 3030 µs until 11 ms`; empty if nothing fails.
 fn failures(run: &Results) -> String {
-    let settings = settings(run);
-    let Some(Toml::Array(all)) = settings.get("failure") else { return String::new() };
-    let mut said: Vec<String> = all.iter().filter_map(Toml::as_table).map(failure).collect();
-    let more = said.len().saturating_sub(MOST_LINES);
-    said.truncate(MOST_LINES);
+    let Some(all) = settings(run).remove("failure") else { return String::new() };
+    // Another version may have written the configuration.
+    let Ok(all) = all.try_into::<Vec<Failure>>() else { return "see the configuration".to_owned() };
+    let mut said: Vec<String> =
+        all.iter().take(MOST_LINES).map(|entry| entry.to_string().replace(" us", " µs")).collect();
+    let more = all.len().saturating_sub(MOST_LINES);
     if more > 0 {
         said.push(format!("and {more} more"));
     }
     said.join("; ")
-}
-
-fn failure(entry: &Table) -> String {
-    let text = |key: &str| {
-        entry.get(key).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-    };
-    let ends = |pair: &Toml| {
-        let ends: Vec<&str> = pair.as_array().into_iter().flatten().filter_map(Toml::as_str).collect();
-        ends.join("–")
-    };
-    let links: Vec<String> =
-        entry.get("links").and_then(Toml::as_array).into_iter().flatten().map(ends).collect();
-    let what = text("switch").into_iter().chain(links).collect::<Vec<_>>().join(", ");
-    let what = match (text("random"), what.is_empty()) {
-        (Some(some), true) => format!("{some} of the links between switches"),
-        (Some(some), false) => format!("{some} of the links {what}"),
-        (None, _) => what,
-    };
-    let how = text("rate").map_or_else(|| "down".to_owned(), |rate| format!("slow (rate {rate})"));
-    let from = text("at")
-        .filter(|at| at.parse::<Time>() != Ok(Time::ZERO))
-        .map_or_else(String::new, |at| format!(" from {at}"));
-    let until = text("until").map_or_else(String::new, |until| format!(" until {until}"));
-    format!("{what} {how}{from}{until}")
 }
 
 /// Seeds of the runs of a group.

@@ -2,7 +2,7 @@
 
 use crate::cli::{CompareArgs, EngineArg, ScenarioArgs};
 use crate::progress::Shown;
-use crate::{compared, print};
+use crate::{compared, page, print};
 use lab::compare::{Comparison, usual_baseline};
 use lab::crew::Crew;
 use lab::execute::Run;
@@ -44,7 +44,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     let baseline = baseline(args)?;
     let dir = place(args, &name);
     let keeper = dir.as_deref().map(Keeper::at).transpose()?;
-    let page = super::report::place(&args.report, || match &dir {
+    let report = super::report::place(&args.report, || match &dir {
         Some(dir) => dir.join("report.html"),
         None => super::report::by_name(&name),
     })?;
@@ -58,7 +58,12 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         print::out(&super::json(&Rows { scenario: &name, baseline, schemes, rows: summaries.clone() }))?;
     } else {
         let answer = answer(&runs, baseline);
-        print::out(&format!("{answer}{name}: {}\n{}", scope(&comparison), compared::of(&runs)))?;
+        let mut scope = scope(&comparison);
+        let failures = page::failures(&comparison.base.scenario.failure);
+        if !failures.is_empty() {
+            scope += &format!("\nfailures: {}", failures.join("; "));
+        }
+        print::out(&format!("{answer}{name}: {scope}\n{}", compared::of(&runs)))?;
     }
     super::caution(&summaries);
     if shown.progress.stopped() {
@@ -76,7 +81,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         keeper.finish(&summaries, &asked)?;
         say_kept(&dir, args.json)?;
     }
-    if let Some(page) = page {
+    if let Some(page) = report {
         let results: Vec<Results> = runs.iter().map(|run| run.results(command(args, run))).collect();
         page.write(&report::of_comparison(&results, baseline.unwrap_or_default()))?;
         super::report::say(&page, args.json)?;
