@@ -39,6 +39,11 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Rates of links without failures. Results of an older version have one rate for each link.
+    pub(super) fn nominal_rates(self) -> Vec<f64> {
+        self.reals(if self.has("nominal_gbps") { "nominal_gbps" } else { "rate_gbps" })
+    }
+
     /// Whole numbers of a column; 0 for empty cells.
     pub(super) fn counts(self, column: &str) -> Vec<u64> {
         let array = self.0.column_by_name(column).and_then(|a| a.as_primitive_opt::<UInt64Type>());

@@ -473,6 +473,53 @@ mod tests {
     }
 
     #[test]
+    fn a_slowed_link_has_its_rate_of_the_time_in_tables_and_on_the_map() {
+        let run = results(
+            "quickstart",
+            &[
+                "workload.0.all-reduce.bytes=64kB",
+                "scheme.rps={}",
+                "record.links=64",
+                "failure=[{links=[[\"leaf0\",\"spine2\"]],rate=0.1},{links=[[\"leaf1\",\"spine0\"]],loss=0.001}]",
+            ],
+        );
+        let links = frame::Frame::new(run.table("links").unwrap());
+        let (from, to) = (links.texts("from"), links.texts("to"));
+        let row = |a: &str, b: &str| (0..links.rows()).find(|&i| (from[i], to[i]) == (a, b)).unwrap();
+        let (rate, nominal, failures) =
+            (links.reals("rate_gbps"), links.nominal_rates(), links.texts("failures"));
+        let slow = row("leaf0", "spine2");
+        assert_eq!((rate[slow], nominal[slow], failures[slow]), (10.0, 100.0, "slowed to 10 Gb/s"));
+        let gray = row("spine0", "leaf1");
+        assert_eq!((rate[gray], failures[gray]), (100.0, "gray (loses 0.1 % of packets)"));
+        let well = row("leaf2", "spine3");
+        assert_eq!((rate[well], nominal[well], failures[well]), (100.0, 100.0, ""));
+        // What the link sent is its busy share of what it could send, but for preambles and gaps.
+        let sent = 8e-3 * links.reals("bytes")[slow] / run.summary.sim_time_us;
+        let could = links.reals("busy_share")[slow] * rate[slow];
+        assert!(sent <= could && sent > 0.8 * could, "{sent} of {could} Gb/s");
+        let series = frame::Frame::new(run.table("series").unwrap());
+        let (kind, id) = (series.texts("kind"), series.counts("id"));
+        let mine: Vec<usize> =
+            (0..series.rows()).filter(|&i| (kind[i], id[i]) == ("link", slow as u64)).collect();
+        let (gbps, load) = (series.reals("rate_gbps"), series.reals("utilisation"));
+        assert!(mine.iter().any(|&i| load[i] > 0.8), "a tenth of the rate is soon full");
+        assert!(mine.iter().all(|&i| (load[i] - gbps[i] / 10.0).abs() < 1e-9));
+        let page = payload(&of_runs(std::slice::from_ref(&run)));
+        let (shape, of) = (&page["shapes"]["drawn"][0], &page["parts"][0]["fabric"]);
+        let name =
+            |end: &str, link: usize| shape["name"][shape[end][link].as_u64().unwrap() as usize].clone();
+        let at =
+            (0..).find(|&i| (name("from", i), name("to", i)) == ("leaf0".into(), "spine2".into())).unwrap();
+        assert_eq!(shape["gbps"][at], 100.0);
+        assert_eq!(of["failing"][at.to_string()], serde_json::json!([10.0, "slowed to 10 Gb/s"]));
+        assert_eq!(of["failing"].as_object().unwrap().len(), 4, "two cables");
+        let time = &of["over_time"];
+        let track = time["link"].as_array().unwrap().iter().position(|link| *link == at).unwrap();
+        assert!(time["load"][track].as_array().unwrap().iter().any(|load| load.as_u64() > Some(700)));
+    }
+
+    #[test]
     fn equal_times_are_told_once() {
         let at = |delay: &str| {
             let set = format!("routing.detection={delay}");

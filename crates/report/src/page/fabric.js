@@ -87,7 +87,11 @@ sections.push({
     };
     const show = (v) => (v === null ? "not recorded" : state.what === "load" ? `${number(100 * v)} %` : bytes(v));
     const up = (link) => { const s = shape(); return s.tier[s.to[link]] > s.tier[s.from[link]] || (s.tier[s.to[link]] === s.tier[s.from[link]] && s.from[link] < s.to[link]); };
-    const title = (link) => `${shape().name[shape().from[link]]} → ${shape().name[shape().to[link]]}`;
+    const title = (link) => `${shape().name[shape().from[link]]} → ${shape().name[shape().to[link]]}${failures(link) && ` (${failures(link)})`}`;
+    /** What failures did to a link; empty if nothing. */
+    const failures = (link) => loads().failing?.[link]?.[1] ?? "";
+    /** Mean rate of a link over the run, Gb/s. */
+    const rate = (link) => loads().failing?.[link]?.[0] ?? shape().gbps[link];
     const canvas = h("canvas", { tabindex: "0", role: "img", id: "drawing",
       "aria-label": "The fabric by tiers; colours show the load of links. Arrow keys step through the links, the busiest first. The table below has the same numbers." });
     const tip = h("div", { class: "tip", "aria-hidden": "true" });
@@ -186,7 +190,7 @@ sections.push({
       const s = shape();
       const time = loads().over_time;
       const when = state.bin === 0 ? (state.what === "load" ? "Share of the simulated time that each link was busy." : "Longest queue of data before each link in the whole run.")
-        : `Bins of ${number(time.width_us)} µs: ${state.what === "load" ? "bytes sent, as a share of the capacity of the link" : "longest queue in the bin"}.`;
+        : `Bins of ${number(time.width_us)} µs: ${state.what === "load" ? "bytes sent, as a share of what the link could send" : "longest queue in the bin"}.`;
       const recorded = time && time.link.length < s.from.length ? ` Over time, ${count(time.link.length)} of ${count(s.from.length)} links were recorded (--record records all); the others are drawn thin.` : "";
       caption.textContent = `${firstSeed(data.parts[state.run])}${when}${recorded}${s.hidden ? ` The ${count(s.hidden)} links with the least load are not drawn.` : ""} ${state.way === "both" ? "Each direction of a link is a separate line." : ""}`;
     }
@@ -200,7 +204,7 @@ sections.push({
     const rows = () => {
       const now = values();
       const of = loads();
-      return order.slice(0, 40).map((link) => [title(link), { value: now[link], show: show(now[link]) }, shape().gbps[link],
+      return order.slice(0, 40).map((link) => [title(link), { value: now[link], show: show(now[link]) }, rate(link),
         { value: of.busy[link], show: number(100 * of.busy[link]) }, { value: of.max_queue[link], show: count(of.max_queue[link]) },
         ...Object.values(of.counts).map((values) => ({ value: values[link], show: count(values[link]) }))]);
     };
@@ -212,7 +216,7 @@ sections.push({
       const now = values();
       const of = loads();
       const text = `${title(link)}: ${show(now[link])}`;
-      const more = `${number(shape().gbps[link])} Gb/s; whole run: busy ${number(100 * of.busy[link])} %, longest queue ${bytes(of.max_queue[link])}`
+      const more = `${number(rate(link))} Gb/s; whole run: busy ${number(100 * of.busy[link])} %, longest queue ${bytes(of.max_queue[link])}`
         + Object.entries(of.counts).filter(([, v]) => v[link]).map(([name, v]) => `, ${name} ${count(v[link])}`).join("");
       tip.replaceChildren(h("strong", {}, text), h("br", {}), more);
       live.textContent = `${text}. ${more}`;

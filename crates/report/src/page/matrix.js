@@ -231,7 +231,7 @@ sections.push({
       hot.replaceChildren(table([{ name: "link", text: true }, { name: "busy", unit: "%" }, { name: "times its tier's mean", unit: "x" }, { name: "longest queue" }, { name: "rate", unit: "Gb/s" }, ...sums.map((name) => ({ name }))],
         hottest.map((link) => {
           const { mean } = all.totals[link.at[0]][link.at[1]];
-          return [linkName(link.at), { value: link.busy, show: number(100 * link.busy) }, mean > 0 ? link.busy / mean : null, { value: link.max_queue, show: bytes(link.max_queue) }, link.gbps,
+          return [`${linkName(link.at)}${link.failures ? ` (${link.failures})` : ""}`, { value: link.busy, show: number(100 * link.busy) }, mean > 0 ? link.busy / mean : null, { value: link.max_queue, show: bytes(link.max_queue) }, link.gbps,
             ...sums.map((name) => ({ value: link.counts[name] ?? 0, show: count(link.counts[name] ?? 0) }))];
         }), { caption: `Hot spots: the links with ${state.what === "load" ? "the highest load" : "the longest queues"}, over the whole run`, label: "The hottest links", tall: hottest.length > 8 }));
     }
@@ -239,7 +239,7 @@ sections.push({
     function note() {
       const time = of().over_time;
       const when = state.bin === 0 ? (state.what === "load" ? "Share of the simulated time that a link was busy." : "Longest queue of data before a link in the whole run.")
-        : `Bins of ${number(time.width_us)} µs: ${state.what === "load" ? "bytes sent, as a share of the capacity" : "longest queue in the bin"}; ${count(time.at.length)} links over time${time.at.length < time.recorded ? `, the busiest of ${count(time.recorded)}` : ""}.`;
+        : `Bins of ${number(time.width_us)} µs: ${state.what === "load" ? "bytes sent, as a share of what the link could send" : "longest queue in the bin"}; ${count(time.at.length)} links over time${time.at.length < time.recorded ? `, the busiest of ${count(time.recorded)}` : ""}.`;
       caption.textContent = `${firstSeed(data.parts[state.run])}Every cell is a link: its row is one end, its column the other. ${state.way === "both" ? "A cell has the higher value of the two directions. " : ""}${when}`
         + (shape().hidden ? ` ${count(shape().hidden)} rows with the least load are left out.` : "");
       ramp.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(heat).join(",")})`;

@@ -29,6 +29,7 @@ pub(super) struct Shape {
     /// Sending node of each directed link that is drawn.
     from: Vec<u32>,
     to: Vec<u32>,
+    /// Rate of each link without failures.
     gbps: Vec<Option<f64>>,
     /// Number of directed links with the least load that are not drawn.
     hidden: usize,
@@ -45,6 +46,9 @@ pub(super) struct Loads {
     max_queue: Vec<Option<f64>>,
     /// Marks, drops, losses and pauses, unless all are 0.
     counts: BTreeMap<&'static str, Vec<u64>>,
+    /// Links with failures: mean rate, Gb/s, and what happened to the link.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    failing: BTreeMap<usize, (Option<f64>, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     over_time: Option<OverTime>,
 }
@@ -56,7 +60,7 @@ struct OverTime {
     bins: usize,
     /// Indices of links in the shape.
     link: Vec<usize>,
-    /// For each link and bin, the load in thousandths of the link's rate.
+    /// For each link and bin, the load in thousandths of what the link could send.
     load: Vec<Vec<u32>>,
     /// Longest queue in the bin, in units of 100 B.
     queue: Vec<Vec<u32>>,
@@ -89,12 +93,15 @@ pub(super) fn of(run: &Results, room: Room, shapes: &mut Vec<Shape>) -> Option<L
             counts.insert(column, of);
         }
     }
+    let (rates, failures) = (table.reals("rate_gbps"), table.texts("failures"));
+    let failing = drawing.rows.iter().enumerate().filter(|(_, row)| !failures[**row].is_empty());
     let loads = Loads {
         shape: 0,
+        failing: failing.map(|(link, &row)| (link, (short(rates[row]), said(failures[row])))).collect(),
         busy: drawn("busy_share").into_iter().map(|x| short(x.min(1.0))).collect(),
         max_queue: drawn("max_queue_bytes").into_iter().map(short).collect(),
         counts,
-        over_time: over_time(run, table, &drawing, room.link_cells),
+        over_time: over_time(run, &drawing, room.link_cells),
     };
     let known = shapes.iter().position(|shape| *shape == drawing.shape);
     let shape = known.unwrap_or_else(|| {
@@ -102,6 +109,11 @@ pub(super) fn of(run: &Results, room: Room, shapes: &mut Vec<Shape>) -> Option<L
         shapes.len() - 1
     });
     Some(Loads { shape, ..loads })
+}
+
+/// Failures of a link, with the page's unit.
+pub(super) fn said(failures: &str) -> String {
+    failures.replace(" us", " µs")
 }
 
 /// A shape, and the row of `links.parquet` of each of its links.
@@ -113,7 +125,7 @@ struct Drawing {
 impl Drawing {
     fn of(table: Frame<'_>, most: usize) -> Self {
         let (from, to, role) = (table.texts("from"), table.texts("to"), table.texts("role"));
-        let rate = table.reals("rate_gbps");
+        let rate = table.nominal_rates();
         let mut number: BTreeMap<&str, usize> = BTreeMap::new();
         let (mut names, mut roles): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
         for row in 0..table.rows() {
@@ -202,7 +214,7 @@ pub(super) fn tiers(roles: &[&str], ends: &[Option<(usize, usize)>]) -> Vec<u32>
 }
 
 /// The recorded links over time, with about `cells` numbers at most.
-fn over_time(run: &Results, links: Frame<'_>, drawing: &Drawing, cells: usize) -> Option<OverTime> {
+fn over_time(run: &Results, drawing: &Drawing, cells: usize) -> Option<OverTime> {
     let table = Frame::new(run.table("series")?);
     let tracks: BTreeMap<usize, std::ops::Range<usize>> = series::tracks(table)
         .into_iter()
@@ -217,8 +229,7 @@ fn over_time(run: &Results, links: Frame<'_>, drawing: &Drawing, cells: usize) -
     let most = (cells / (2 * drawn.len().max(1))).clamp(BINS.0, BINS.1);
     let merged = length.div_ceil(most).max(1);
     let bins = length.div_ceil(merged);
-    let (rates, queues, rate) =
-        (table.reals("rate_gbps"), table.reals("max_queue_bytes"), links.reals("rate_gbps"));
+    let (loads, queues) = (table.reals("utilisation"), table.reals("max_queue_bytes"));
     let mut all = OverTime {
         width_us: width * merged as f64,
         bins,
@@ -231,7 +242,7 @@ fn over_time(run: &Results, links: Frame<'_>, drawing: &Drawing, cells: usize) -
         for (i, at) in tracks[&row].clone().enumerate() {
             // The last bin may combine fewer bins.
             let of = merged.min(length - i / merged * merged) as f64;
-            load[i / merged] += 1000.0 * rates[at] / rate[row] / of;
+            load[i / merged] += 1000.0 * loads[at] / of;
             queue[i / merged] = queue[i / merged].max(queues[at] / 100.0);
         }
         all.link.push(link);

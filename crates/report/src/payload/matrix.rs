@@ -4,7 +4,7 @@
 //! leaf-spine fabrics. Values are characters, because a page may hold the values of a hundred thousand links.
 
 use super::super::frame::{Frame, short};
-use super::fabric::{COUNTS, tiers};
+use super::fabric::{COUNTS, said, tiers};
 use super::{Room, series};
 use results::Results;
 use serde::Serialize;
@@ -90,6 +90,9 @@ struct Link {
     /// Grid, direction (1 is away from the row) and cell.
     at: Place,
     gbps: Option<f64>,
+    /// What failures did to it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    failures: String,
     busy: Option<f64>,
     max_queue: Option<f64>,
     counts: BTreeMap<&'static str, u64>,
@@ -202,7 +205,10 @@ type Key<'a> = (u32, u32, &'a str, &'a str, bool);
 struct Measures {
     busy: Vec<f64>,
     queue: Vec<f64>,
+    /// Mean over the run, and rate without failures.
     gbps: Vec<f64>,
+    nominal: Vec<f64>,
+    failures: Vec<String>,
     counts: Vec<(&'static str, Vec<u64>)>,
 }
 
@@ -215,6 +221,8 @@ impl Measures {
             busy: finite("busy_share").into_iter().map(|x| x.min(1.0)).collect(),
             queue: finite("max_queue_bytes"),
             gbps: table.reals("rate_gbps"),
+            nominal: table.nominal_rates(),
+            failures: table.texts("failures").into_iter().map(said).collect(),
             counts: COUNTS.map(|name| (name, table.counts(name))).into(),
         }
     }
@@ -332,7 +340,7 @@ fn shape(
                 .values()
                 .flatten()
                 .filter_map(|cell| cell.rows[1])
-                .map(|row| measures.gbps[row])
+                .map(|row| measures.nominal[row])
                 .fold((f64::INFINITY, 0.0_f64), |(low, high), x| (low.min(x), high.max(x)));
             let tier = |node: Option<usize>| node.map_or(0, |node| net.tiers[node]);
             let row = rows.keys().next().copied();
@@ -418,6 +426,7 @@ fn hottest(measures: &Measures, places: &Places) -> Vec<Link> {
     let link = |row: Row| Link {
         at: places[&row][0],
         gbps: short(measures.gbps[row]),
+        failures: measures.failures[row].clone(),
         busy: short(measures.busy[row]),
         max_queue: short(measures.queue[row]),
         counts: measures.counts_of(&[row]),
@@ -443,15 +452,15 @@ fn over_time(run: &Results, measures: &Measures, places: &Places, digits: usize)
     tracks.truncate(at_most);
     let most = (digits / (2 * tracks.len().max(1))).clamp(BINS.0, BINS.1);
     let merged = length.div_ceil(most).max(1);
-    let (rates, queues) = (table.reals("rate_gbps"), table.reals("max_queue_bytes"));
+    let (loads, queues) = (table.reals("utilisation"), table.reals("max_queue_bytes"));
     let rows = tracks.iter().flat_map(|(_, rows)| rows.clone());
     let queue_top = rows.map(|at| queues[at]).filter(|x| x.is_finite()).fold(1.0, f64::max);
     let parts = |rows: &std::ops::Range<usize>| -> Vec<std::ops::Range<usize>> {
         rows.clone().step_by(merged).map(|start| start..(start + merged).min(rows.end)).collect()
     };
-    let load = |(row, rows): &(Row, std::ops::Range<usize>)| -> String {
-        let mean = |part: std::ops::Range<usize>| rates[part.clone()].iter().sum::<f64>() / part.len() as f64;
-        parts(rows).into_iter().map(|part| written(mean(part) / measures.gbps[*row], 1)).collect()
+    let load = |(_, rows): &(Row, std::ops::Range<usize>)| -> String {
+        let mean = |part: std::ops::Range<usize>| loads[part.clone()].iter().sum::<f64>() / part.len() as f64;
+        parts(rows).into_iter().map(|part| written(mean(part), 1)).collect()
     };
     let queue = |(_, rows): &(Row, std::ops::Range<usize>)| -> String {
         let longest = |part: std::ops::Range<usize>| queues[part].iter().copied().fold(0.0, f64::max);

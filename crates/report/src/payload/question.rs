@@ -127,7 +127,7 @@ fn list(seeds: &BTreeSet<u64>) -> String {
 /// `16 hosts at 100 Gb/s, 4 leaf and 4 spine switches (leaf-spine)`.
 fn fabric(run: &Results) -> String {
     let Some(table) = run.table("links").map(Frame::new) else { return String::new() };
-    let (from, role, rate) = (table.texts("from"), table.texts("role"), table.reals("rate_gbps"));
+    let (from, role, rate) = (table.texts("from"), table.texts("role"), table.nominal_rates());
     let mut kinds: Vec<(&str, BTreeSet<&str>)> = Vec::new();
     let mut rates: Vec<f64> = Vec::new();
     for row in 0..table.rows() {

@@ -2,12 +2,15 @@
 
 use crate::data::RunData;
 use crate::table::{Column, Table};
+use model::{LinkId, Time};
 
 /// The table of links.
 pub fn table(run: RunData<'_>) -> Table {
-    let fabric = &run.plan.fabric;
+    let (fabric, failures) = (&run.plan.fabric, &run.plan.failures);
     let rows = || fabric.links().iter().zip(&run.outcome.links);
+    let ids = || (0..fabric.links().len() as u32).map(LinkId);
     let end = run.outcome.end;
+    let mean_rate = |link| failures.mean_rate(fabric, link, Time::ZERO, end) / 1e9;
     let columns = vec![
         Column::text("from", "node that sends", rows().map(|(l, _)| fabric.name(l.from).to_owned())),
         Column::count("port", "-", "port of the sending node", rows().map(|(l, _)| l.port.0.into())),
@@ -17,7 +20,23 @@ pub fn table(run: RunData<'_>) -> Table {
             "role of the node that sends",
             rows().map(|(l, _)| fabric.role(l.from).to_owned()),
         ),
-        Column::real("rate_gbps", "Gb/s", "rate", rows().map(|(l, _)| Some(l.rate.as_gbps()))),
+        Column::real(
+            "rate_gbps",
+            "Gb/s",
+            "rate; the mean over the run if a failure slows the link",
+            ids().map(|link| Some(mean_rate(link))),
+        ),
+        Column::real(
+            "nominal_gbps",
+            "Gb/s",
+            "rate without failures",
+            rows().map(|(l, _)| Some(l.rate.as_gbps())),
+        ),
+        Column::text(
+            "failures",
+            "what failures did to the link, and when; empty if nothing",
+            ids().map(|link| failures.words_of(fabric, link, end)),
+        ),
         Column::count("frames", "packets", "frames sent, of all kinds", rows().map(|(_, r)| r.frames)),
         Column::count("bytes", "B", "bytes sent without preambles and gaps", rows().map(|(_, r)| r.bytes)),
         Column::real(

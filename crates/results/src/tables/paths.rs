@@ -3,6 +3,7 @@
 use crate::data::RunData;
 use crate::table::{Column, Table};
 use engine::outcome::Hop;
+use model::Time;
 
 /// The table of paths, if any queue pair was followed.
 pub fn table(run: RunData<'_>) -> Option<Table> {
@@ -26,8 +27,11 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
         Column::real(
             "rate_gbps",
             "Gb/s",
-            "rate of the link",
-            hops.iter().map(|h| Some(link(h).rate.as_gbps())),
+            "rate of the link; the mean over the run if a failure slows it",
+            hops.iter().map(|h| {
+                let rate = plan.failures.mean_rate(&plan.fabric, h.link, Time::ZERO, run.outcome.end);
+                Some(rate / 1e9)
+            }),
         ),
         Column::count(
             "packets",

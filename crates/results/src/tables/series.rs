@@ -126,11 +126,17 @@ impl<'r> Rows<'r> {
         subject.bytes().filter(|_| self.width > Time::ZERO).map(|bytes| gbps(bytes, self.width))
     }
 
-    /// Share of a link's rate.
-    fn utilisation(&self, subject: &Subject<'_>) -> Option<f64> {
+    /// Share of what the link could send in the bin.
+    fn utilisation(&self, bin: usize, subject: &Subject<'_>) -> Option<f64> {
         let Subject::Link(link, _) = subject else { return None };
-        let capacity = self.plan.fabric.links()[link.index()].rate.as_gbps();
-        self.rate(subject).map(|gbps| gbps / capacity)
+        let (plan, from) = (self.plan, self.start(bin));
+        let capacity = plan.failures.mean_rate(&plan.fabric, *link, from, from + self.width);
+        self.rate(subject).map(|gbps| gbps / (capacity / 1e9))
+    }
+
+    /// Start of a bin.
+    fn start(&self, bin: usize) -> Time {
+        Time(self.width.ps() * bin as u64)
     }
 
     /// Columns that name the subject and the bin.
@@ -158,7 +164,7 @@ impl<'r> Rows<'r> {
                 "start_us",
                 "us",
                 "start of the bin",
-                self.rows.iter().map(|(bin, _)| Some(Time(self.width.ps() * *bin as u64).as_us())),
+                self.rows.iter().map(|(bin, _)| Some(self.start(*bin).as_us())),
             ),
             Column::real(
                 "width_us",
@@ -182,8 +188,8 @@ impl<'r> Rows<'r> {
             Column::real(
                 "utilisation",
                 "-",
-                "rate_gbps over the link's rate; may be a little above 1, as rate_gbps says (links)",
-                self.subjects().map(|s| self.utilisation(s)),
+                "rate_gbps over the mean of the link's rate in the bin; may be a little above 1, as rate_gbps says (links)",
+                self.rows.iter().map(|(bin, s)| self.utilisation(*bin, s)),
             ),
             self.counts(
                 "packets",
