@@ -214,6 +214,7 @@ impl Checked {
         let nics = parts::nics(&scenario, &plan, &assignment);
         warnings.extend(hardware::warnings(&scenario, &plan));
         warnings.extend(switch::unused_rates(&scenario, &plan));
+        warnings.extend(switch::slowed_ports(&scenario, &plan));
         warnings.extend(loss::silent(&scenario, &plan));
         plan.wire.signal = assignment.signal();
         let room = match nics.read_telemetry() || nics.have_sacks() {

@@ -1,5 +1,7 @@
 //! `[switch]` and `[switch-role.NAME]`: buffers, PFC, marking.
 
+mod slowed;
+
 pub use crate::classes::Classes;
 use crate::error::KeyError;
 use crate::values::{Chance, Share, Switched};
@@ -11,6 +13,8 @@ use schemars::JsonSchema;
 use schemes::SchemeConfig;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+
+pub(crate) use slowed::warnings as slowed_ports;
 
 /// Settings of every switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -76,6 +76,12 @@ fn a_link_slowed_to_a_tenth_equals_a_link_of_a_tenth_of_the_rate() {
     let (_, built) = agreed(&format!("{}{ecn}{}", fabric("10Gbps"), one_flow("a", "b", 200)));
     assert_eq!(failed_unmarked.messages, built.messages);
     assert!(failed.messages[0].acked >= built.messages[0].acked);
+    // The slow port keeps the thresholds of 100 Gb/s in bytes. A port of 10 Gb/s with these thresholds is the same.
+    let kept = "[[switch.ecn.at-rate]]\nrate = \"10Gbps\"\nkmin = \"100kB\"\nkmax = \"400kB\"\npmax = 0.2\n";
+    let (_, marked) = agreed(&format!("{}{kept}{}", fabric("10Gbps"), one_flow("a", "b", 200)));
+    let marks = |run: &Outcome| run.links.iter().map(|link| link.marks).sum::<u64>();
+    assert!(marks(&failed) > 0 && marks(&failed) == marks(&marked), "{} {}", marks(&failed), marks(&marked));
+    assert_eq!(failed.messages, marked.messages);
 }
 
 #[test]
