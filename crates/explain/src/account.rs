@@ -195,7 +195,8 @@ impl Account {
         let none = Blame::new();
         let last = before.last();
         if let Some(last) = last.filter(|last| (history.start..=history.end).contains(&last.step.at)) {
-            book.spend((last.step.at + line(last.step)).min(history.end), Cause::Behind);
+            let sent = last.step.at + line(last.step) + history.slowed(last.step);
+            book.spend(sent.min(history.end), Cause::Behind);
         }
         if let Some(first) = first {
             let (after, blame) = last.map_or((book.now, &none), |last| (next(last.step), &last.blame));
@@ -214,6 +215,7 @@ impl Account {
                     Some(why) => book.spend(sent, why),
                     None => book.ideal(sent),
                 }
+                book.spend((sent + history.slowed(a.step)).min(b.step.at), Cause::SlowPort);
                 if pair[0] + 1 < pair[1] {
                     // The queue pair sent packets of other messages in between.
                     book.pace(next(a.step).min(b.step.at), &a.blame);
@@ -287,6 +289,7 @@ impl Book<'_> {
         if let (Some(step), Some(received)) = (decisive, history.received) {
             let crossing = history.crossing(history.frame(step.seq));
             self.ideal((step.at + crossing).min(received));
+            self.spend((self.now + history.slowed(step)).min(received), Cause::SlowPort);
             // The frame of a repeated packet is a delay, not part of the ideal.
             if let Some(again) = repetition(step) {
                 let frame = i128::from(line(step).ps());

@@ -1,6 +1,6 @@
 //! The busiest link between two hosts.
 
-use crate::timeline::failures;
+use crate::failed::{Failed, failed};
 use model::{LinkId, NodeId, Plan, Time};
 use results::Results;
 use serde::Serialize;
@@ -53,7 +53,7 @@ pub(crate) fn between(plan: &Plan, results: &Results, from: &str, to: &str) -> O
         links.iter().rev().max_by(|a, b| busy.value(a.index()).total_cmp(&busy.value(b.index())))?;
     shares.sort_unstable_by(f64::total_cmp);
     let end = Time((results.summary.sim_time_us * 1e6) as u64);
-    let failed = failures(plan, Time::ZERO, end, |link| links.contains(&link));
+    let failed = failed(plan, Time::ZERO, end, |link| links.contains(&link));
     let link = &fabric.links()[busiest.index()];
     Some(Bottleneck {
         from: fabric.name(link.from).to_owned(),
@@ -63,11 +63,6 @@ pub(crate) fn between(plan: &Plan, results: &Results, from: &str, to: &str) -> O
         lost: drops.value(busiest.index()) + lost.value(busiest.index()),
         of_links: links.len(),
         median_busy_share: shares[shares.len() / 2],
-        failures: failed
-            .into_iter()
-            .map(|line| {
-                format!("{} at {:.1} us", line.what.replace("on the fabric, links", "Links"), line.from_us)
-            })
-            .collect(),
+        failures: failed.iter().map(Failed::sentence).collect(),
     })
 }

@@ -12,6 +12,8 @@ pub enum Cause {
     Paused,
     /// The sender's port sent other packets.
     Port,
+    /// A failure had slowed the sender's port.
+    SlowPort,
     /// CNPs had cut the rate below line rate.
     CnpCut,
     /// NACKs had cut the rate below line rate.

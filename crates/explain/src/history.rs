@@ -3,7 +3,7 @@
 use crate::cuts::Cut;
 use crate::flow::{Flow, ps};
 use crate::trace::Step;
-use model::{Plan, QpId, Time, Wire};
+use model::{LinkId, Plan, QpId, Time, Wire};
 use std::ops::Range;
 
 /// A flow with its plan and events: the input of all parts of an explanation.
@@ -92,6 +92,14 @@ impl<'a> History<'a> {
     /// Rate of the sender's port.
     pub(crate) fn line_rate(&self) -> model::Rate {
         self.plan.fabric.uplink(self.plan.qps[self.qp.index()].from).rate
+    }
+
+    /// Time by which a packet occupies the sender's port longer than at line rate, because a failure slows the port.
+    pub(crate) fn slowed(&self, step: &Step) -> Time {
+        let uplink = LinkId(self.plan.qps[self.qp.index()].from.0);
+        let rate = self.plan.failures.rate(&self.plan.fabric, uplink, step.at);
+        let time = |rate| self.wire().transmission(rate, self.frame(step.seq));
+        time(rate).since(time(self.line_rate()))
     }
 
     /// Events from the flow's start to its end.

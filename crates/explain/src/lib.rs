@@ -27,6 +27,7 @@ mod bottleneck;
 mod cause;
 mod cuts;
 mod explanation;
+mod failed;
 mod flow;
 mod history;
 mod packets;

@@ -4,7 +4,7 @@ use crate::cause::Cause;
 use crate::history::History;
 use crate::trace::Step;
 use engine::outcome::EventKind;
-use model::{Kind, Time};
+use model::{Kind, LinkId, Time};
 use results::Results;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -303,9 +303,13 @@ fn links(history: &History<'_>, results: &Results) -> Vec<Link> {
         let table = results.table("paths")?;
         let (qps, packets) = (table.counts("qp")?, table.counts("packets")?);
         let (from, to) = (table.texts("from")?, table.texts("to")?);
-        let (rate, mean) = (table.reals("rate_gbps")?, table.reals("mean_queue_bytes")?);
+        let (ids, mean) = (table.counts("link")?, table.reals("mean_queue_bytes")?);
         let most = table.counts("max_queue_bytes")?;
-        let drain = |bytes: f64, row: usize| bytes * 8e-3 / rate.value(row).max(1e-9);
+        // The rate of the link in the time of the flow.
+        let (plan, start, end) = (history.plan, history.start, history.end);
+        let rate =
+            |row: usize| plan.failures.mean_rate(&plan.fabric, LinkId(ids.value(row) as u32), start, end);
+        let drain = |bytes: f64, row: usize| bytes * 8e6 / rate(row).max(1.0);
         let rows = (0..table.rows()).filter(|&row| qps.value(row) == history.flow.qp);
         let link = |row: usize| Link {
             from: from.value(row).to_owned(),

@@ -270,21 +270,57 @@ fn a_link_that_fails_under_a_flow_is_in_its_timeline() {
     let failing = "[[failure]]\nlinks = [[\"c\", \"s\"]]\n[[failure]]\nlinks = [[\"d\", \"s\"]]\nat = \"30us\"\nuntil = \"50us\"\n\
                    [[failure]]\nlinks = [[\"b\", \"s\"]]\nat = \"20us\"\nuntil = \"40us\"\nrate = \"10Gbps\"";
     let e = explained(&star(failing, &[("a", "b", "1MB")]), "0");
-    let failures: Vec<(f64, &str)> = e
+    let failures: Vec<(f64, f64, &str)> = e
         .timeline
         .iter()
-        .filter_map(|l| Some((l.from_us, l.what.strip_prefix("on the fabric, ")?)))
+        .filter_map(|l| Some((l.from_us, l.to_us, l.what.strip_prefix("on the fabric, ")?)))
         .collect();
     assert_eq!(
         failures,
         [
-            (0.0, "links between c and s go down"),
-            (20.0, "links between b and s slow down to 10Gbps"),
-            (30.0, "links between d and s go down"),
-            (40.0, "links between b and s come back"),
-            (50.0, "links between d and s come back"),
+            (0.0, e.account.elapsed_us, "links between c and s: down"),
+            (20.0, 40.0, "links between b and s: slowed to 10 Gb/s"),
+            (30.0, 50.0, "links between d and s: down"),
         ],
         "{}",
         e.text()
     );
+}
+
+/// A port that a failure slows sends nothing else, so its time is not that of other packets.
+#[test]
+fn a_slow_port_of_the_sender_is_named() {
+    let slow = "[[failure]]\nlinks = [[\"a\", \"s\"]]\none-way = true\nrate = 0.25\nat = \"0us\"\n\
+                [nic.congestion.none]";
+    let e = explained(&star(slow, &[("a", "b", "100kB")]), "0");
+    let packets = e.flow.packets as f64;
+    // Each frame takes three frames' times more than at the line rate; the last packet is short.
+    assert!((spent(&e, Cause::SlowPort) / (3.0 * FRAME * packets) - 1.0).abs() < 0.02, "{}", e.text());
+    assert_eq!(spent(&e, Cause::Port), 0.0, "{}", e.text());
+    assert!(e.answer.contains("for its sender's port, which a failure slowed"), "{}", e.answer);
+    let text = e.text();
+    assert!(text.contains("on the fabric, link a -> s: slowed to 25 Gb/s"), "{text}");
+}
+
+/// The wait at a slowed link is its queue at the rate of the time.
+#[test]
+fn a_queue_before_a_slow_link_drains_at_the_rate_of_the_time() {
+    let slow = "[[failure]]\nlinks = [[\"s\", \"b\"]]\none-way = true\nrate = 0.25\nat = \"0us\"\n\
+                [nic.congestion.none]\n[switch]\necn = \"off\"";
+    let e = explained(&star(slow, &[("a", "b", "100kB")]), "0");
+    let link = &e.packets.links[0];
+    // The last of n packets waits behind the 3/4 of the packets that came before it, each for four frames' times.
+    let most = 3.0 * FRAME * (e.flow.packets as f64 - 2.0);
+    assert!((link.most_wait_us / most - 1.0).abs() < 0.1, "{most}: {}", e.text());
+}
+
+#[test]
+fn many_flaps_share_a_line() {
+    let flap =
+        |i: u32| format!("[[failure]]\nlinks = [[\"c\", \"s\"]]\nat = \"{i}1us\"\nuntil = \"{i}2us\"\n");
+    let e = explained(&star(&(1..7).map(flap).collect::<String>(), &[("a", "b", "1MB")]), "0");
+    let flaps: Vec<_> = e.timeline.iter().filter(|l| l.what.starts_with("on the fabric")).collect();
+    assert_eq!(flaps.len(), 1, "{}", e.text());
+    assert_eq!((flaps[0].from_us, flaps[0].to_us), (11.0, 62.0));
+    assert_eq!(flaps[0].what, "on the fabric, links between c and s: down 6 times");
 }

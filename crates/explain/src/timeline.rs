@@ -3,12 +3,13 @@
 
 use crate::account::Account;
 use crate::cause::Cause;
+use crate::failed::failed;
 use crate::history::History;
 use crate::packets::{Reason, is_ahead, reasons};
 use crate::trace::Step;
 use engine::outcome::EventKind;
-use model::{Fabric, Kind, LinkId, NodeId, Plan, Psn, Time};
-use results::text::{count, number, percent};
+use model::{Kind, Psn, Time};
+use results::text::{count, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -19,8 +20,9 @@ const LINES: usize = 40;
 const CLOSE: u64 = 100;
 /// The shortest wait in the timeline is the flow's time divided by this number. Our choice.
 const LONG: u64 = 50;
-/// Most lines about links that fail or recover. Our choice: half of the screen.
-const FAILURES: usize = 20;
+
+/// Most failures of the fabric that have lines. Our choice: with those of flaps, half of the screen.
+const FAILURES: usize = 10;
 
 /// A line of the timeline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -301,79 +303,13 @@ fn fixed(history: &History<'_>, account: &Account) -> Vec<Line> {
         };
         lines.push(Line { from_us: from.as_us(), to_us: to.as_us(), what });
     }
-    lines.extend(failures(history.plan, history.start, history.end, |_| true));
+    let (start, end) = (history.start, history.end);
+    let failed = failed(history.plan, start, end, |_| true);
+    lines.extend(failed.iter().take(FAILURES).flat_map(|failed| failed.lines(start, end)));
+    if let Some(more) = failed.len().checked_sub(FAILURES).filter(|more| *more > 0) {
+        lines.push(at(end, format!("on the fabric, {} more failures in this time", count(more as u64))));
+    }
     lines
-}
-
-/// One line for each time at which links fail, slow down, become gray or recover in this time, and for links that had failed
-/// before. Links that `counts` refuses are left out.
-pub(crate) fn failures(plan: &Plan, start: Time, end: Time, counts: impl Fn(LinkId) -> bool) -> Vec<Line> {
-    let fabric = &plan.fabric;
-    let own = |link: LinkId| &fabric.links()[link.index()];
-    let rates = plan.failures.changes().iter().map(|change| Change {
-        link: change.link,
-        at: change.at,
-        ends: (change.rate == Some(own(change.link).rate)).then_some("come back"),
-        begins: change.rate.map_or("go down".into(), |rate| format!("slow down to {rate}")),
-        lasts: change.rate.map_or("are down".into(), |rate| format!("run at {rate}")),
-    });
-    let losses = plan.failures.losses().iter().map(|change| {
-        let lose = format!("lose {} of their packets", percent(change.loss.share()));
-        let own = change.loss == own(change.link).loss;
-        Change {
-            link: change.link,
-            at: change.at,
-            ends: own.then_some("lose no more packets at random than before"),
-            begins: format!("begin to {lose}"),
-            lasts: lose,
-        }
-    });
-    let mut instants: BTreeMap<(Time, bool, String), Vec<LinkId>> = BTreeMap::new();
-    for changes in [rates.collect::<Vec<_>>(), losses.collect()] {
-        for (i, change) in changes.iter().enumerate() {
-            // Changes are sorted by link, then by time.
-            let next = changes.get(i + 1).filter(|next| next.link == change.link);
-            let before = change.at < start;
-            let past = before && (change.ends.is_some() || next.is_some_and(|next| next.at <= start));
-            if past || change.at > end || !counts(change.link) {
-                continue;
-            }
-            let how = match change.ends {
-                Some(ends) => ends.to_owned(),
-                None if before => change.lasts.clone(),
-                None => change.begins.clone(),
-            };
-            instants.entry((change.at.max(start), before, how)).or_default().push(change.link);
-        }
-    }
-    let line = |((at, _, how), links): (&(Time, bool, String), &Vec<LinkId>)| Line {
-        from_us: at.as_us(),
-        to_us: at.as_us(),
-        what: format!("on the fabric, {} {how}", links_by_name(fabric, links)),
-    };
-    instants.iter().take(FAILURES).map(line).collect()
-}
-
-/// A change of a link, in words.
-struct Change {
-    link: LinkId,
-    at: Time,
-    /// What the link does if the change ends its failure.
-    ends: Option<&'static str>,
-    /// What it does at the time of a change for the worse, and after it.
-    begins: String,
-    lasts: String,
-}
-
-/// Names links by the one or two nodes that all of them share; else their number.
-fn links_by_name(fabric: &Fabric, links: &[LinkId]) -> String {
-    let ends = |link: &LinkId| [fabric.links()[link.index()].from, fabric.links()[link.index()].to];
-    let shared = |node: &NodeId| links.iter().all(|link| ends(link).contains(node));
-    match *links.first().map(ends).into_iter().flatten().filter(shared).collect::<Vec<_>>() {
-        [a, b] => format!("links between {} and {}", fabric.name(a), fabric.name(b)),
-        [one] => format!("links of {}", fabric.name(one)),
-        _ => format!("{} links", count(links.len() as u64)),
-    }
 }
 
 /// Which flows of the queue pair were sent first.
