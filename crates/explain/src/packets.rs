@@ -27,8 +27,10 @@ pub struct Resends {
     pub cut: u64,
     /// Retransmissions of packets that the receiver discarded because they arrived ahead of the ePSN.
     pub discarded: u64,
-    /// Retransmissions of packets that were only late, so that they arrived twice.
+    /// Retransmissions of packets that arrived twice, because the first copy was only late, or had arrived already.
     pub spurious: u64,
+    /// Of these, retransmissions of packets that had arrived already.
+    pub arrived: u64,
 }
 
 /// Counts of the NACKs, or the CNPs, of the flow's queue pair from its start to its end.
@@ -138,7 +140,10 @@ pub(crate) enum Reason {
     Dropped,
     Cut,
     Discarded,
-    Spurious,
+    /// Spurious: an earlier copy was on its way.
+    Late,
+    /// Spurious: an earlier copy had arrived.
+    Arrived,
     /// The run ended before the reason was known.
     Open,
 }
@@ -166,7 +171,8 @@ impl Packets {
             dropped: of(Reason::Dropped),
             cut: of(Reason::Cut),
             discarded: of(Reason::Discarded),
-            spurious: of(Reason::Spurious),
+            spurious: of(Reason::Late) + of(Reason::Arrived),
+            arrived: of(Reason::Arrived),
         };
         Packets {
             sent: count(EventKind::Sent) + resent.total,
@@ -198,7 +204,10 @@ pub(crate) fn is_ahead(history: &History<'_>, step: &Step) -> bool {
 pub(crate) fn reasons(history: &History<'_>) -> BTreeMap<u64, Vec<Reason>> {
     #[derive(Default)]
     struct Fate {
-        resent: usize,
+        /// Times of retransmissions.
+        resent: Vec<Time>,
+        /// Arrival of the first copy that the receiver kept.
+        arrived: Option<Time>,
         copies: usize,
         lost: usize,
         dropped: usize,
@@ -211,7 +220,10 @@ pub(crate) fn reasons(history: &History<'_>) -> BTreeMap<u64, Vec<Reason>> {
     for step in history.steps.iter().filter(|s| s.kind == Kind::Data && history.own.contains(&s.seq)) {
         let fate = fates.entry(step.seq).or_default();
         match step.what {
-            EventKind::Resent if step.at <= history.end => fate.resent += 1,
+            EventKind::Resent if step.at <= history.end => fate.resent.push(step.at),
+            EventKind::Arrived | EventKind::Ahead if !step.copy => {
+                fate.arrived = fate.arrived.or(Some(step.at))
+            }
             _ if step.copy => fate.copies += 1,
             EventKind::Lost => fate.lost += 1,
             EventKind::Dropped => fate.dropped += 1,
@@ -221,14 +233,14 @@ pub(crate) fn reasons(history: &History<'_>) -> BTreeMap<u64, Vec<Reason>> {
             _ => {}
         }
     }
-    fates.retain(|_, fate| fate.resent > 0);
+    fates.retain(|_, fate| !fate.resent.is_empty());
     fates
         .into_iter()
         .map(|(seq, fate)| {
             // A duplicate may be a deliberate copy.
-            let spurious = fate.duplicate.saturating_sub(fate.copies).min(fate.resent);
+            let spurious = fate.duplicate.saturating_sub(fate.copies).min(fate.resent.len());
             let mut reasons = Vec::new();
-            let needed = fate.resent - spurious;
+            let needed = fate.resent.len() - spurious;
             for (reason, n) in [
                 (Reason::Lost, fate.lost),
                 (Reason::Dropped, fate.dropped),
@@ -239,7 +251,11 @@ pub(crate) fn reasons(history: &History<'_>) -> BTreeMap<u64, Vec<Reason>> {
                 reasons.resize(reasons.len() + n, reason);
             }
             reasons.resize(needed, Reason::Open);
-            reasons.resize(fate.resent, Reason::Spurious);
+            let had_arrived = |sent: &Time| fate.arrived.is_some_and(|arrived| arrived <= *sent);
+            reasons.extend(fate.resent[needed..].iter().map(|sent| match had_arrived(sent) {
+                true => Reason::Arrived,
+                false => Reason::Late,
+            }));
             (seq, reasons)
         })
         .collect()

@@ -6,7 +6,7 @@ use crate::bottleneck::{self, Bottleneck};
 use crate::step_words as words;
 use crate::timeline::Line;
 use arrow_array::Array;
-use model::plan::{Plan, Role, Work};
+use model::plan::{Operation, Plan, Role, Work};
 use results::Results;
 use results::table::Table;
 use scenario::Checked;
@@ -24,7 +24,7 @@ const WORTH_NAMING: f64 = 0.01;
 pub enum Spent {
     /// Computation, up to the amount of the GPU that computes most.
     Compute,
-    /// Computation beyond that amount, on other GPUs: the bubble.
+    /// Computation beyond that amount, on other GPUs: in a pipeline, the bubble.
     Bubble,
     /// Messages, as long as they take alone on the fabric.
     Messages,
@@ -41,7 +41,7 @@ pub enum Spent {
 pub struct Piece {
     /// What it is spent on.
     pub spent: Spent,
-    /// Kind of parallelism of communication; else empty.
+    /// Kind of parallelism of communication, and `pp` for the bubble of a pipeline; else empty.
     pub dimension: String,
     /// Collective or transfer; else empty.
     pub name: String,
@@ -91,7 +91,7 @@ pub struct Leg {
     pub name: String,
     /// Kind of parallelism.
     pub dimension: String,
-    /// Micro-batch.
+    /// Micro-batch; null if the job has a single one.
     pub micro_batch: Option<u64>,
     /// Layer or bucket.
     pub layer: Option<u64>,
@@ -151,7 +151,10 @@ impl Step {
     pub fn of(checked: &Checked, results: &Results, name: &str) -> Result<Self, String> {
         let table = results.table("critical").ok_or_else(|| missing(results, &checked.plan))?;
         let (job, step) = find(table, name)?;
-        let path = legs(table, &job, step);
+        let mut path = legs(table, &job, step);
+        if !has_micro_batches(&checked.plan, &job) {
+            path.iter_mut().for_each(|leg| leg.micro_batch = None);
+        }
         let (from, to) = (path.first().map_or(0, |leg| leg.from_ps), path.last().map_or(0, |leg| leg.to_ps));
         let text = |key: &str| results.manifest[key].as_str().unwrap_or_default().to_owned();
         let mut explained = Step {
@@ -162,7 +165,7 @@ impl Step {
             start_us: from as f64 / 1e6,
             end_us: to as f64 / 1e6,
             ps: to - from,
-            account: account(&path, busiest(&checked.plan, &job, step)),
+            account: account(&path, busiest(&checked.plan, &job, step), has_pipeline(&checked.plan, &job)),
             messages: messages(checked, results, table, &job, step, to - from),
             lines: words::lines(&path),
             job,
@@ -274,6 +277,20 @@ fn rows(table: &Table, job: &str, step: u64) -> impl Iterator<Item = usize> {
         .filter(move |&row| keys(table, row).is_some_and(|(of, number, ..)| (of, number) == (job, step)))
 }
 
+/// True if the job divides its batch: a training with several micro-batches.
+fn has_micro_batches(plan: &Plan, job: &str) -> bool {
+    operations(plan, job).any(|operation| operation.micro_batch > 0)
+}
+
+/// True if the job is a training with pipeline parallelism.
+fn has_pipeline(plan: &Plan, job: &str) -> bool {
+    operations(plan, job).any(|operation| operation.dimension == "pp")
+}
+
+fn operations<'p>(plan: &'p Plan, job: &'p str) -> impl Iterator<Item = &'p Operation> {
+    plan.operations.iter().filter(move |o| plan.jobs[usize::from(o.job)].name == job)
+}
+
 /// Computation of the GPU that computes most in a step, ps.
 fn busiest(plan: &Plan, job: &str, step: u64) -> u64 {
     let mut of_ranks: BTreeMap<u32, u64> = BTreeMap::new();
@@ -289,7 +306,7 @@ fn busiest(plan: &Plan, job: &str, step: u64) -> u64 {
 }
 
 /// The pieces of a path, of which `busiest` is the most computation of one GPU.
-fn account(path: &[Leg], busiest: u64) -> Vec<Piece> {
+fn account(path: &[Leg], busiest: u64, pipeline: bool) -> Vec<Piece> {
     let mut pieces: BTreeMap<(Spent, &str, &str), (u64, u64)> = BTreeMap::new();
     let mut add = |of, ps: u64| {
         if ps > 0 {
@@ -315,7 +332,7 @@ fn account(path: &[Leg], busiest: u64) -> Vec<Piece> {
     {
         compute.0 = busiest;
         let times = compute.1;
-        pieces.insert((Spent::Bubble, "", ""), (beyond, times));
+        pieces.insert((Spent::Bubble, if pipeline { "pp" } else { "" }, ""), (beyond, times));
     }
     let mut account: Vec<Piece> = pieces
         .into_iter()

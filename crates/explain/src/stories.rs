@@ -324,3 +324,19 @@ fn many_flaps_share_a_line() {
     assert_eq!((flaps[0].from_us, flaps[0].to_us), (11.0, 62.0));
     assert_eq!(flaps[0].what, "on the fabric, links between c and s: down 6 times");
 }
+
+/// The ACKs are lost, and not the data: the timer repeats what had arrived.
+#[test]
+fn packets_that_had_arrived_before_they_were_sent_again_are_not_called_late() {
+    let deaf = "[links]\nlose-replies = true\n[nic]\ntimeout = { fixed = \"100us\" }\n[[failure]]\n\
+                links = [[\"b\", \"s\"]]\none-way = true\nloss = 1.0\nuntil = \"90us\"";
+    let e = explained(&star(deaf, &[("a", "b", "100kB")]), "0");
+    let resent = e.packets.resent;
+    assert!(
+        resent.total > 0 && resent.arrived == resent.total && resent.spurious == resent.total,
+        "{}",
+        e.text()
+    );
+    let text = e.text();
+    assert!(text.contains("had arrived already: spurious") && !text.contains("only late"), "{text}");
+}

@@ -255,7 +255,8 @@ fn why(bunch: &Bunch<'_>) -> String {
         Reason::Dropped => "dropped before",
         Reason::Cut => "cut before",
         Reason::Discarded => "discarded before",
-        Reason::Spurious => "only late: spurious",
+        Reason::Late => "only late: spurious",
+        Reason::Arrived => "had arrived already: spurious",
         Reason::Open => "reason unknown",
     };
     match counted.len() {

@@ -199,7 +199,8 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
             (r.dropped, "dropped for lack of buffer"),
             (r.cut, "cut by a switch"),
             (r.discarded, "discarded by the receiver"),
-            (r.spurious, "only late: spurious"),
+            (r.spurious - r.arrived, "only late: spurious"),
+            (r.arrived, "had arrived already: spurious"),
         ];
         let reasons: Vec<String> =
             reasons.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{} {why}", count(*n))).collect();
