@@ -57,7 +57,10 @@ impl Page {
         self.line(&title, &[String::new(), size, format!("seed {}", s.seed), format!("digest {}", s.digest)]);
         let how = match &run.outcome.ending {
             Ending::Finished if s.complete => "complete",
-            Ending::Finished => "NOT complete",
+            Ending::Finished if !run.outcome.broke_lossless.is_empty() => {
+                "NOT complete: a lossless fabric dropped packets"
+            }
+            Ending::Finished => "NOT complete: the books do not balance",
             Ending::Stopped => "stopped by [stop] after",
             Ending::Interrupted => "INTERRUPTED",
             Ending::Stalled(_) => "STALLED",
@@ -108,12 +111,12 @@ impl Page {
             self.line(&format!("job {name}"), &[text]);
         }
         for (name, steps) in s.jobs.iter().filter_map(|(name, job)| Some((name, job.steps.as_ref()?))) {
-            self.steps(name, steps);
+            self.steps(run, name, steps);
         }
     }
 
     /// Where the time of a job's steps goes, and the bandwidth of its collectives.
-    fn steps(&mut self, name: &str, steps: &Steps) {
+    fn steps(&mut self, run: &Run, name: &str, steps: &Steps) {
         let share = |us: f64| percent(us / steps.time_us.max(f64::MIN_POSITIVE));
         let mut parts = vec![format!("{} us", number(steps.time_us))];
         parts.extend(steps.tokens_per_second.map(|tokens| format!("{} tokens/s", number(tokens))));
@@ -125,7 +128,9 @@ impl Page {
                 "exposed {}",
                 if exposed.is_empty() { "0 %".into() } else { exposed.join(", ") }
             ));
-            parts.push(format!("bubble {}", share(steps.bubble_us)));
+            // Only a pipeline has a bubble.
+            let idle = if has_pipeline(run, name) { "bubble" } else { "idle" };
+            parts.push(format!("{idle} {}", share(steps.bubble_us)));
         }
         let of = if steps.count > 1 {
             format!("step of {name} (mean of {})", steps.count)
@@ -250,6 +255,12 @@ impl Page {
             ],
         );
     }
+}
+
+/// True if the job is a training with pipeline parallelism.
+fn has_pipeline(run: &Run, job: &str) -> bool {
+    let plan = &run.checked.plan;
+    plan.operations.iter().any(|o| o.dimension == "pp" && plan.jobs[usize::from(o.job)].name == job)
 }
 
 /// The failures of a scenario in words, of many the first.

@@ -111,7 +111,7 @@ sections.push({
       const { ranks, rows, block, steps, parts, start_us: start, end_us: end } = job();
       const blocks = rows.filter((row) => row.ranks[0] !== row.ranks[1]).length;
       keys.replaceChildren(swatch("compute", DID.compute[1]), ...kinds("exposed").map((kind) => swatch(kind, `waits for ${DID[kind][1]} (${kind})`)),
-        h("span", {}, h("span", { class: "swatch none" }), "bubble: neither"));
+        h("span", {}, h("span", { class: "swatch none" }), `${job().rest}: neither`));
       const others = data.parts[state.run].steps.left_out;
       caption.textContent = `${firstSeed(data.parts[state.run])}The tall part of a row is what the GPU does; heights are shares of the time where a GPU changes within one of the ${count(parts)} parts of ${time((end - start) / parts)}. `
         + "The thin part below is communication under way in these colours, also while the GPU computes. "
@@ -135,7 +135,7 @@ sections.push({
       const list = [["compute", "computes"], ...kinds("exposed").map((kind) => [`exposed ${kind}`, `waits for ${kind}`])]
         .map(([track, name]) => [name, share(of, track, part)]);
       const rest = 1 - list.reduce((sum, [, v]) => sum + v, 0);
-      if (rest > 0.01) list.push(["bubble", rest]);
+      if (rest > 0.01) list.push([job().rest, rest]);
       const text = `GPU ${of.name}, ${time(at(part))} to ${time(at(part + 1))}`;
       const under = kinds("under way").filter((kind) => share(of, `under way ${kind}`, part) > 0);
       const more = list.filter(([, v]) => v > 0).map(([name, v]) => `${name} ${number(100 * v)} %`).join(", ")
@@ -172,7 +172,7 @@ sections.push({
     };
     const choice = runMenu(runs, (value) => { state.run = Number(value); state.job = 0; fill(); update(); });
     fill();
-    box.append(h("p", { class: "lead" }, "Computation, waits for communication, and the bubble of each GPU, from the start of the job to its end."),
+    box.append(h("p", { class: "lead" }, "Computation, waits for communication, and the rest of the time of each GPU, from the start of the job to its end."),
       controls, keys, h("figure", {}, h("div", { class: "fabric" }, canvas, tip), caption), live, list);
     const me = { drawn: false, redraw() { me.drawn = true; update(); } };
     charts.push(me);

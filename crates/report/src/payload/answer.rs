@@ -28,12 +28,27 @@ fn one(group: &Group<'_>) -> Vec<String> {
     let several = runs.len() > 1;
     let of_seeds = if several { format!(" of {} seeds", runs.len()) } else { String::new() };
     let whole = group.complete();
+    let ended = runs.iter().all(|run| run.summary.ending == "finished");
     let flows = match (done == all, whole) {
         (true, true) if all == 1 => "The flow finished".to_owned(),
         (true, true) => format!("All {} flows{of_seeds} finished", count(all)),
         (false, true) => {
             format!(
                 "{} of {} flows{of_seeds} finished; the others are background flows",
+                count(done),
+                count(all)
+            )
+        }
+        // All flows finished, and something else went wrong.
+        (_, false) if ended => {
+            let dropped = runs.iter().any(|run| run.summary.packets.dropped_buffer > 0);
+            let why = match dropped {
+                true => "a lossless fabric dropped packets for lack of buffer",
+                false => "the books of packets do not balance",
+            };
+            let run = if several { "Some runs are" } else { "The run is" };
+            format!(
+                "{run} NOT complete, because {why}; {} of {} flows{of_seeds} finished",
                 count(done),
                 count(all)
             )

@@ -40,6 +40,8 @@ struct Job {
     ranks: usize,
     /// GPUs in a block; 1 if each has a row of its own.
     block: usize,
+    /// Name of the time without computation and without communication under way: only a pipeline has a bubble.
+    rest: &'static str,
     /// Parts of the time in a row.
     parts: usize,
     rows: Vec<Row>,
@@ -121,11 +123,14 @@ fn job(run: &Results, table: Frame<'_>, name: &str, cells: usize) -> Option<Job>
     let steps = ends_of_steps(run, name, &mut gpus);
     let block = if gpus.len() <= SINGLE { 1 } else { gpus.len().div_ceil(BLOCKS).next_power_of_two() };
     let all = end_us - start_us;
-    let mut chosen = special(&gpus, all, block);
+    let pipeline = columns.iter().any(|(track, _)| track.ends_with(" pp"));
+    let rest = if pipeline { "bubble" } else { "idle" };
+    let mut chosen = special(&gpus, all, block, rest);
     chosen.extend(blocks(&gpus, block, &stages(run, name, gpus.len())));
     let most = cells * CHARACTERS / (chosen.len() * columns.len()).max(1);
     let merged = recorded.div_ceil(most.max(FEWEST_PARTS));
-    let rows = chosen.into_iter().map(|(name, ranks, gpu)| row(name, ranks, &gpu, (all, recorded, merged)));
+    let rows =
+        chosen.into_iter().map(|(name, ranks, gpu)| row(name, ranks, &gpu, rest, (all, recorded, merged)));
     Some(Job {
         name: name.to_owned(),
         start_us,
@@ -133,6 +138,7 @@ fn job(run: &Results, table: Frame<'_>, name: &str, cells: usize) -> Option<Job>
         steps,
         ranks: gpus.len(),
         block,
+        rest,
         parts: recorded.div_ceil(merged),
         rows: rows.collect(),
     })
@@ -177,24 +183,26 @@ fn stages(run: &Results, job: &str, ranks: usize) -> Option<usize> {
 type Chosen = (String, (u64, u64), Gpu);
 
 /// GPUs with a row of their own beside the blocks: the extremes, and the GPU nearest to the mean.
-fn special(gpus: &BTreeMap<u64, Gpu>, all: f64, block: usize) -> Vec<Chosen> {
+fn special(gpus: &BTreeMap<u64, Gpu>, all: f64, block: usize, rest: &str) -> Vec<Chosen> {
     if block == 1 {
         return Vec::new();
     }
     let of = |measure: &dyn Fn(&Gpu) -> f64| {
-        // The first of equal GPUs wins.
-        gpus.iter().rev().max_by(|a, b| measure(a.1).total_cmp(&measure(b.1))).map(|(rank, _)| *rank)
+        // The first of equal GPUs wins. Where the most is nothing, no GPU stands out.
+        let most = gpus.iter().rev().max_by(|a, b| measure(a.1).total_cmp(&measure(b.1)));
+        most.filter(|(_, gpu)| measure(*gpu) != 0.0).map(|(rank, _)| *rank)
     };
     let n = gpus.len() as f64;
     let mean = |measure: &dyn Fn(&Gpu) -> f64| gpus.values().map(measure).sum::<f64>() / n;
     let (compute, exposed) = (mean(&Gpu::compute), mean(&Gpu::exposed));
     let far = |gpu: &Gpu| (gpu.compute() - compute).abs() + (gpu.exposed() - exposed).abs();
+    let longest = if rest == "bubble" { "longest bubble" } else { "longest idle" };
     let extremes = [
         ("ends last", of(&|gpu| gpu.last_us)),
         ("waits most", of(&Gpu::exposed)),
-        ("longest bubble", of(&|gpu| gpu.rest(all))),
+        (longest, of(&|gpu| gpu.rest(all))),
         ("computes most", of(&Gpu::compute)),
-        ("nearest to the mean", of(&|gpu| -far(gpu))),
+        ("nearest to the mean", of(&|gpu| 1.0 / (1.0 + far(gpu)))),
     ];
     let mut chosen: Vec<(Vec<&str>, u64)> = Vec::new();
     for (why, rank) in extremes {
@@ -244,7 +252,13 @@ fn mean(members: &[(&u64, &Gpu)]) -> Gpu {
 }
 
 /// A row of parts that each merge `merged` of the `recorded` parts of the time `all`.
-fn row(name: String, ranks: (u64, u64), gpu: &Gpu, (all, recorded, merged): (f64, usize, usize)) -> Row {
+fn row(
+    name: String,
+    ranks: (u64, u64),
+    gpu: &Gpu,
+    rest: &str,
+    (all, recorded, merged): (f64, usize, usize),
+) -> Row {
     let part_us = all / recorded as f64;
     let character = |parts: &[f64]| {
         let share = parts.iter().sum::<f64>() / (part_us * parts.len() as f64).max(f64::MIN_POSITIVE);
@@ -258,7 +272,7 @@ fn row(name: String, ranks: (u64, u64), gpu: &Gpu, (all, recorded, merged): (f64
         .filter(|(track, _)| !track.starts_with("under way"))
         .map(|(track, times)| (track.clone(), times.iter().sum::<f64>() / all.max(f64::MIN_POSITIVE)))
         .collect();
-    shares.push(("bubble".into(), gpu.rest(all) / all.max(f64::MIN_POSITIVE)));
+    shares.push((rest.into(), gpu.rest(all) / all.max(f64::MIN_POSITIVE)));
     let tracks = gpu
         .tracks
         .iter()
