@@ -64,6 +64,12 @@ class Fabric {
     return change ? (change.gbps ?? 0) : this.run.column["link.gbps"][link];
   }
 
+  /** True if a failure slows the link at a time. */
+  slow(link, time) {
+    const rate = this.rate(link, time);
+    return rate > 0 && rate < this.run.column["link.gbps"][link];
+  }
+
   /** True if a failure makes the link lose packets at random at a time. */
   gray(link, time) {
     return (last(this.losses.get(link), time)?.share ?? 0) > 0;
@@ -132,13 +138,14 @@ class Fabric {
       const rate = this.rate(link, time);
       const track = this.track.get(link);
       const gray = this.gray(link, time);
-      c.setLineDash(rate === 0 ? [3, 5] : gray ? [9, 3] : []);
-      c.strokeStyle = rate === 0 || gray ? look.bad : look.line;
+      const slow = this.slow(link, time);
+      c.setLineDash(rate === 0 ? [3, 5] : gray ? [9, 3] : slow ? [9, 3, 2, 3] : []);
+      c.strokeStyle = rate === 0 || gray || slow ? look.bad : look.line;
       c.lineWidth = many ? 0.5 : 1;
       line(0, 1);
       c.setLineDash([]);
       if (track === undefined || rate === 0) continue;
-      const load = (column["link.bytes"][track * bins + bin] * 8) / (column["link.gbps"][link] * 1e3 * width_us);
+      const load = (column["link.bytes"][track * bins + bin] * 8) / (rate * 1e3 * width_us);
       if (load > 0.02) {
         c.globalAlpha = 0.25 + 0.4 * Math.min(1, load);
         c.strokeStyle = look.accent;

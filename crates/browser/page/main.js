@@ -291,7 +291,7 @@ function remember() {
     const { kept, run } = each;
     const words = [each.scheme, kept.scenario === "quickstart" ? `${kept.rate} Gb/s, ${kept.size}` : kept.scenario];
     if (kept.loss !== "0") words.push(`loss ${+(kept.loss * 100).toPrecision(3)} %`);
-    for (const { name, at, until } of kept.kills) words.push(`${name} dead at ${at} µs${until === undefined ? "" : ` to ${until}`}`);
+    for (const { name, at, until } of kept.kills) words.push(`${name} down from ${at} µs ${until === undefined ? "on" : `until ${until} µs`}`);
     const { packets, control, complete, ending } = run.summary;
     const end = complete ? `${number(+run.end.toFixed(1))} µs` : ending;
     const line = row("td", [words.join(", "), end, number(packets.retransmitted), number(control.blocked), number(control.timeout), run.digest.slice(0, 8)]);

@@ -4,12 +4,11 @@ use crate::ask::{Asked, mistake};
 use crate::pack::Pack;
 use crate::tape::Tape;
 use crate::watch::{recordings, tape};
-use engine::outcome::{Ending, Event, Frame, Passed};
+use engine::outcome::{Event, Frame, Passed};
 use engine::{Kind, Observer, Outcome, Progress};
 use model::{NodeId, Plan, QpId, Time};
 use results::summary::{Summary, Timing, Title};
 use results::tables::event_names;
-use results::{memory, stall};
 use scenario::room::Room;
 use scenario::{Checked, Error, ideal};
 use serde_json::{Value, json};
@@ -86,7 +85,7 @@ impl Played {
             "digest": self.summary.digest,
             "toml": self.checked.to_toml(),
             "warnings": self.checked.warnings,
-            "faults": self.faults(),
+            "faults": results::faults::of(plan, &self.outcome, ""),
             "end_us": self.outcome.end.as_us(),
             "nodes": nodes(plan).map(|node| plan.fabric.name(node)).collect::<Vec<_>>(),
             "jobs": plan.jobs.iter().map(|job| &job.name).collect::<Vec<_>>(),
@@ -117,8 +116,9 @@ impl Played {
         pack.column(
             "until",
             mine.iter().map(|(frame, packet, _)| {
-                let link = &plan.fabric.links()[frame.link.index()];
-                (frame.at + plan.wire.transmission(link.rate, packet.frame()) + link.delay).as_us()
+                let rate = plan.failures.rate(&plan.fabric, frame.link, frame.at);
+                let delay = plan.fabric.links()[frame.link.index()].delay;
+                (frame.at + plan.wire.transmission(rate, packet.frame()) + delay).as_us()
             }),
         );
         pack.column("link", mine.iter().map(|(frame, ..)| frame.link.0));
@@ -164,18 +164,6 @@ impl Played {
         pack.column("event.value", events.iter().map(|event| event.value as f64));
         pack.column("event.what", events.iter().map(|event| kinds[&kind(event)].0));
         kinds.into_values().map(|(_, name)| name).collect()
-    }
-
-    /// The reasons why the simulation failed, in words.
-    fn faults(&self) -> Vec<String> {
-        let (plan, outcome) = (&self.checked.plan, &self.outcome);
-        let mut faults = outcome.violations.clone();
-        match &outcome.ending {
-            Ending::Stalled(why) => faults.push(stall::explain(plan, why)),
-            Ending::Memory(of) => faults.push(memory::explain(plan, of)),
-            Ending::Finished | Ending::Stopped | Ending::Interrupted => {}
-        }
-        faults
     }
 }
 

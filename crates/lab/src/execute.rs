@@ -10,7 +10,7 @@ use model::{Plan, Time};
 use results::manifest::Config;
 use results::summary::{Summary, Timing, Title};
 use results::text::bytes;
-use results::{Results, RunData, memory, stall};
+use results::{Results, RunData};
 use scenario::Checked;
 use scenario::ideal;
 use scenario::room::Room;
@@ -71,28 +71,11 @@ impl Run {
 
     /// The reasons why the simulation failed; empty if it did not fail, or was stopped.
     pub fn faults(&self) -> Vec<String> {
-        let (plan, outcome) = (&self.checked.plan, &self.outcome);
-        let broken = |violation| format!("the books do not balance, this is a bug of ropewalk: {violation}");
-        let mut faults: Vec<String> = outcome.violations.iter().map(broken).collect();
-        if !outcome.broke_lossless.is_empty() {
-            let names: Vec<_> = outcome.broke_lossless.iter().map(|&node| plan.fabric.name(node)).collect();
-            let names = names.join(", ");
-            faults.push(format!(
-                "the fabric is lossless, yet packets were dropped for lack of buffer at {names}"
-            ));
-        }
-        if let Ending::Stalled(stall) = &outcome.ending {
-            faults.push(stall::explain(plan, stall).trim_end().to_owned());
-        }
-        if let Ending::Memory(use_of_memory) = &outcome.ending {
-            let left = match self.room {
-                Some(Room { left, limit }) => format!(": {limit} has {} left", bytes(left)),
-                None => String::new(),
-            };
-            let (at, text) = (outcome.end.as_us(), memory::explain(plan, use_of_memory));
-            faults.push(format!("the run was stopped at {at:.3} us for lack of memory{left}\n{text}"));
-        }
-        faults
+        let left = match self.room {
+            Some(Room { left, limit }) => format!(": {limit} has {} left", bytes(left)),
+            None => String::new(),
+        };
+        results::faults::of(&self.checked.plan, &self.outcome, &left)
     }
 
     /// Refuses a run that ended before its scenario says.

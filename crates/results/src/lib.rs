@@ -18,6 +18,7 @@
 //! | [`kind`] | the kinds of directories, and the files by which they are known |
 //! | [`data`] | the raw material of summary and tables |
 //! | [`mod@results`] | the results of a run, fresh from the engine or read from disk |
+//! | [`faults`] | why a simulation failed, in words |
 //! | [`stall`] | why a run stopped moving, in words |
 //! | [`memory`] | which packets and records took the memory of a run, in words |
 //! | [`text`] | numbers and tables as people read them |
@@ -54,6 +55,7 @@ pub mod data;
 pub mod digest;
 pub mod directory;
 pub mod error;
+pub mod faults;
 pub mod flows;
 pub mod json;
 pub mod kind;
