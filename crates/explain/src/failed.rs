@@ -16,15 +16,20 @@ pub(crate) struct Failed {
     links: String,
     effect: Effect,
     /// In order of time.
-    spans: Vec<(Time, Time)>,
+    spans: Spans,
 }
+
+/// Times of a failure, in order.
+type Spans = Vec<(Time, Time)>;
+/// Effects, each with the links that it hits.
+type Hits = Vec<(Effect, Vec<LinkId>)>;
 
 /// What failures do to links between `start` and `end`, in order of time. Links that `counts` refuses are left out.
 pub(crate) fn failed(plan: &Plan, start: Time, end: Time, counts: impl Fn(LinkId) -> bool) -> Vec<Failed> {
     let fabric = &plan.fabric;
-    let mut alike: BTreeMap<Vec<(Time, Time)>, Vec<(Effect, Vec<LinkId>)>> = BTreeMap::new();
+    let mut alike: BTreeMap<Spans, Hits> = BTreeMap::new();
     for link in (0..fabric.links().len() as u32).map(LinkId).filter(|link| counts(*link)) {
-        let mut of_link: Vec<(Effect, Vec<(Time, Time)>)> = Vec::new();
+        let mut of_link: Vec<(Effect, Spans)> = Vec::new();
         for fault in plan.failures.faults_of(fabric, link) {
             if fault.at > end || fault.until <= start {
                 continue;
@@ -43,7 +48,7 @@ pub(crate) fn failed(plan: &Plan, start: Time, end: Time, counts: impl Fn(LinkId
             }
         }
     }
-    let each = |(spans, kinds): (Vec<(Time, Time)>, Vec<(Effect, Vec<LinkId>)>)| {
+    let each = |(spans, kinds): (Spans, Hits)| {
         kinds.into_iter().map(move |(effect, links)| Failed {
             links: names(fabric, &links),
             effect,

@@ -190,7 +190,7 @@ fn special(gpus: &BTreeMap<u64, Gpu>, all: f64, block: usize, rest: &str) -> Vec
     let of = |measure: &dyn Fn(&Gpu) -> f64| {
         // The first of equal GPUs wins. Where the most is nothing, no GPU stands out.
         let most = gpus.iter().rev().max_by(|a, b| measure(a.1).total_cmp(&measure(b.1)));
-        most.filter(|(_, gpu)| measure(*gpu) != 0.0).map(|(rank, _)| *rank)
+        most.filter(|(_, gpu)| measure(gpu) != 0.0).map(|(rank, _)| *rank)
     };
     let n = gpus.len() as f64;
     let mean = |measure: &dyn Fn(&Gpu) -> f64| gpus.values().map(measure).sum::<f64>() / n;
