@@ -115,10 +115,13 @@ fn check_each(plan: &Plan, run: &Outcome, wrong: &mut Vec<String>) {
         }
     }
     for (i, l) in run.links.iter().enumerate() {
-        let busy = l.busy_by(run.end);
-        if busy > run.end || l.paused > run.end {
+        // A frame on the wire counts in full when a run is cut.
+        let changes = plan.failures.of(LinkId(i as u32)).iter().filter_map(|change| change.rate);
+        let rate = changes.fold(plan.fabric.links()[i].rate, model::Rate::min);
+        let frame = plan.wire.transmission(rate, plan.wire.max_frame().max(plan.wire.cnp));
+        if l.busy > run.end + frame || l.paused > run.end {
             let name = link_name(&plan.fabric, LinkId(i as u32));
-            wrong.push(format!("{name}: busy {busy}, paused {} of {}", l.paused, run.end));
+            wrong.push(format!("{name}: busy {}, paused {} of {}", l.busy, l.paused, run.end));
         }
     }
     for (i, most) in run.max_buffer.iter().enumerate() {

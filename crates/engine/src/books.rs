@@ -85,6 +85,8 @@ pub(crate) fn closing(plan: &Plan, records: u64) -> u64 {
 pub(crate) struct Closing<'r, P: Parts> {
     pub(crate) ending: Ending,
     pub(crate) stopped_at: Option<Time>,
+    /// Time at which the last frame had left its port, ps.
+    pub(crate) last_sent: u64,
     pub(crate) hosts: &'r [Host<P>],
     pub(crate) switches: &'r [Switch<P>],
     /// Tasks by host, in any order.
@@ -106,6 +108,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
     let Closing {
         ending,
         stopped_at,
+        last_sent,
         hosts,
         switches,
         mut tasks,
@@ -117,8 +120,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         effort,
     } = run;
     let last_task = tasks.iter().map(|tasks| tasks.last_event);
-    let last_sent = links.iter().map(|link| link.last_sent.ps());
-    let last = hosts.iter().map(|h| h.last_event).chain(last_task).chain(last_sent).max().unwrap_or(0);
+    let last = hosts.iter().map(|h| h.last_event).chain(last_task).max().unwrap_or(0).max(last_sent);
     let end = stopped_at.unwrap_or(Time(last));
     for (link, since) in links.iter_mut().zip(&paused_since) {
         if *since < end.ps() {

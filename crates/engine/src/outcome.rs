@@ -143,10 +143,8 @@ pub struct LinkRecord {
     pub frames: u64,
     /// Bytes sent; preambles and gaps excluded.
     pub bytes: u64,
-    /// Time on the wire of all frames sent. It includes the part of the last frame after the end of the run.
+    /// Time during which the wire was busy.
     pub busy: Time,
-    /// Time at which the last frame had left.
-    pub last_sent: Time,
     /// Longest queue of data before the link, bytes; the frame on the wire excluded.
     pub max_queue: u64,
     /// Packets that its port marked.
@@ -159,13 +157,6 @@ pub struct LinkRecord {
     pub pauses: u64,
     /// Time during which its sender was paused, up to the end of the run.
     pub paused: Time,
-}
-
-impl LinkRecord {
-    /// Time during which the wire was busy up to the end of the run.
-    pub fn busy_by(&self, end: Time) -> Time {
-        Time(self.busy.ps() - self.last_sent.ps().saturating_sub(end.ps()).min(self.busy.ps()))
-    }
 }
 
 /// Counts of data packets. At the end of every run, `sent = accepted + duplicate + discarded + noticed +

@@ -210,11 +210,13 @@ impl<'a, P: Parts> Reference<'a, P> {
         for pkt in self.ports.iter().flat_map(|p| p.queues.iter().flatten()) {
             self.tally.count_in_flight(pkt);
         }
+        let last_sent = self.ports.iter().map(|p| p.busy).max().unwrap_or(0);
         close(
             &Setup::new(plan),
             Closing {
                 ending,
                 stopped_at,
+                last_sent,
                 hosts: &self.hosts,
                 switches: &self.switches,
                 tasks: self.tasks.into_iter().flatten().collect(),

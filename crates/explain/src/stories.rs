@@ -102,7 +102,7 @@ fn the_loss_of_the_last_packet_costs_a_timeout() {
 
 #[test]
 fn marks_cut_the_rate_and_cnps_are_the_cause() {
-    let ecn = "[switch.ecn]\nkmin = \"5kB\"\nkmax = \"20kB\"\npmax = 1.0\n";
+    let ecn = "[nic.congestion.dcqcn-hpcc]\n[switch.ecn]\nkmin = \"5kB\"\nkmax = \"20kB\"\npmax = 1.0\n";
     let e = explained(&star(ecn, &[("a", "c", "2MB"), ("b", "c", "2MB")]), "slowest");
     assert!(e.packets.cnps.received > 0 && e.packets.nacks == Default::default());
     assert_eq!(e.account.delays[0].cause, Cause::CnpCut, "{}", e.text());
@@ -147,7 +147,7 @@ fn reordered_packets_cause_nacks_that_cut_the_rate() {
     // One of two uplinks is slow, so every second packet is late, and the receiver discards the packets that overtake it.
     let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 1\nrate = \"100Gbps\"\n\
                 [[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\nrate = 0.3\nat = \"0us\"\n\
-                [scheme.rps]\n[nic.transport.go-back-n]\n\
+                [scheme.rps]\n[nic.transport.go-back-n]\n[nic.congestion.dcqcn-hpcc]\n\
                 [[workload]]\n[workload.flows]\nlist = [{ from = \"host0\", to = \"host1\", bytes = \"500kB\" }]\n";
     let e = explained(text, "0");
     assert!(e.packets.nacks.received > 0 && e.packets.cnps.received == 0, "{}", e.text());

@@ -112,7 +112,6 @@ impl<P: Parts> Reference<'_, P> {
         link.frames += 1;
         link.bytes += pkt.frame() as u64;
         link.busy += Time(time);
-        link.last_sent = Time(now + time);
         self.tally.hop(&pkt);
         let mut effects = Effects::default();
         if (node as usize) >= self.servers {

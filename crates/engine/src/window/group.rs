@@ -919,8 +919,9 @@ impl<P: Parts> Group<P> {
         self.classed.iter().flat_map(Queues::queued).for_each(|p| self.outputs.tally.count_in_flight(p));
     }
 
-    /// Writes the counts of the group's ports to the tables of the whole fabric.
-    pub(super) fn report(&mut self, links: &mut [LinkRecord], paused_since: &mut [u64]) {
+    /// Writes the counts of the group's ports to the tables of the whole fabric; returns the end of the last frame, ps.
+    pub(super) fn report(&mut self, links: &mut [LinkRecord], paused_since: &mut [u64]) -> u64 {
+        let mut last = 0;
         for node in &self.nodes {
             for p in 0..node.ports as usize {
                 let (own, all) = (node.first_port as usize + p, node.gp as usize + p);
@@ -931,8 +932,10 @@ impl<P: Parts> Group<P> {
                 }
                 links[all] = self.outputs.links[own];
                 paused_since[all] = self.outputs.paused_since[own];
+                last = last.max(port.last);
             }
         }
+        last
     }
 
     /// Returns the group's hosts, switches, tasks, counts and records.

@@ -229,9 +229,10 @@ fn finish<P: Parts>(
     let mut links = vec![LinkRecord::default(); fabric.links().len()];
     let mut paused_since = vec![u64::MAX; fabric.links().len()];
     let mut effort = Effort { windows: clock.windows, ..Effort::default() };
+    let mut last_sent = 0;
     for (group, written) in groups.iter_mut().zip(board) {
         group.count_in_flight(clock.last, written);
-        group.report(&mut links, &mut paused_since);
+        last_sent = last_sent.max(group.report(&mut links, &mut paused_since));
         effort.merge(&group.effort);
     }
     let mut tally = Tally::default();
@@ -257,6 +258,7 @@ fn finish<P: Parts>(
         Closing {
             ending,
             stopped_at,
+            last_sent,
             hosts,
             switches,
             tasks,

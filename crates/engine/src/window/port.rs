@@ -315,7 +315,6 @@ impl<A: Annex> Port<A> {
         link.frames = self.frames;
         link.bytes = self.bytes;
         link.busy = Time(self.busy_for);
-        link.last_sent = Time(self.last);
         link.max_queue = link.max_queue.max(self.most_waiting);
     }
 }

@@ -42,8 +42,8 @@ pub fn table(run: RunData<'_>) -> Table {
         Column::real(
             "busy_share",
             "-",
-            "share of the simulated time that the wire was busy",
-            rows().map(|(_, r)| (end.ps() > 0).then(|| r.busy_by(end).ps() as f64 / end.ps() as f64)),
+            "share of the simulated time that the wire was busy, at most 1; a frame on the wire at the end counts in full",
+            rows().map(|(_, r)| (end.ps() > 0).then(|| r.busy.min(end).ps() as f64 / end.ps() as f64)),
         ),
         Column::count(
             "max_queue_bytes",
