@@ -382,14 +382,14 @@ const MARKS: &str = "switch.ecn={at-rate=[{rate=\"400Gbps\",kmin=\"43400B\",kmax
 pub(super) const PRESETS: Question = Question {
     name: "Sensitivity to DCQCN",
     settings: &[
-        setting("permutation, (900, 4) us", &[]),
+        setting("permutation, NVIDIA's", &[]),
         setting("permutation, (55, 50) us", &PAPER),
         setting("permutation, (10, 50) us", &FAST),
         setting("permutation, NSCC's marks", &[MARKS]),
-        setting("ring, (900, 4) us", &[RING]),
+        setting("ring, NVIDIA's", &[RING]),
         setting("ring, (55, 50) us", &[RING, PAPER[0], PAPER[1]]),
         setting("ring, (10, 50) us", &[RING, FAST[0], FAST[1]]),
-        setting("32 to 1, (900, 4) us", &[VICTIMS, INCAST]),
+        setting("32 to 1, NVIDIA's", &[VICTIMS, INCAST]),
         setting("32 to 1, (55, 50) us", &[VICTIMS, INCAST, PAPER[0], PAPER[1]]),
         setting("32 to 1, (10, 50) us", &[VICTIMS, INCAST, FAST[0], FAST[1]]),
     ],
