@@ -56,7 +56,7 @@ set_of_flows! {
         /// Flows that finished and that a rate below a hundredth of line rate held for more than half of their time: the congestion
         /// control decided their completion times.
         throttled: u64 = set.all.throttled => {
-            unit: Unit::Flows, better: Better::Less, share_of: "flows.count", rare: true,
+            unit: Unit::Flows, better: Better::Less, share_of: "flows.count",
         };
 
         /// Flows by size, from small to large; empty if all are of similar size.

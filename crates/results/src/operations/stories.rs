@@ -115,7 +115,7 @@ fn each_rank_is_inside_an_operation_from_its_own_entry_on() {
     let activity = activity(run(&world), 0, &all).unwrap();
     let entered: Vec<_> = activity.ranks.values().map(|rank| rank.entered.clone()).collect();
     assert_eq!(entered, [[(US(10)..US(20), "tp")], [(US(14)..US(24), "tp")]]);
-    assert_eq!((activity.start, activity.end), (US(0), US(30)), "what ends later is no part of a rank");
+    assert_eq!((activity.start, activity.end), (US(0), US(50)), "the job ends with its last task");
 }
 
 #[test]
