@@ -79,7 +79,7 @@ pub(crate) fn of_checked(source: &Source, checked: &Checked) -> Verdict {
 }
 
 /// Most reports of progress of a run, each after a few dozen windows. Some runs have many timeouts and hardly any hops.
-const MOST_REPORTS: u64 = 3_000;
+const MOST_REPORTS: u64 = 1_500;
 
 /// An observer that ends a run after [`MOST_HOPS`] or [`MOST_REPORTS`].
 #[derive(Default)]
