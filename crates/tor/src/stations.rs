@@ -259,7 +259,7 @@ mod tests {
             // A multiplicative generator (Lehmer, 1951); its high bits draw address, port and time.
             let draw = (u64::from(step) + 1).wrapping_mul(0x5851_F42D_4C95_7F2D) >> 32;
             let port = PortId((draw % 3) as u16);
-            now = now + Span::from_nanos(draw % 40_000_000);
+            now += Span::from_nanos(draw % 40_000_000);
             stations.learn(now, Address::local((draw >> 3) as u32 % 5_000), port);
             assert!(stations.learnt(port) <= PER_PORT);
         }
