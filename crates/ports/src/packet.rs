@@ -211,10 +211,7 @@ impl Ring {
     /// Hands the next frame to `take`; false if none has arrived.
     fn next(&mut self, take: &mut impl FnMut(&[u8])) -> bool {
         while self.left == 0 {
-            let (status, head) = self.head();
-            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
-                return false;
-            }
+            let Some(head) = self.head() else { return false };
             (self.left, self.offset) = (head.num_pkts, head.offset_to_first_pkt as usize);
             if self.left == 0 {
                 self.give_back();
@@ -243,20 +240,31 @@ impl Ring {
         true
     }
 
-    /// Status and head of the block that is next.
-    fn head(&self) -> (&AtomicU32, libc::tpacket_hdr_v1) {
-        // SAFETY: the kernel keeps a `tpacket_block_desc` at the start of every block. Its status is written by both sides, so it
-        // is read as an atomic; the other fields are read as a copy, and count only if the status says so.
-        unsafe {
-            let block = self.start.as_ptr().add(self.block * BLOCK).cast::<libc::tpacket_block_desc>();
-            let head = ptr::read_volatile(&raw const (*block).hdr.bh1);
-            (AtomicU32::from_ptr(&raw mut (*block).hdr.bh1.block_status), head)
+    /// Head of the block that is next, if the kernel has handed the block over.
+    fn head(&self) -> Option<libc::tpacket_hdr_v1> {
+        // The status comes first: the kernel writes the head before the status, and nothing of the head is read before it.
+        if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            return None;
         }
+        // SAFETY: the block belongs to this program, as its status says, and the kernel has written its head.
+        Some(unsafe { ptr::read_volatile(&raw const (*self.description()).hdr.bh1) })
+    }
+
+    /// Status of the block that is next.
+    fn status(&self) -> &AtomicU32 {
+        // SAFETY: both sides write the status, so it is read and written as an atomic only.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.description()).hdr.bh1.block_status) }
+    }
+
+    /// The description that the kernel keeps at the start of the block that is next.
+    fn description(&self) -> *mut libc::tpacket_block_desc {
+        // SAFETY: the ring has this many blocks of this size.
+        unsafe { self.start.as_ptr().add(self.block * BLOCK).cast() }
     }
 
     /// Gives the block back to the kernel.
     fn give_back(&mut self) {
-        self.head().0.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.block = (self.block + 1) % BLOCKS;
     }
 }
@@ -293,6 +301,42 @@ fn check(done: libc::c_int) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A thread plays the kernel: it writes the number of frames, then hands the block over. If the head is read before the
+    /// status, the number of the round before comes up sooner or later.
+    #[test]
+    fn the_head_is_that_of_the_block_that_was_handed_over() {
+        const ROUNDS: u32 = 200_000;
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: the system chooses the place of the memory.
+        let start = unsafe { libc::mmap(ptr::null_mut(), BLOCK * BLOCKS, access, kind, -1, 0) };
+        assert_ne!(start, libc::MAP_FAILED);
+        let ring = |block| Ring { start: NonNull::new(start.cast()).unwrap(), block, left: 0, offset: 0 };
+        let (mine, kernels) = (ring(0), std::mem::ManuallyDrop::new(ring(0)));
+        assert!(mine.head().is_none(), "the kernel has not handed it over");
+        let kernel = std::thread::spawn(move || {
+            let ring = kernels;
+            for round in 1..=ROUNDS {
+                while ring.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0 {
+                    std::thread::yield_now();
+                }
+                // SAFETY: the block belongs to this side.
+                unsafe { (&raw mut (*ring.description()).hdr.bh1.num_pkts).write_volatile(round) };
+                ring.status().store(libc::TP_STATUS_USER, Ordering::Release);
+            }
+        });
+        for round in 1..=ROUNDS {
+            let head = loop {
+                match mine.head() {
+                    Some(head) => break head,
+                    None => std::thread::yield_now(),
+                }
+            };
+            assert_eq!(head.num_pkts, round);
+            mine.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        }
+        kernel.join().unwrap();
+    }
 
     #[test]
     fn a_tag_stands_behind_the_addresses() {
