@@ -187,8 +187,7 @@ impl Sending {
             },
         };
         if self.paced {
-            let bytes = on_wire(&start.frame);
-            self.next_at = now + self.control.gap_ahead(now, bytes).unwrap_or(pace.gap(bytes));
+            self.next_at = now + self.control.gap(now, pace, on_wire(&start.frame));
             self.control.on_sent(now, start.frame.len() as u64);
         }
         Some(start)

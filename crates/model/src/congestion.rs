@@ -60,7 +60,8 @@ pub trait Congestion {
         Time::ZERO
     }
 
-    /// True if neither time nor [`Congestion::on_send`] nor [`Congestion::on_sent`] changes the allowance: it holds until the next other event.
+    /// True if neither time nor [`Congestion::on_send`] nor [`Congestion::on_sent`] changes the allowance: it holds until the next
+    /// other event.
     fn is_still(&self) -> bool {
         false
     }
@@ -85,8 +86,18 @@ pub trait Congestion {
         Demand::default()
     }
 
-    /// Time from the start of a packet of `bytes` at `now` to the start of the next one, if no event reaches the control meanwhile.
-    /// `None` if the pace at the start decides, even where a timer of the control raises the rate before the next packet.
+    /// Time from the start of a packet of `bytes` at `now` to the start of the next one, where `pace` is that of the last allowance.
+    fn gap(&self, now: Time, pace: Pace, bytes: u64) -> Time {
+        let gap = pace.gap(bytes);
+        // Within the steady time the pace does not change before the next packet.
+        if now.ps().saturating_add(gap.ps()) < self.steady_until().ps() {
+            return gap;
+        }
+        self.gap_ahead(now, bytes).unwrap_or(gap)
+    }
+
+    /// The same, with the changes that the control's own timers make to its rate before the next packet. `None`, the default, if the
+    /// rate at the start of a packet decides.
     fn gap_ahead(&self, _now: Time, _bytes: u64) -> Option<Time> {
         None
     }

@@ -102,21 +102,13 @@ impl<P: Parts> Outgoing<P> {
         !self.steering.holds() && (ready || self.steering.has_aside() && window > 0)
     }
 
-    /// Time from the start of a packet at `now` to the earliest start of the next one. `line` is the pace at line rate.
+    /// [`Congestion::gap`], where `line` is the pace at line rate: such a pace is asked of no control.
     #[inline(always)]
     pub(super) fn gap(&self, now: u64, pace: Pace, line: Pace, bytes: u64) -> Time {
-        let gap = pace.gap(bytes);
-        // At line rate and within the control's steady time the pace at the start decides.
-        if pace <= line || now.saturating_add(gap.ps()) < self.congestion.steady_until().ps() {
-            return gap;
+        match pace <= line {
+            true => pace.gap(bytes),
+            false => self.congestion.gap(Time(now), pace, bytes),
         }
-        self.gap_ahead(now, bytes).unwrap_or(gap)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn gap_ahead(&self, now: u64, bytes: u64) -> Option<Time> {
-        self.congestion.gap_ahead(Time(now), bytes)
     }
 
     /// Counts another full frame of the current message, whose transmission ends at `at`.
