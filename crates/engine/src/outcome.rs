@@ -100,7 +100,7 @@ pub struct MessageRecord {
     pub wire_bytes: u64,
     /// Packets retransmitted.
     pub retransmitted: u64,
-    /// Time for which the pace of its packets was below a hundredth of line rate.
+    /// Time for which its next packet waited at a pace below a hundredth of line rate.
     pub slow: Time,
 }
 

@@ -150,7 +150,8 @@ impl<P: Parts> Host<P> {
             }
             out.next_at = next_at;
             if allowed.pace > self.line_pace {
-                self.note_paced(now, slot, packet.frame(), allowed.pace, gap);
+                let held = if left > 0 { gap } else { Time::ZERO };
+                self.note_paced(now, slot, packet.frame(), allowed.pace, held);
                 out = &mut self.outgoing[slot as usize];
             }
             let sends = if P::Annex::SACKS {
@@ -188,8 +189,7 @@ impl<P: Parts> Host<P> {
             return None;
         }
         let pace = out.congestion.allowance(Time(start)).pace;
-        let paced = pace > self.line_pace;
-        if paced {
+        if pace > self.line_pace {
             // The packet that completes the control's count may change the pace.
             let uncounted = out.congestion.bytes_left().saturating_sub(1) / u64::from(self.full_frame);
             left = left.min(uncounted);
@@ -206,7 +206,6 @@ impl<P: Parts> Host<P> {
             time: self.full_time,
             gap: if self.whole_ns { whole_ns(gap) } else { gap }.ps(),
             pace,
-            paced,
             until: steady_until - 1,
             seq,
             left,
@@ -237,13 +236,14 @@ impl<P: Parts> Host<P> {
         let out = &mut self.outgoing[row.slot as usize];
         let sent = row.seq - out.sender.high();
         out.sender.send_row(sent);
-        if row.paced {
+        let paced = row.pace > self.line_pace;
+        if paced {
             out.congestion.on_sent(Time(row.start), sent * u64::from(row.frame));
         }
         out.fresh += sent;
         out.fresh_sent = row.start + row.time;
         out.next_at = row.start + row.gap;
-        if row.paced && out.next_at > row.until {
+        if paced && out.next_at > row.until {
             let gap = out.gap(row.start, row.pace, self.line_pace, u64::from(row.frame + self.gap));
             out.next_at = row.start + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
         }
@@ -251,14 +251,14 @@ impl<P: Parts> Host<P> {
         self.ready.replace_first(out.next_at, row.start);
     }
 
-    /// Notes a packet that starts below line rate and whose successor waits for `gap`.
+    /// Notes a packet that starts below line rate and holds its message for `held`: the next packet of the message waits so long.
     #[inline]
-    fn note_paced(&mut self, now: u64, slot: u32, frame: u32, pace: Pace, gap: Time) {
+    fn note_paced(&mut self, now: u64, slot: u32, frame: u32, pace: Pace, held: Time) {
         self.outgoing[slot as usize].congestion.on_sent(Time(now), frame.into());
         if pace.exceeds(self.line_pace, SLOW) {
             let message = self.send_queues[slot as usize].current as usize;
             if let Some(message) = self.outbound.get_mut(message) {
-                message.record.slow = Time(message.record.slow.ps().saturating_add(gap.ps()));
+                message.record.slow = Time(message.record.slow.ps().saturating_add(held.ps()));
             }
         }
     }
@@ -296,7 +296,8 @@ impl<P: Parts> Host<P> {
         out.next_at = now + if self.whole_ns { whole_ns(gap) } else { gap }.ps();
         self.ready.replace_first(out.next_at, now);
         if kind == Kind::Data && pace > self.line_pace {
-            self.note_paced(now, slot, frame, pace, gap);
+            // A copy holds no packet of its message.
+            self.note_paced(now, slot, frame, pace, Time::ZERO);
         }
         let out = &mut self.outgoing[slot as usize];
         let mut label = Packet::new(kind, out.qp, out.peer.to(), psn, frame);
@@ -499,8 +500,6 @@ pub(crate) struct Row {
     /// Time between two starts by pacing, ps.
     gap: u64,
     pace: Pace,
-    /// True if pacing keeps it below line rate.
-    paced: bool,
     /// Last time at which a packet may start, ps.
     pub(crate) until: u64,
     /// Number of the next packet.
