@@ -34,9 +34,7 @@ fn label(piece: &Piece) -> String {
     let of = named(&piece.dimension, &piece.name);
     match piece.spent {
         Spent::Compute => "computation".into(),
-        Spent::Bubble if piece.dimension.is_empty() => {
-            "computation of other GPUs in turn, beyond that of the busiest".into()
-        }
+        Spent::Bubble if piece.dimension.is_empty() => "computation beyond that of the busiest GPU".into(),
         Spent::Bubble => "bubble: computation beyond that of the busiest GPU".into(),
         Spent::Messages => format!("{of}: messages, alone on the fabric"),
         Spent::Late => format!("{of}: messages, longer than alone"),
@@ -50,7 +48,7 @@ fn phrase(piece: &Piece) -> String {
     let of = named(&piece.dimension, &piece.name);
     match piece.spent {
         Spent::Compute => "computation".into(),
-        Spent::Bubble if piece.dimension.is_empty() => "computation of other GPUs in turn".into(),
+        Spent::Bubble if piece.dimension.is_empty() => "computation beyond that of the busiest GPU".into(),
         Spent::Bubble => "the bubble".into(),
         Spent::Messages => format!("messages of {of}"),
         Spent::Late => format!("messages of {of} being slower than alone on the fabric"),

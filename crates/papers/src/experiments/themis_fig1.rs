@@ -44,7 +44,7 @@ struct Setup {
 }
 
 const CNP: &str = "nic.on-nack=as-cnp";
-const OUR_DCQCN: &str = "nic.congestion.dcqcn-hpcc={}";
+const DEFAULTS: &str = "nic.congestion.dcqcn-hpcc={}";
 const NO_MARKS: &str = "switch.ecn=off";
 const TI10: &str = "nic.congestion.dcqcn-hpcc.rate-increase-timer=10us";
 const SLOW_CUTS: &str = "nic.congestion.dcqcn-hpcc.rate-decrease-interval=50us";
@@ -55,31 +55,31 @@ const SPRAYINGS: [Setup; 6] = [
     Setup { label: SPRAYED, set: &[], scheme: "rps", note: "the HPCC simulator's settings" },
     Setup {
         label: "rps, NACK = CNP",
-        set: &[CNP, OUR_DCQCN, NO_MARKS],
+        set: &[CNP, DEFAULTS, NO_MARKS],
         scheme: "rps",
-        note: "ropewalk's defaults, (900, 4) us, no marks",
+        note: "the paper's other timers, (900, 4) us, no marks",
     },
     Setup {
         label: "rps, NACK = CNP, (10, 50)",
-        set: &[CNP, OUR_DCQCN, NO_MARKS, TI10, SLOW_CUTS],
+        set: &[CNP, DEFAULTS, NO_MARKS, TI10, SLOW_CUTS],
         scheme: "rps",
         note: "other timers, us",
     },
     Setup {
         label: "rps, NACK = CNP, (10, 200)",
-        set: &[CNP, OUR_DCQCN, NO_MARKS, TI10, SLOWER_CUTS],
+        set: &[CNP, DEFAULTS, NO_MARKS, TI10, SLOWER_CUTS],
         scheme: "rps",
         note: "other timers, us",
     },
     Setup {
         label: "rps, no marks",
-        set: &[OUR_DCQCN, NO_MARKS],
+        set: &[DEFAULTS, NO_MARKS],
         scheme: "rps",
         note: "a NACK leaves the rate alone",
     },
     Setup {
         label: "rps, fitted",
-        set: &["nic.on-nack={to=0.86}", OUR_DCQCN, NO_MARKS, "nic.ack-every=16", "wire.frame=1062B"],
+        set: &["nic.on-nack={to=0.86}", DEFAULTS, NO_MARKS, "nic.ack-every=16", "wire.frame=1062B"],
         scheme: "rps",
         note: "a NACK cuts to 0.86: fitted, so no evidence",
     },
