@@ -135,7 +135,7 @@ pub enum EngineArg {
 #[command(after_help = "\
 Examples:
   ropewalk run themis-fig1
-  ropewalk run my.toml --set nic.congestion.dcqcn.rate-increase-timer=300us -o out/t300
+  ropewalk run my.toml --set nic.congestion.dcqcn.rate-increase-timer=55us -o out/t55
   ropewalk run my.toml --json | jq .flows.fct_us.p99
   ropewalk run my.toml --threads 2
   ropewalk run my.toml --record --report            record all, and write a page: DIR/report.html
