@@ -2,7 +2,8 @@
 
     make gallery
 
-Needs playwright and a Chromium or Chrome on the PATH. ROPEWALK names the program.
+Needs playwright and a Chromium or Chrome on the PATH. ROPEWALK names the program. Each picture carries the digests of the runs
+that it shows, so a test tells a picture of another build.
 """
 
 import os
@@ -22,6 +23,14 @@ BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 # Pixels per CSS pixel, and colours of a picture's palette. Our choice: sharp on most screens, and about 50 kB each.
 SCALE = 1.5
 COLOURS = 256
+# Field of a PNG file with the digests of the runs that it shows.
+RUNS = "ropewalk runs"
+# Ends a Python block of the page: it prints the digests of its results.
+TELL = """
+for found in [one for value in list(globals().values()) for one in (value if isinstance(value, rw.Comparison) else [value])]:
+    if isinstance(found, rw.Result | rw.Sweep):
+        print(found.digest)
+"""
 # CSS pixels above and below a part of a page. Our choice: no half line of the text around it.
 MARGIN = 4
 
@@ -73,12 +82,44 @@ def shown(text: str) -> list[str]:
     return re.findall(r"\(images/gallery/([^)]+)\.png\)", text)
 
 
-def shrink(file: Path, to: Path) -> None:
+def digests(page: str) -> list[str]:
+    """Digests of the runs or of the sweep on a page of ropewalk."""
+    return sorted(set(re.findall(r"[0-9a-f]{16,}", " ".join(re.findall(r'"digests?":(?:\[[^]]*\]|"[^"]*")', page)))))
+
+
+def make(place: Path, program: Path) -> dict[str, list[str]]:
+    """Runs all commands and Python blocks of the page in `place`. Returns the digests of each picture's runs."""
+    tools = place / "bin"
+    tools.mkdir()
+    (tools / "ropewalk").symlink_to(program)
+    env = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "MPLBACKEND": "Agg"}
+    text = PAGE.read_text()
+    for name, content in files(text).items():
+        (place / name).write_text(content)
+    for command in commands(text):
+        subprocess.run(["bash", "-c", command], cwd=place, env=env, check=True, stdout=subprocess.DEVNULL)
+    runs = {name: digests((place / shot.page).read_text()) for name, shot in SHOTS.items()}
+    for block in blocks(text):
+        told = subprocess.run([sys.executable, "-c", block + TELL], cwd=place, env=env, check=True, capture_output=True, text=True)
+        runs[re.findall(r'savefig\("([^"]+)\.png"\)', block)[0]] = sorted(told.stdout.split())
+    return runs
+
+
+def carried(picture: Path) -> list[str]:
+    """Digests of the runs that a picture shows."""
     from PIL import Image
+
+    return Image.open(picture).text[RUNS].split()
+
+
+def shrink(file: Path, to: Path, runs: list[str]) -> None:
+    from PIL import Image, PngImagePlugin
 
     picture = Image.open(file).convert("RGB")
     # The colours of small parts, such as a line's, stay with this method.
-    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(to, optimize=True)
+    shown = PngImagePlugin.PngInfo()
+    shown.add_text(RUNS, " ".join(runs))
+    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(to, optimize=True, pnginfo=shown)
     print(f"{to.name}: {picture.width} x {picture.height}, {to.stat().st_size // 1000} kB")
 
 
@@ -108,24 +149,14 @@ def photograph(place: Path) -> None:
 
 
 def main() -> None:
-    text = PAGE.read_text()
-    ropewalk = Path(os.environ.get("ROPEWALK") or DOCS.parent / "target" / "release" / "ropewalk").resolve()
+    program = Path(os.environ.get("ROPEWALK") or DOCS.parent / "target" / "release" / "ropewalk").resolve()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        tools = place / "bin"
-        tools.mkdir()
-        (tools / "ropewalk").symlink_to(ropewalk)
-        env = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "MPLBACKEND": "Agg"}
-        for name, content in files(text).items():
-            (place / name).write_text(content)
-        for command in commands(text):
-            subprocess.run(["bash", "-c", command], cwd=place, env=env, check=True, stdout=subprocess.DEVNULL)
-        for block in blocks(text):
-            subprocess.run([sys.executable, "-c", block], cwd=place, env=env, check=True)
+        runs = make(place, program)
         photograph(place)
         PICTURES.mkdir(parents=True, exist_ok=True)
-        for name in shown(text):
-            shrink(place / f"{name}.png", PICTURES / f"{name}.png")
+        for name in shown(PAGE.read_text()):
+            shrink(place / f"{name}.png", PICTURES / f"{name}.png", runs[name])
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_docs import program
 
 rw = pytest.importorskip("ropewalk", reason="the package is not installed: pip install .", exc_type=ImportError)
 
@@ -53,22 +54,20 @@ def test_the_page_on_python_works(tmp_path, monkeypatch):
         pytest.skip(f"parts of docs/python.md were not run: {'; '.join(left_out)}")
 
 
-def test_the_gallery_works_and_every_picture_on_it_can_be_made_anew(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    docs = ROOT / "docs"
-    spec = importlib.util.spec_from_file_location("gallery", docs / "tools" / "gallery.py")
+def test_every_picture_shows_the_runs_that_this_build_makes(tmp_path, monkeypatch):
+    """The committed pictures carry the digests of the runs that they show: those of the page's commands and blocks."""
+    for name in ("matplotlib", "PIL"):
+        pytest.importorskip(name, reason=f"{name} is not installed: pip install '.[notebook]'")
+    spec = importlib.util.spec_from_file_location("gallery", ROOT / "docs" / "tools" / "gallery.py")
     gallery = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "gallery", gallery)
     spec.loader.exec_module(gallery)
-    _, left_out = run_blocks(docs / "gallery.md")
-    text = (docs / "gallery.md").read_text()
-    shown = sorted(gallery.shown(text))
-    drawn = re.findall(r'savefig\("([^"]+)\.png"\)', text)
-    assert shown == sorted([*gallery.SHOTS, *drawn]) == sorted(file.stem for file in gallery.PICTURES.iterdir())
-    if left_out:
-        pytest.skip(f"parts of docs/gallery.md were not run: {'; '.join(left_out)}")
-    assert all((tmp_path / f"{name}.png").is_file() for name in drawn)
+    made = gallery.make(tmp_path, program())
+    text = gallery.PAGE.read_text()
+    pictures = sorted(file for file in (ROOT / "docs" / "images").rglob("*.*"))
+    assert sorted(gallery.shown(text)) == sorted(made) == [file.stem for file in pictures]
+    old = [file.stem for file in pictures if not made[file.stem] or gallery.carried(file) != made[file.stem]]
+    assert old == [], "pictures of other runs than this build makes: `make gallery` makes them anew"
 
 
 def test_the_page_on_programs_works(tmp_path, monkeypatch):
