@@ -67,7 +67,7 @@ class Command:
     @property
     def code(self) -> int:
         said = re.search(r"# exit (\d+)$", self.text)
-        return int(said[1]) if said else 2 if any(line.startswith("  ×") for line in self.shown) else 0
+        return int(said[1]) if said else 2 if any(line.startswith("error: ") for line in self.shown) else 0
 
 
 def program() -> Path:

@@ -160,8 +160,8 @@ def test_an_error_has_the_text_line_and_column_of_the_command_line(name, tmp_pat
     with pytest.raises(rw.ScenarioError) as caught:
         rw.run(name)
     error = caught.value
-    assert str(error) == said.rstrip("\n")
-    assert f"[{error.file}:{error.line}:{error.column}]" in said
+    assert f"error: {error}" == said.rstrip("\n")
+    assert f"--> {error.file}:{error.line}:{error.column}\n" in said
     assert error.file == name
     assert error.message in re.sub(r"\n\s*│ ", " ", said)
     assert isinstance(error, ValueError)
@@ -182,7 +182,7 @@ def test_a_wrong_setting_is_shown_as_the_command_line_shows_it(sets, words, tmp_
     said = ropewalk("check", "quickstart", *words, cwd=tmp_path, code=2).stderr
     with pytest.raises(rw.ScenarioError) as caught:
         rw.check("quickstart", **sets)
-    assert str(caught.value) == said.rstrip("\n")
+    assert f"error: {caught.value}" == said.rstrip("\n")
     assert (caught.value.file, caught.value.line) == ("--set", 1)
 
 

@@ -84,7 +84,7 @@ fn mistakes_in_c_get_an_answer_each() {
     let Some(program) = compile(dir.path(), "cc", "-std=c99", "tests/mistakes.c") else { return };
     let answers = output(&program, &[]);
     let expected = [
-        "open:   × there is neither a file nor a built-in scenario \"no-such-file.toml\"",
+        "open: there is neither a file nor a built-in scenario \"no-such-file.toml\"",
         "open: the scenario is NULL",
         "cut to 7 bytes",
         "no place for the reason",

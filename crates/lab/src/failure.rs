@@ -1,6 +1,5 @@
 //! The failures of a command, with exit codes and messages.
 
-use miette::{GraphicalReportHandler, GraphicalTheme};
 use results::ResultsError;
 
 /// Exit code of an interrupted command, as shells have it (128 + SIGINT).
@@ -42,26 +41,19 @@ impl Failure {
         }
     }
 
-    /// The message that the command prints, as plain text for lines of 80 columns.
+    /// The message as plain text, without the word "error".
     pub fn text(&self) -> String {
-        let mut text = String::new();
-        let plain = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(80);
         match self {
-            Failure::Scenario(error) if plain.render_report(&mut text, error).is_ok() => {
-                text.trim_end().to_owned()
-            }
+            Failure::Scenario(error) => error.drawn().trim_start_matches("error: ").to_owned(),
             _ => self.to_string(),
         }
     }
 
-    /// The message for the user; `None` if the command has printed it.
-    pub fn report(self) -> Option<miette::Report> {
+    /// What the command prints; `None` if it has printed the message.
+    pub fn report(&self) -> Option<String> {
         match self {
-            Failure::Scenario(error) => Some(error.into()),
-            Failure::Results(_) | Failure::Asked(_) | Failure::Output(_) | Failure::Memory(_) => {
-                Some(miette::miette!("{self}"))
-            }
             Failure::Simulation | Failure::Interrupted => None,
+            _ => Some(format!("error: {}", self.text())),
         }
     }
 }

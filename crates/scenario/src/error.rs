@@ -1,31 +1,31 @@
 //! The error type of all inputs: position, message, what was expected, and the nearest right word.
 
-use miette::{Diagnostic, NamedSource, SourceSpan};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 use std::ops::Range;
-use thiserror::Error as ThisError;
 
 /// A mistake in an input.
 ///
-/// [`fmt::Display`] prints the message, [`Error::located`] the message after `file:line:column`; as a [`Diagnostic`] the
-/// error shows the line with a mark.
-#[derive(Clone, ThisError, Diagnostic)]
-#[error(transparent)]
-#[diagnostic(transparent)]
+/// [`fmt::Display`] prints the message, [`Error::located`] the message after `file:line:column`, and [`Error::drawn`] the message
+/// above the line with a mark.
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
-#[derive(Clone, Debug, ThisError, Diagnostic)]
-#[error("{message}")]
+#[derive(Clone)]
 struct Inner {
     message: String,
-    #[help]
     help: Option<String>,
-    #[source_code]
-    source_code: Option<NamedSource<String>>,
-    #[label("{label}")]
-    span: Option<SourceSpan>,
-    label: String,
-    location: Option<Location>,
+    place: Option<Place>,
+}
+
+/// A mistake's place in an input.
+#[derive(Clone)]
+struct Place {
+    location: Location,
+    /// The whole input.
+    text: String,
+    /// Byte range of the mistake in the text.
+    span: Range<usize>,
 }
 
 /// A position in a file. Lines and columns count from 1; columns count characters.
@@ -48,14 +48,7 @@ impl fmt::Display for Location {
 impl Error {
     /// An error without a position, such as a file that cannot be read.
     pub fn new(message: impl Into<String>) -> Self {
-        Error(Box::new(Inner {
-            message: message.into(),
-            help: None,
-            source_code: None,
-            span: None,
-            label: String::new(),
-            location: None,
-        }))
+        Error(Box::new(Inner { message: message.into(), help: None, place: None }))
     }
 
     /// An error at a byte range of `text`, the content of `file`.
@@ -68,10 +61,11 @@ impl Error {
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         // A mark over several lines hides the text, so only the first line is marked.
         let shown = text[start..end].split('\n').next().map_or(0, |first| first.trim_end().len());
-        error.0.source_code = Some(NamedSource::new(file, text.to_owned()));
-        error.0.span = Some((start, shown).into());
-        error.0.label = "here".into();
-        error.0.location = Some(Location { file: file.to_owned(), line, column });
+        error.0.place = Some(Place {
+            location: Location { file: file.to_owned(), line, column },
+            text: text.to_owned(),
+            span: start..start + shown,
+        });
         error
     }
 
@@ -92,11 +86,9 @@ impl Error {
     /// Calls the file of the error `name`.
     #[must_use]
     pub(crate) fn renamed(mut self, name: &str) -> Self {
-        if let Some(place) = &mut self.0.location {
-            name.clone_into(&mut place.file);
+        if let Some(place) = &mut self.0.place {
+            name.clone_into(&mut place.location.file);
         }
-        let source = self.0.source_code.take();
-        self.0.source_code = source.map(|source| NamedSource::new(name, source.inner().clone()));
         self
     }
 
@@ -104,9 +96,8 @@ impl Error {
     /// `--seed 1` stands for `--set seed=1`. Other errors stay as they are.
     #[must_use]
     pub fn of_option(self, set: &str, option: &str, text: &str) -> Self {
-        let is_set = |place: &Location| place.file == "--set";
-        let source = self.0.source_code.as_ref().filter(|_| self.location().is_some_and(is_set));
-        if source.is_none_or(|source| source.inner() != set) {
+        let is_set = |place: &Place| place.location.file == "--set" && place.text == set;
+        if !self.0.place.as_ref().is_some_and(is_set) {
             return self;
         }
         let new = Error::at(option, text, 0..text.len(), self.message());
@@ -128,28 +119,43 @@ impl Error {
 
     /// The position of the mistake.
     pub fn location(&self) -> Option<&Location> {
-        self.0.location.as_ref()
+        self.0.place.as_ref().map(|place| &place.location)
+    }
+
+    /// The message above the line, with a mark below the mistake.
+    pub fn drawn(&self) -> String {
+        let mut report = Group::with_title(Level::ERROR.primary_title(&self.0.message));
+        if let Some(Place { location, text, span }) = &self.0.place {
+            let mark = AnnotationKind::Primary.span(span.clone());
+            report = report.element(Snippet::source(text).path(&location.file).annotation(mark));
+        }
+        if let Some(help) = &self.0.help {
+            report = report.element(Level::HELP.message(help));
+        }
+        Renderer::plain().render(&[report])
     }
 
     /// `file:line:column: message`.
     pub fn located(&self) -> String {
-        match &self.0.location {
+        match self.location() {
             Some(place) => format!("{place}: {}", self.0.message),
             None => self.0.message.clone(),
         }
     }
 }
 
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // `main` and `unwrap` print errors with `Debug`, so this is the report for users.
-        let mut text = String::new();
-        match miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor())
-            .render_report(&mut text, self)
-        {
-            Ok(()) => f.write_str(&text),
-            Err(_) => f.write_str(&self.located()),
-        }
+        f.write_str(&self.drawn())
     }
 }
 

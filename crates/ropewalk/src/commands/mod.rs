@@ -62,7 +62,7 @@ pub fn answer(cli: Cli) -> u8 {
         Err(failure) => {
             let code = failure.code();
             if let Some(report) = failure.report() {
-                print::note(format!("{report:?}").trim_end());
+                print::note(&report);
             }
             code
         }
