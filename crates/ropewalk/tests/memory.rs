@@ -61,6 +61,55 @@ fn a_million_flows_that_do_not_fit_are_refused_at_their_line() {
 }
 
 #[test]
+fn a_collective_of_messages_of_one_byte_is_refused_before_it_is_laid_out() {
+    let servers = "[server]\ngpus = 8\n[topology.rails]\nservers = 4\nspines = 2\n[[workload]]\n";
+    let tuning = "tuning = { message = \"1B\" }";
+    for (workload, part) in [
+        (format!("collective = {{ kind = \"all-reduce\", bytes = \"1GB\", {tuning} }}"), "62000000000 steps"),
+        (
+            format!(
+                "[workload.training]\nmodel = \"gpt-13b\"\nparallel = {{ tp = 8 }}\nbatch = {{ global = 32, sequence = 2048 }}\n\
+                 compute = {{ flops = \"400TFLOPS\" }}\ncollectives = {{ dp = {{ {tuning} }} }}"
+            ),
+            "steps, which take",
+        ),
+    ] {
+        let (code, _, stderr) =
+            Case::new(&format!("{servers}{workload}\n")).within("3000000", &["check", "s.toml"]);
+        assert!(code == 2 && stderr.contains(part) && stderr.contains("--> s.toml:"), "{code}: {stderr}");
+    }
+}
+
+#[test]
+fn files_whose_content_does_not_fit_are_refused_before_they_are_parsed() {
+    let case = Case::new("[topology.leaf-spine]\nleaves = 2\nspines = 1\nhosts-per-leaf = 2\n");
+    let write = |name: &str, text: Vec<u8>| std::fs::write(case.0.path().join(name), text).unwrap();
+    write("topology.txt", b"3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n".to_vec());
+    let flows = "0 1 3 100 1000 2.0\n".repeat(200_000);
+    write("flows.txt", format!("200000\n{flows}").into_bytes());
+    let layers = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n".repeat(200_000);
+    let simai = "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp: 1 all_gpus: 4\n200000\n";
+    write("simai.txt", format!("{simai}{layers}").into_bytes());
+    // Five million nodes without content, in 45 kB.
+    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let node = [6, 8, 1, 24, 4, 48, 1].repeat(5_000_000);
+    std::io::Write::write_all(&mut bomb, &[&[7, 10, 5, 48, 46, 48, 46, 52][..], &node].concat()).unwrap();
+    write("trace.0.et", bomb.finish().unwrap());
+    for args in [
+        "import hpcc --topology topology.txt --flows flows.txt -o o.toml",
+        "import chakra trace.0.et --topology s.toml -o o.toml",
+        "import simai simai.txt --topology s.toml -o o.toml",
+        "run trace.0.et --topology s.toml",
+    ] {
+        let (code, _, stderr) = case.within("330000", &args.split(' ').collect::<Vec<_>>());
+        let refused =
+            stderr.contains("cannot be read: it takes at least") && stderr.contains("(ulimit -v) has");
+        assert!(code == 2 && refused, "{args}: {code}: {stderr}");
+        assert!(!case.0.path().join("o.toml").exists());
+    }
+}
+
+#[test]
 fn an_incast_into_an_endless_buffer_stops_with_a_summary_before_memory_runs_out() {
     let case = Case::new(&incast("[nic.transport.ideal]\n"));
     for engine in [&["--threads", "1"][..], &["--engine", "reference"]] {

@@ -78,6 +78,10 @@ const MESSAGE: u64 = 370;
 /// three causes while the plan is made.
 const TASK: u64 = 200;
 
+/// Bytes per step of a schedule while the plan is made. Our estimate from the sizes of the types: 80 for the step, in a list that
+/// may double, and 48 for what the step waits for, with the allocator's share.
+const STEP: u64 = 250;
+
 /// Bytes per trigger of a split message. Our estimate from the sizes of the types: 16 for the cause while the plan is made, 8 for
 /// the trigger.
 const TRIGGER: u64 = 24;
@@ -190,6 +194,7 @@ pub(crate) struct MemoryBudget {
     room: Option<Room>,
     need: u64,
     messages: u64,
+    tasks: u64,
     qps: u64,
     /// Path of the key that contributes most to the size of the fabric.
     fabric: String,
@@ -203,6 +208,7 @@ impl MemoryBudget {
             room,
             need: PROGRAM,
             messages: 0,
+            tasks: 0,
             qps: 0,
             fabric: String::new(),
             largest: (0, String::new(), String::new()),
@@ -248,7 +254,31 @@ impl MemoryBudget {
                 format!("expected at most {MOST_MESSAGES} tasks, found {tasks}"),
             ));
         }
+        self.tasks = self.tasks.saturating_add(tasks);
         self.add(tasks.saturating_mul(TASK), path, format!("{tasks} tasks"))
+    }
+
+    /// Refuses a schedule of so many steps if they do not fit. Each becomes a task or a message.
+    pub(crate) fn steps_fit(&self, steps: u64) -> Result<(), String> {
+        let bytes = steps.saturating_mul(STEP + TASK);
+        let left = self.room.map_or(u64::MAX, |room| room.left.saturating_sub(self.need));
+        if steps <= MOST_MESSAGES && bytes <= left {
+            return Ok(());
+        }
+        Err(format!(
+            "the collective has at least {steps} steps, which take {} of memory; longer messages (`tuning.message`) and \
+             fewer ranks or channels make fewer steps",
+            amount(bytes)
+        ))
+    }
+
+    /// Refuses more messages and tasks than were counted if they do not fit; `items` is their number so far.
+    pub(crate) fn laid(&mut self, items: u64, path: String) -> Result<(), KeyError> {
+        let more = items.saturating_sub(self.messages.saturating_add(self.tasks));
+        let need = self.need;
+        let fits = self.add(more.saturating_mul(TASK), path, format!("{items} messages and tasks"));
+        self.need = need;
+        fits
     }
 
     /// Counts the triggers by which subflows wait for each other.

@@ -2,7 +2,7 @@
 
 use crate::builtin;
 use crate::error::{Error, suggestion};
-use crate::file::{self, LARGEST_SCENARIO, ReadError};
+use crate::file::{self, ReadError, Reading};
 use crate::formats;
 use crate::import;
 use rnic::TransportConfig;
@@ -68,7 +68,7 @@ pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Re
     if let Some(found) = all.iter().find(|b| b.name == stem).filter(|_| !path.is_file()) {
         return Ok(Source::new(name, found.text));
     }
-    match file::read(path, LARGEST_SCENARIO) {
+    match file::read(path, Reading::SCENARIO) {
         Ok(text) => Ok(Source::new(name, text)),
         Err(e) if e.is_not_found() => {
             let names: Vec<&str> = all.iter().map(|b| b.name).collect();

@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::error::{Error, KeyError};
-use crate::file::{self, LARGEST_SCENARIO};
+use crate::file::{self, Reading};
 use crate::source::Source;
 use crate::{resolve, resolve::ExplicitKeys};
 use rnic::NicConfig;
@@ -23,7 +23,7 @@ impl TableFile {
     /// # Errors
     /// If the file cannot be read or is not TOML.
     pub fn open(name: &str) -> Result<Self, Error> {
-        let text = file::read(Path::new(name), LARGEST_SCENARIO).map_err(|e| Error::new(e.about(name)))?;
+        let text = file::read(Path::new(name), Reading::SCENARIO).map_err(|e| Error::new(e.about(name)))?;
         TableFile::new(name, &text)
     }
 

@@ -5,7 +5,7 @@ use crate::commands::new::write_new;
 use crate::print;
 use lab::failure::Failure;
 use results::text;
-use scenario::file::{self, LARGEST_IMPORT};
+use scenario::file::{self, Reading};
 use scenario::import::hpcc::{File, import};
 use scenario::import::{self, Draft, Report};
 use std::fs;
@@ -118,7 +118,7 @@ impl Text {
 }
 
 fn read(path: &Path) -> Result<Text, Failure> {
-    let text = file::read(path, LARGEST_IMPORT);
+    let text = file::read(path, Reading::HPCC);
     let text = text.map_err(|e| Failure::Asked(e.about(&path.display().to_string())))?;
     Ok(Text { name: path.display().to_string(), text })
 }

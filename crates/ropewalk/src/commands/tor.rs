@@ -5,7 +5,7 @@ use crate::print;
 use checkers::{Capture, Expect, Log, SwitchRule, Way};
 use lab::failure::Failure;
 use ports::pcap::{Captured, Direction};
-use scenario::file::{self, LARGEST_IMPORT, LARGEST_SCENARIO};
+use scenario::file::{self, Reading};
 use std::fmt::Write;
 use std::io::Read;
 use std::path::Path;
@@ -86,7 +86,7 @@ fn check_capture(args: &TorCheckArgs) -> Result<(), Failure> {
     let interval = model::Time::from_str(&args.cnp_interval)
         .map_err(|e| Failure::Asked(format!("--cnp-interval {}: {e}", args.cnp_interval)))?;
     let read = |path: &std::path::PathBuf| {
-        let text = file::read(path, LARGEST_IMPORT);
+        let text = file::read(path, Reading::LOG);
         text.map_err(|e| Failure::Asked(e.about(&path.display().to_string())))
     };
     let log = args.log.as_ref().map(read).transpose()?.map(|text| Log::parse(&text));
@@ -194,7 +194,7 @@ fn instant(since: Duration) -> Time {
 /// Reads a fabric.
 fn load(path: &Path) -> Result<Config, Failure> {
     let name = path.display().to_string();
-    let text = file::read(path, LARGEST_SCENARIO).map_err(|e| Failure::Asked(e.about(&name)))?;
+    let text = file::read(path, Reading::SCENARIO).map_err(|e| Failure::Asked(e.about(&name)))?;
     tor::config::parse(&name, &text).map_err(|e| match scenario::unread(&name, text.as_bytes()) {
         Some(unread) => unread.into(),
         None => Failure::Asked(e.to_string()),

@@ -1,6 +1,7 @@
 //! Schedules as messages and tasks: NVLink inside servers, NICs between them.
 
 use super::{After, Call, Kind, Protocol, Schedule, Step, Way};
+use crate::error::KeyError;
 use crate::workload::draft::{Draft, Event, Item, part};
 use crate::workload::ranks::Stream;
 use model::draw::below;
@@ -51,8 +52,8 @@ pub(crate) struct Moved {
     pub(crate) sent: Event,
 }
 
-/// Adds a collective to the draft. Each member enters after its `causes`, or when the job starts. Returns the event at which each
-/// member has left.
+/// Adds a collective to the draft, if there is memory. Each member enters after its `causes`, or when the job starts. Returns the
+/// event at which each member has left.
 pub(crate) fn lay(
     draft: &mut Draft<'_>,
     communicator: &Communicator,
@@ -60,7 +61,8 @@ pub(crate) fn lay(
     schedule: &Schedule,
     operation: Operation,
     causes: &[Vec<Event>],
-) -> Vec<Event> {
+) -> Result<Vec<Event>, KeyError> {
+    draft.fits(schedule.steps.len())?;
     let ranks = &communicator.ranks;
     let operation = draft.operation(Operation {
         name: call.kind.name(),
@@ -72,7 +74,7 @@ pub(crate) fn lay(
     let mut layer = Layer { draft, communicator, call, operation, servers: Vec::new() };
     layer.servers = layer.server_of();
     if let Some(left) = layer.behind_a_gate(schedule, causes) {
-        return left;
+        return Ok(left);
     }
     let enter: Vec<u32> =
         ranks.iter().zip(causes).map(|(&r, causes)| layer.moment(r, Role::Enter, causes)).collect();
@@ -95,7 +97,7 @@ pub(crate) fn lay(
         causes.extend(after.iter().map(|&after| event(after, &moved)));
         Event::Done(layer.moment(ranks[m], Role::Leave, &causes))
     };
-    schedule.leave.iter().enumerate().map(leave).collect()
+    Ok(schedule.leave.iter().enumerate().map(leave).collect())
 }
 
 /// Adds one transfer from the first to the second member of a communicator.

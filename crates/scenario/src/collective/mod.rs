@@ -25,6 +25,7 @@ mod tree;
 pub(crate) use lay::{Communicator, MOST_CHANNELS, Nic, Ports, lay, transfer};
 pub(crate) use schedule::{After, Builder, Schedule, Step, Way};
 
+use crate::footprint::MemoryBudget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -191,7 +192,7 @@ macro_rules! algorithms {
             }
 
             /// The schedule of a call, or the reason why the algorithm cannot do it.
-            pub(crate) fn schedule(self, call: &Call) -> Result<Schedule, String> {
+            fn schedule(self, call: &Call) -> Result<Schedule, String> {
                 if !self.kinds().contains(&call.kind) {
                     let can: Vec<_> = self.kinds().iter().map(|kind| kind.name()).collect();
                     return Err(format!("`{}` can do {}, not {}", self.name(), can.join(", "), call.kind.name()));
@@ -203,6 +204,33 @@ macro_rules! algorithms {
 }
 
 use Kind::{AllGather, AllReduce, AllToAll, Broadcast, Reduce, ReduceScatter};
+
+impl Algorithm {
+    /// The schedule of a call, or the reason why the algorithm cannot do it or why it does not fit into memory.
+    pub(crate) fn schedule_within(self, call: &Call, memory: &MemoryBudget) -> Result<Schedule, String> {
+        memory.steps_fit(self.least_steps(call))?;
+        self.schedule(call)
+    }
+
+    /// A lower bound of the number of steps.
+    fn least_steps(self, call: &Call) -> u64 {
+        let n = u64::from(call.ranks());
+        let others = n.saturating_sub(1);
+        let rounds = if call.kind == Kind::AllReduce { 2 } else { 1 };
+        let whole = match self {
+            Algorithm::Ring => u64::from(call.channels) * rounds * n * others,
+            Algorithm::Direct => n * others,
+            _ => others,
+        };
+        match self {
+            Algorithm::Nccl => nccl::chosen(call).map_or(0, |(algorithm, call)| algorithm.least_steps(&call)),
+            // They cut no messages.
+            Algorithm::Nvls | Algorithm::Pat => whole,
+            // All members but one get all bytes, in every round.
+            _ => whole.max((rounds * others).saturating_mul(call.bytes / call.chunk.max(1))),
+        }
+    }
+}
 
 algorithms! {
     /// A ring through all ranks.

@@ -128,12 +128,18 @@ fn time(call: &Call, algorithm: Algorithm, protocol: Protocol) -> Option<f64> {
     (bandwidth > 0.0).then(|| latency + call.bytes as f64 / (bandwidth * 1000.0))
 }
 
+/// The algorithm that NCCL takes, and the call with the protocol and the messages that it takes.
+pub(super) fn chosen(call: &Call) -> Option<(Algorithm, Call)> {
+    let (algorithm, protocol) = choice(call)?;
+    Some((algorithm, Call { protocol, chunk: call.chunk.min(protocol.message()), ..call.clone() }))
+}
+
 pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
-    let Some((algorithm, protocol)) = choice(call) else {
+    let Some((algorithm, call)) = chosen(call) else {
         let servers = call.servers.len();
         return Err(format!("NCCL has no algorithm for {} over these {servers} servers", call.kind.name()));
     };
-    algorithm.schedule(&Call { protocol, chunk: call.chunk.min(protocol.message()), ..call.clone() })
+    algorithm.schedule(&call)
 }
 
 #[cfg(test)]

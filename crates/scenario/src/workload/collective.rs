@@ -182,11 +182,17 @@ pub(crate) struct Schedules(BTreeMap<(Algorithm, Call), Rc<Schedule>>);
 
 impl Schedules {
     /// The schedule of a call.
-    pub(crate) fn of(&mut self, algorithm: Algorithm, call: &Call) -> Result<Rc<Schedule>, KeyError> {
+    pub(crate) fn of(
+        &mut self,
+        draft: &Draft<'_>,
+        algorithm: Algorithm,
+        call: &Call,
+    ) -> Result<Rc<Schedule>, KeyError> {
         if let Some(schedule) = self.0.get(&(algorithm, call.clone())) {
             return Ok(Rc::clone(schedule));
         }
-        let made = algorithm.schedule(call).map_err(|text| KeyError::new("algorithm", text))?;
+        let made =
+            algorithm.schedule_within(call, draft.memory).map_err(|text| KeyError::new("algorithm", text))?;
         let made = Rc::new(made);
         self.0.insert((algorithm, call.clone()), Rc::clone(&made));
         Ok(made)
@@ -216,14 +222,15 @@ impl Generate for Collective {
         for (g, ranks) in groups.into_iter().enumerate() {
             let call = self.tuning.call(draft, self.kind, bytes, &ranks).map_err(|e| e.within("tuning"))?;
             let key = if self.algorithm.is_some() { "algorithm" } else { "groups" };
-            let schedule = algorithm.schedule(&call).map_err(|text| KeyError::new(key, text))?;
+            let schedule =
+                algorithm.schedule_within(&call, draft.memory).map_err(|text| KeyError::new(key, text))?;
             let steps = schedule.steps.len() as u64 * u64::from(self.repeat);
             draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "groups")?;
             let communicator = self.tuning.communicator(self.kind, ranks, g, g as u32);
             let mut causes: Vec<Vec<Event>> = vec![Vec::new(); call.ranks() as usize];
             for repetition in 0..self.repeat {
                 let operation = Operation { step: repetition, ..Operation::default() };
-                let left = lay(draft, &communicator, &call, &schedule, operation, &causes);
+                let left = lay(draft, &communicator, &call, &schedule, operation, &causes)?;
                 causes = left.into_iter().map(|event| vec![event]).collect();
             }
         }

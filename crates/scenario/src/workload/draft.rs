@@ -277,6 +277,12 @@ impl Draft<'_> {
         self.memory.add_tasks(tasks, path)
     }
 
+    /// Refuses so many more messages and tasks if they were not counted and do not fit into the machine's memory.
+    pub(crate) fn fits(&mut self, more: usize) -> Result<(), KeyError> {
+        let items = self.graph.messages.len() + self.graph.tasks.len() + more;
+        self.memory.laid(items as u64, format!("workload.{}.{}", self.job, self.kind))
+    }
+
     /// Adds a message that starts with the job and returns its number, for [`Draft::after`].
     pub(crate) fn send(&mut self, group: usize, from: HostId, to: HostId, bytes: u64) -> u32 {
         self.send_at(group, from, to, bytes, Time::ZERO)

@@ -263,7 +263,7 @@ impl Layer<'_, '_> {
         let in_switch = in_switch && Algorithm::Nvls.kinds().contains(&kind);
         let usual = if in_switch { Algorithm::Nvls } else { kind.usual_algorithm() };
         let algorithm = algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
-        let schedule = self.schedules.of(algorithm, &call).map_err(within)?;
+        let schedule = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
         let next = self.groups.len() as u32;
         let number = *self.groups.entry((group, ranks[0])).or_insert(next);
         let pairs = if number == next { ranks.len() as u64 * 64 } else { 0 };
@@ -277,7 +277,7 @@ impl Layer<'_, '_> {
         };
         let causes: Vec<Vec<Event>> = ranks.iter().map(|&rank| self.last[rank as usize].clone()).collect();
         let operation = Operation { dimension, ..Operation::default() };
-        Ok(lay(self.draft, &communicator, &call, &schedule, operation, &causes))
+        lay(self.draft, &communicator, &call, &schedule, operation, &causes)
     }
 
     /// The messages between the stages of a pipeline. SimAI adds the time of 2 x vpp x ga of them to that of the step, as if they

@@ -3,7 +3,7 @@
 use super::cdf::{self, Cdf, LARGEST_FILE, Point};
 use super::draft::some_bytes;
 use crate::error::{KeyError, suggestion};
-use crate::file;
+use crate::file::{self, Reading};
 use crate::formats::unread;
 use model::Bytes;
 use schemars::JsonSchema;
@@ -120,7 +120,7 @@ impl Sizes {
         }
         let path = folder.join(&*name);
         let shown = path.display().to_string();
-        let text = file::read(&path, LARGEST_FILE)
+        let text = file::read(&path, Reading::up_to(LARGEST_FILE, 16))
             .map_err(|e| KeyError::new("", format!("the file {}", e.about(&shown))))?;
         let points = cdf::read(&shown, &text);
         let points = points

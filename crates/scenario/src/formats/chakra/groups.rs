@@ -1,7 +1,7 @@
 //! Process groups: the ranks of collectives, by name.
 
 use crate::error::KeyError;
-use crate::file::{self, LARGEST_IMPORT};
+use crate::file::{self, Reading};
 use crate::formats::unread;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub(crate) type Groups = BTreeMap<String, Vec<u32>>;
 /// Reads a file of groups: JSON such as `{"1": [0, 1], "2": [2, 3]}`. Also returns its digest.
 pub(crate) fn groups_file(path: &Path) -> Result<(Groups, u64), KeyError> {
     let name = path.display().to_string();
-    let text = file::read(path, LARGEST_IMPORT).map_err(|e| KeyError::new("groups", e.about(&name)))?;
+    let text = file::read(path, Reading::import(10)).map_err(|e| KeyError::new("groups", e.about(&name)))?;
     let groups: Groups = serde_json::from_str(&text).map_err(|e| {
         if let Some(unread) = unread::of(text.as_bytes()) {
             return unread.key_error("groups", &name);

@@ -17,8 +17,7 @@ pub(crate) use write::compressed;
 
 use crate::collective::Kind;
 use crate::error::KeyError;
-use crate::file::{self, LARGEST_IMPORT};
-use crate::formats::refuse_others;
+use crate::formats::{read_bytes, refuse_others};
 use crate::printable;
 use attribute::Attribute;
 use std::collections::{BTreeMap, BTreeSet};
@@ -158,7 +157,7 @@ pub(crate) fn is_trace(start: &[u8]) -> bool {
 /// Reads the trace of one rank; errors have their byte in the unpacked file.
 pub(crate) fn read_file(path: &Path, rank: u32) -> Result<(Program, u64), KeyError> {
     let file = path.display().to_string();
-    let bytes = file::bytes(path, LARGEST_IMPORT).map_err(|e| KeyError::new("file", e.about(&file)))?;
+    let bytes = read_bytes("chakra", path, &file)?;
     let program = read(&bytes).or_else(|(at, text)| {
         // What the bytes of another format mean here is no help.
         refuse_others("chakra", &file, &bytes)?;

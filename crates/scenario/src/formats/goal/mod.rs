@@ -7,9 +7,9 @@ pub(crate) mod matching;
 pub mod text;
 
 use super::order::order;
-use super::read_text;
+use super::{read_bytes, read_text};
 use crate::error::{Error, KeyError};
-use crate::file::{self, LARGEST_IMPORT};
+use crate::file;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
@@ -131,8 +131,7 @@ pub(crate) fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<Sched
     let unreadable = |e: io::Error| KeyError::new("file", format!("{name} cannot be read: {e}"));
     if binary::is_binary(&file::start(path, 8).map_err(unreadable)?) {
         if file::is_packed(path).map_err(unreadable)? {
-            let content =
-                file::bytes(path, LARGEST_IMPORT).map_err(|e| KeyError::new("file", e.about(&name)))?;
+            let content = read_bytes("goal", path, &name)?;
             let size = content.len() as u64;
             return binary::read(&name, &mut Cursor::new(content), size);
         }

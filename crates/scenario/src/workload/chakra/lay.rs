@@ -286,14 +286,15 @@ impl Layer<'_, '_> {
             .map_err(|e| within(e.within("tuning")))?;
         let usual = kind.usual_algorithm();
         let algorithm = collectives.algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
-        let schedule = self.schedules.of(algorithm, &call).map_err(within)?;
+        let schedule = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
         let steps = schedule.steps.len() as u64;
         let connected = std::mem::replace(&mut self.connected[joint.group], true);
         let pairs = if connected { 0 } else { steps.min(ranks.len() as u64 * 64) };
         self.draft.reserve(steps, pairs, "file")?;
         let communicator =
             collectives.tuning.communicator(kind, ranks.clone(), joint.group, joint.group as u32);
-        let left = lay_collective(self.draft, &communicator, &call, &schedule, Operation::default(), &causes);
+        let left =
+            lay_collective(self.draft, &communicator, &call, &schedule, Operation::default(), &causes)?;
         for ((&number, &rank), event) in joint.members.iter().zip(ranks).zip(left) {
             (self.ends[number], self.last[rank as usize]) = (Some(event), Some(event));
         }

@@ -599,7 +599,7 @@ impl<'l> Layer<'l, '_> {
             let (_, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
             let communicator = tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
             let operation = Operation { layer, ..self.operation(Kind::AllToAll.name(), Dim::Ep, 0) };
-            let left = lay_collective(self.draft, &communicator, &call, &schedule, operation, &causes);
+            let left = lay_collective(self.draft, &communicator, &call, &schedule, operation, &causes)?;
             for (&rank, event) in group.iter().zip(left) {
                 self.last[rank as usize] = vec![event];
             }
@@ -636,12 +636,12 @@ impl<'l> Layer<'l, '_> {
         let usual = if in_switch { Algorithm::Nvls } else { kind.usual_algorithm() };
         // An algorithm that cannot do one of the collectives leaves it to the usual one.
         let algorithm = algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
-        let schedule = self.schedules.of(algorithm, &call).map_err(within)?;
+        let schedule = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
         let first = group[0];
         let number = self.number(dim, first) as usize;
         let communicator = tuning.communicator(kind, group.to_vec(), number, self.lane(dim, first));
         let operation = Operation { dimension: dim.name(), layer, ..self.operation(kind.name(), dim, 0) };
-        Ok(lay_collective(self.draft, &communicator, &call, &schedule, operation, causes))
+        lay_collective(self.draft, &communicator, &call, &schedule, operation, causes)
     }
 
     fn operation(&self, name: &'static str, dim: Dim, part: u32) -> Operation {
