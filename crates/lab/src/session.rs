@@ -274,8 +274,10 @@ impl Session {
         if bytes > MOST_BYTES {
             return Err(Failure::Asked(format!("a message has at most 1024TiB, found {bytes} B")));
         }
-        self.ranks.way(from, to, bytes.max(1), tag).map_err(Failure::Asked)?;
-        Ok(Send { id, from, to, bytes: bytes.max(1), tag })
+        // A message without bytes takes a packet all the same.
+        let bytes = bytes.max(1);
+        self.ranks.way(from, to, bytes, tag).map_err(Failure::Asked)?;
+        Ok(Send { id, from, to, bytes, tag })
     }
 
     fn post(&mut self, send: Send) {
@@ -466,6 +468,33 @@ mod tests {
         let run = session.finish();
         assert_eq!(run.outcome.messages[0].start, Time::from_us(9));
         assert_eq!(run.outcome.messages[0].received, received.at);
+    }
+
+    #[test]
+    fn messages_for_later_leave_in_the_order_of_time_then_of_the_calls() {
+        let mut session = open(FABRIC).unwrap();
+        for (us, id) in [(400, 9), (5, 8), (400, 2), (5, 3)] {
+            session.send_at(Time::from_us(us), id, (0, 7), 1438, 0).unwrap();
+        }
+        let mut arrived = Vec::new();
+        while let Next::Event(event) = session.next(None).unwrap() {
+            if event.kind == Kind::Received {
+                arrived.push((event.id, event.at >= Time::from_us(400)));
+            }
+        }
+        assert_eq!(arrived, [(8, false), (3, false), (9, true), (2, true)]);
+    }
+
+    #[test]
+    fn a_message_without_bytes_takes_as_long_as_one_of_a_byte() {
+        let took = |bytes| {
+            let mut session = open(FABRIC).unwrap();
+            session.send(1, (0, 7), bytes, 0).unwrap();
+            let Next::Event(received) = session.next(None).unwrap() else { panic!("it arrives") };
+            received.at
+        };
+        assert_eq!(took(0), took(1));
+        assert!(took(1000) > took(1));
     }
 
     #[test]

@@ -918,7 +918,7 @@ mod tests {
     #[test]
     fn many_later_arrivals_make_missing_packets_lost_once_per_recovery() {
         let mut sender = sender(40, 20, Some(Infer::Beyond { windows: 1.5, least: 5 }));
-        sender.largest = 9_000; // the window was larger before
+        reply_in(&mut sender, 0, &[], 9_000); // the window was larger before
         assert_eq!(reply_in(&mut sender, 1, &[3, 4, 5, 6, 7], 4_000).lost, 0, "six packets are 1.5 windows");
         let delivery = reply_in(&mut sender, 1, &[3, 4, 5, 6, 7, 8], 4_000);
         assert_eq!(

@@ -127,3 +127,47 @@ impl Recovery for Config {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(change: impl Fn(&mut Config)) -> Option<String> {
+        let mut config = Config::default();
+        change(&mut config);
+        config.validate().err().map(|wrong| wrong.to_string())
+    }
+
+    #[test]
+    fn settings_have_bounds() {
+        assert_eq!(wrong(|_| ()), None);
+        assert_eq!(wrong(|config| config.lost_after = 1000), None);
+        assert!(wrong(|config| config.lost_after = 1001).is_some());
+        assert_eq!(wrong(|config| config.ack_bytes = Bytes(u64::from(u32::MAX / 2))), None);
+        assert!(wrong(|config| config.ack_bytes = Bytes(u64::from(u32::MAX / 2) + 1)).is_some());
+        for (window, fits) in [(0, false), (128, true), (129, false), (1 << 24, false)] {
+            assert_eq!(wrong(|config| config.reorder_window = window).is_none(), fits, "{window}");
+        }
+    }
+
+    #[test]
+    fn a_sender_that_infers_no_loss_says_which_setting_finds_silent_ones() {
+        let of = |lost_after| {
+            let timing = Timing::new(crate::timeout::Timeout::Fixed(Time::from_us(50)), None);
+            let config = Config { lost_after, ..Config::default() };
+            let Sending::Sack(rules) = config.sending(timing) else { panic!("MRC has SACKs") };
+            (rules.infer.is_some(), config.facts().silent)
+        };
+        assert_eq!(of(0), (false, SilentLoss::FoundWith("lost-after = 3")));
+        assert_eq!(of(1), (true, SilentLoss::Found));
+    }
+
+    #[test]
+    fn a_port_tells_its_state_and_a_receiver_has_no_penalties_unless_they_are_set() {
+        let config = Config::default();
+        assert_eq!((config.port_notice(), config.penalises()), (Some(Time::from_us(10)), false));
+        let penalty = Penalty { share: 1, at: Time::ZERO, until: None };
+        let silent = Config { port_status: false, penalties: vec![penalty], ..config };
+        assert_eq!((silent.port_notice(), silent.penalises()), (None, true));
+    }
+}

@@ -6,10 +6,15 @@ const US: fn(u64) -> Time = Time::from_us;
 
 /// A sender of ten frames of 1000 B, all sent at time 0, whose timer of 50 us doubles with each timeout.
 fn sender(infer: Option<Infer>) -> Sender {
+    sender_of(10, infer)
+}
+
+/// A sender of so many such frames.
+fn sender_of(frames: u32, infer: Option<Infer>) -> Sender {
     let timing = Timing::new(Timeout::Fixed(US(50)), Some(Backoff { factor: 2, cap: Time::from_ms(10) }));
     let mut sender = Sender::new(Arc::new(Rules { timing, reach: 100, ask_below: 0, infer }));
-    sender.post_message(10, 1000, 1000);
-    (0..10).for_each(|_| assert!(sender.next(Time::ZERO, u64::MAX).is_some()));
+    sender.post_message(frames.into(), 1000, 1000);
+    (0..frames).for_each(|_| assert!(sender.next(Time::ZERO, u64::MAX).is_some()));
     sender
 }
 
@@ -37,4 +42,25 @@ fn any_progress_ends_the_backoff() {
         ack(&mut sender, 180, expected, arrived);
         assert_eq!(sender.deadline(), US(170 + length), "{expected} {arrived}");
     }
+}
+
+/// A forged ACK, or one of another queue pair, must not complete a message.
+#[test]
+fn an_ack_of_a_packet_that_was_never_sent_changes_nothing() {
+    let mut sender = sender(None);
+    assert_eq!(ack(&mut sender, 5, 11, 10), Delivery::default());
+    assert_eq!((sender.flight, sender.deadline()), (10_000, US(50)));
+    assert_eq!(ack(&mut sender, 6, 10, 10).arrived, 10_000);
+    assert_eq!((sender.flight, sender.deadline()), (0, Time::NEVER));
+}
+
+/// A report has 64 bits, for as many packets as may be in flight.
+#[test]
+fn a_report_may_be_about_64_packets_in_flight() {
+    let mut sender = sender_of(64, Some(Infer::Age(3)));
+    let sack = Sack { base: Psn::new(0), bits: u64::MAX & !1, arrived: 63_000, ahead: 63, ..Sack::default() };
+    let none = Reply::Ack(Psn::new(u32::MAX));
+    sender.on_sack(US(1), none, Selective::Nothing, &sack, u64::MAX);
+    let flying: Vec<u64> = (0..64).filter(|&seq| sender.open[seq].state == State::Flying).collect();
+    assert_eq!(flying, [0]);
 }
