@@ -6,10 +6,12 @@
 //! | text (`damage`) | a scenario with mistakes is checked | an error names its line; nothing panics |
 //! | import (`imports`) | files of other tools with mistakes are imported | an error names its line; an imported scenario runs |
 //! | command (`program`) | the program is interrupted, short of memory, or reads damaged results | exit codes; nothing left behind; damage is named |
+//! | attack (`attack`) | strange outputs, times, names, captures, wrappings and sizes | exit codes; no control characters; an output stays what it is |
 //!
 //! Scenarios are drawn from the JSON Schema of scenarios (`values`), so new parts and keys take part at once. A trial depends
 //! on the seed and its number only. A scenario that breaks a rule is made as small as possible (`shrink`).
 
+mod attack;
 mod damage;
 mod draft;
 mod draws;
@@ -54,6 +56,8 @@ pub struct Farm {
     pub threads: usize,
     /// The program for trials of commands; `None` leaves them out.
     pub program: Option<PathBuf>,
+    /// Whether all trials are of commands.
+    pub commands: bool,
 }
 
 /// State that the threads of a farm share.
@@ -130,8 +134,8 @@ impl Subject {
     /// Nine of ten trials are scenarios. Commands take a thousand times as long, so there are few.
     fn draw(draws: &mut Draws) -> Self {
         match draws.below(2000) {
-            0 => Subject::Command,
-            1..=60 => Subject::Import,
+            0..=2 => Subject::Command,
+            3..=60 => Subject::Import,
             61..=199 => Subject::Text,
             _ => Subject::Scenario,
         }
@@ -162,7 +166,8 @@ impl Shared {
 
     fn trial(&self, number: u64) {
         let mut draws = Draws::new(self.farm.seed, number);
-        match Subject::draw(&mut draws) {
+        let subject = Subject::draw(&mut draws);
+        match if self.farm.commands { Subject::Command } else { subject } {
             Subject::Scenario => self.scenario(&mut draws, number),
             Subject::Text => self.text(&mut draws, number),
             Subject::Import => {

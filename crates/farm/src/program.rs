@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// Seconds within which an interrupted program, or one that reads small results, must end. It takes a fraction of a second; a
 /// busy machine may be fifty times as slow.
-const SOON_S: f64 = 60.0;
+pub(crate) const SOON_S: f64 = 60.0;
 /// Seconds after which a program that may run for long is ended.
 const ENOUGH_S: f64 = 5.0;
 
@@ -28,18 +28,19 @@ pub(crate) struct Program<'a> {
 }
 
 /// How a program ended.
-struct Ended {
+pub(crate) struct Ended {
     /// The exit code; `None` if a signal ended it.
-    code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// True if it ran too long and was killed.
-    killed: bool,
-    errors: String,
+    pub(crate) killed: bool,
+    pub(crate) errors: String,
 }
 
 impl Program<'_> {
     /// One of the trials, and what it did in words.
     pub(crate) fn trial(&self, drafter: &Drafter, draws: &mut Draws) -> (String, Verdict) {
-        let tried = match draws.below(8) {
+        let tried = match draws.below(16) {
+            8.. => self.attacked(draws),
             0 => self.interrupted_at_a_pipe(draws),
             1..=3 => self.interrupted(draws),
             4..=5 => self.short_of_memory(draws),
@@ -138,7 +139,8 @@ impl Program<'_> {
             draws.magnitude(1e6, 1e12) as u64
         );
         fs::write(self.folder.join("large.toml"), &text)?;
-        let kilobytes = draws.magnitude(6e4, 2e6) as u64;
+        // The program itself takes up to 80 MB of address space.
+        let kilobytes = draws.magnitude(1e5, 2e6) as u64;
         let line = format!("ulimit -v {kilobytes}; exec \"$0\" run large.toml -q -o out");
         let mut shell = Command::new("sh");
         shell.args(["-c", &line]).arg(self.path).current_dir(&self.folder);
@@ -222,7 +224,7 @@ fn damaged(draws: &mut Draws, old: &[u8], other: Option<Vec<u8>>) -> Vec<u8> {
     new
 }
 
-fn start(command: &mut Command) -> std::io::Result<Child> {
+pub(crate) fn start(command: &mut Command) -> std::io::Result<Child> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()
 }
 
@@ -242,7 +244,7 @@ fn send(child: &Child, signal: Signal) {
 }
 
 /// Waits for the end of a program; kills it after some seconds.
-fn finish(child: &mut Child, seconds: f64) -> std::io::Result<Ended> {
+pub(crate) fn finish(child: &mut Child, seconds: f64) -> std::io::Result<Ended> {
     let pipe = child.stderr.take();
     let reader = std::thread::spawn(move || {
         let mut errors = String::new();

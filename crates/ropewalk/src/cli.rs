@@ -809,6 +809,9 @@ pub struct FuzzArgs {
     /// Number of a single trial.
     #[arg(long, value_name = "N", conflicts_with = "trials")]
     pub trial: Option<u64>,
+    /// Only trials of commands: interrupted, short of memory, with damaged results, attacked.
+    #[arg(long)]
+    pub commands: bool,
     /// Minutes after which no trial begins.
     #[arg(long, value_name = "M")]
     pub minutes: Option<f64>,

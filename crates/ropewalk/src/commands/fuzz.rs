@@ -22,7 +22,7 @@ pub fn run(args: &FuzzArgs) -> Result<(), Failure> {
     if !args.files.is_empty() {
         return again(&args.files);
     }
-    if let Some(text) = args.trial.and_then(|trial| Farm::scenario(args.seed, trial)) {
+    if let Some(text) = args.trial.filter(|_| !args.commands).and_then(|trial| Farm::scenario(args.seed, trial)) {
         print::out(&text)?;
     }
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -35,6 +35,7 @@ pub fn run(args: &FuzzArgs) -> Result<(), Failure> {
         seconds: args.minutes.map_or(f64::INFINITY, |minutes| minutes * 60.0),
         threads: args.threads.map_or(cores, NonZeroUsize::get),
         program: std::env::current_exe().ok(),
+        commands: args.commands,
     };
     let silence = Silence::begin();
     let watched = Watched::begin();
