@@ -118,7 +118,7 @@ fn check_each(plan: &Plan, run: &Outcome, wrong: &mut Vec<String>) {
         // A frame on the wire counts in full when a run is cut.
         let changes = plan.failures.of(LinkId(i as u32)).iter().filter_map(|change| change.rate);
         let rate = changes.fold(plan.fabric.links()[i].rate, model::Rate::min);
-        let frame = plan.wire.transmission(rate, plan.wire.max_frame().max(plan.wire.cnp));
+        let frame = plan.wire.transmission(rate, plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp));
         if l.busy > run.end + frame || l.paused > run.end {
             let name = link_name(&plan.fabric, LinkId(i as u32));
             wrong.push(format!("{name}: busy {}, paused {} of {}", l.busy, l.paused, run.end));

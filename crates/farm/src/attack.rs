@@ -92,14 +92,19 @@ impl Program<'_> {
             }
         };
         // A reader lets a FIFO be opened for writing, and holds none of the program's pipes.
-        let reader = if self.kind_of_output() == Some("FIFO") { "timeout 60 cat strange >/dev/null 2>&1 & " } else { "" };
+        let reader = if self.kind_of_output() == Some("FIFO") {
+            "timeout 60 cat strange >/dev/null 2>&1 & "
+        } else {
+            ""
+        };
         let line = format!("{reader}ulimit -v {kilobytes}; exec \"$0\" \"$@\" >stdout");
         let mut shell = Command::new("sh");
         shell.args(["-c", &line]).arg(self.path).args(words.split(' ')).current_dir(&self.folder);
         let before = self.kind_of_output();
         let ended = finish(&mut start(&mut shell)?, SOON_S)?;
         let printed = fs::read_to_string(self.folder.join("stdout"))? + &ended.errors;
-        let what = format!("ulimit -v {kilobytes}; ropewalk {words}");
+        let scenario = fs::read_to_string(self.folder.join("s.toml")).unwrap_or_default();
+        let what = format!("ulimit -v {kilobytes}; ropewalk {words}\n{scenario}");
         let fault = if ended.killed {
             Some(Fault::new("an attacked command ends", format!("it went on for {SOON_S} s")))
         } else if !ended.code.is_some_and(|code| [0, 2, 3].contains(&code)) {

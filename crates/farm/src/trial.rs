@@ -164,11 +164,12 @@ fn number_of(text: &str) -> u64 {
 /// a frame.
 fn no_faster_than_alone(checked: &Checked, outcome: &Outcome) -> Result<(), Fault> {
     let plan = &checked.plan;
-    let fewer_acks = outcome.control.ack < outcome.data.accepted || outcome.data.out_of_order > 0;
+    let (data, acks) = (&outcome.data, outcome.control.ack);
+    let fewer_acks = acks < data.accepted || data.out_of_order > 0 || data.retransmitted > 0;
     if !plan.failures.is_empty() || fewer_acks || plan.fabric.groups() > 0 {
         return Ok(());
     }
-    let frame = |link: &Link| plan.wire.transmission(link.rate, plan.wire.max_frame());
+    let frame = |link: &Link| plan.wire.transmission(link.rate, plan.wire.max_frame().max(plan.wire.ack));
     let frames = || plan.fabric.links().iter().map(frame);
     let unlike = frames().max() != frames().min();
     let slack = if unlike { frames().max().unwrap_or(Time::ZERO) } else { Time::ZERO };
@@ -230,11 +231,13 @@ fn patient(source: &Source, checked: &Checked, outcome: &Outcome) -> Result<(), 
 /// A flow that is alone on a fabric without losses, failures and congestion retransmits nothing, or a warning tells why.
 fn needless(checked: &Checked, outcome: &Outcome) -> Result<(), Fault> {
     let (plan, data) = (&checked.plan, &outcome.data);
-    let dropped = data.dropped_buffer + data.dropped_link + data.dropped_scheme + data.cut;
+    let dropped = data.dropped_buffer + data.dropped_scheme + data.cut;
+    let lost = outcome.links.iter().any(|link| link.lost > 0);
     let marked = outcome.links.iter().any(|link| link.marks > 0);
     let alone = plan.messages.len() == 1 && plan.failures.is_empty() && !marked;
     if alone
         && dropped == 0
+        && !lost
         && data.out_of_order == 0
         && data.retransmitted > 0
         && checked.warnings.is_empty()

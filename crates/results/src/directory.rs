@@ -110,8 +110,11 @@ struct Made {
 
 impl Made {
     fn remove(&self) {
-        // After `publish` the directory no longer exists. Before it, a directory that stays behind does no harm.
-        drop(fs::remove_dir_all(&self.dir));
+        // After `publish` the directory no longer exists. Before it, a thread may still write: it finds no directory of this name.
+        let mut gone = self.dir.clone().into_os_string();
+        gone.push("-gone");
+        let renamed = fs::rename(&self.dir, &gone).is_ok();
+        drop(fs::remove_dir_all(if renamed { Path::new(&gone) } else { &self.dir }));
         // A parent with other files, such as published results, is not removed.
         let _ = self.parents.iter().try_for_each(fs::remove_dir);
     }
@@ -140,10 +143,15 @@ impl Staging {
         let dir = target.beside("new");
         let missing = dir.ancestors().skip(1).take_while(|parent| !parent.exists());
         let parents = missing.map(Path::to_path_buf).collect();
-        unpublished().push(Made { dir: dir.clone(), parents });
-        let staging = Staging { dir, checksums: Mutex::default() };
-        fs::create_dir_all(&staging.dir).map_err(|e| ResultsError::Io(target.0.clone(), e))?;
-        Ok(staging)
+        let made = Made { dir: dir.clone(), parents };
+        // Ctrl-C waits until it is known what is to be removed.
+        let mut all = unpublished();
+        if let Err(e) = fs::create_dir_all(&dir) {
+            made.remove();
+            return Err(ResultsError::Io(target.0.clone(), e));
+        }
+        all.push(made);
+        Ok(Staging { dir, checksums: Mutex::default() })
     }
 
     /// Path of a file or folder with this name.
@@ -263,5 +271,37 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         unpublished().extract_if(.., |made| made.dir == self.dir).for_each(|made| made.remove());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Ctrl-C removes the results while another thread writes them.
+    #[test]
+    fn results_in_the_making_are_removed_although_a_thread_still_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("deep/.out.new-1");
+        fs::create_dir_all(&dir).unwrap();
+        let made = Made { dir: dir.clone(), parents: vec![folder.path().join("deep")] };
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 0.. {
+                    drop(fs::write(dir.join(i.to_string()), "rows"));
+                    if over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+            while !dir.join("99").exists() {
+                std::thread::yield_now();
+            }
+            made.remove();
+            over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -401,7 +401,9 @@ impl<A: Annex> Play<'_, A> {
         let is_computed = self.layer.busy[port / 64] >> (port % 64) & 1 == 0;
         let ignores_the_wire = self.out.setup.plan.wire.pfc == 0 && !self.ports[port].is(TAPPED);
         if is_computed || ignores_the_wire {
-            return self.out.send_pause(port, &self.ports[port], at, 0, on);
+            let state = &self.ports[port];
+            let free = if on { state.busy } else { self.out.free_beside(port, state, (p, at), pkt.frame()) };
+            return self.out.send_pause(port, state, free, at, 0, on);
         }
         let place = key & !LOW;
         let limit = if port < p { place + LOW + 1 } else { place };
@@ -425,7 +427,7 @@ impl<A: Annex> Play<'_, A> {
                 let state = &mut self.ports[p];
                 departures.run_unwatched(state, lines, limit, &mut self.out);
                 departures.note_busy(state, &self.out);
-                self.out.send_pause(p, state, at, 0, on);
+                self.out.send_pause(p, state, state.busy, at, 0, on);
             }
         }
     }

@@ -274,12 +274,20 @@ impl<A: Annex> Out<'_, A> {
         }
     }
 
-    /// Sends a pause or resume frame for a channel to the neighbour at port `p`.
+    /// Sends a pause or resume frame for a channel to the neighbour at port `p`, whose wire is free from `free` on.
     #[cold]
-    pub(super) fn send_pause(&mut self, p: usize, port: &Port<A>, now: u64, channel: u8, on: bool) {
+    pub(super) fn send_pause(
+        &mut self,
+        p: usize,
+        port: &Port<A>,
+        free: u64,
+        now: u64,
+        channel: u8,
+        on: bool,
+    ) {
         let at = match self.setup.plan.wire.pfc {
             0 => now,
-            frame => port.busy.max(now) + self.setup.time_on_wire(port.row, frame),
+            frame => free.max(now) + self.setup.time_on_wire(port.row, frame),
         } + port.delay;
         match on {
             true => self.tally.control.pause += 1,
@@ -293,6 +301,12 @@ impl<A: Annex> Out<'_, A> {
         }
         let peer_port = port.peer_port;
         self.lane(p).pauses.push(Pause { at, port: peer_port, channel, on });
+    }
+
+    /// Time from which the wire of port `p` is free for the frame that resumes the sender of a packet, when the packet starts at
+    /// port `from` at `now`. A packet may leave by the port by which it came.
+    pub(super) fn free_beside(&self, p: usize, port: &Port<A>, (from, now): (usize, u64), frame: u32) -> u64 {
+        if p == from { now + self.setup.time_on_wire(port.row, frame) } else { port.busy }
     }
 
     /// Pauses or resumes a channel of port `p`; false if nothing changed.

@@ -217,7 +217,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
                 let (p, priorities) = (port.0 as usize, self.out.setup.priorities());
                 for priority in 0..priorities {
                     if whole && self.switch.pauses(port, priority) {
-                        self.out.send_pause(p, &self.ports[p], at, priority, true);
+                        self.out.send_pause(p, &self.ports[p], self.ports[p].busy, at, priority, true);
                     }
                 }
                 for priority in 0..priorities {
@@ -431,7 +431,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let port = &mut self.ports[p];
         if port.busy <= now && !(data && port.must_wait(&pkt)) {
             if counts {
-                self.release(&pkt, now);
+                self.release(&pkt, p, now);
             }
             let others = P::Annex::CARRIES && data && self.ports[p].waiting > 0;
             if others {
@@ -550,7 +550,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             if pkt.ingress() == PortIndex::VIRTUAL {
                 self.switch.uncharged -= pkt.frame() as u64;
             } else if HEAVY {
-                self.release(&pkt, at);
+                self.release(&pkt, p, at);
             }
         }
         self.start(p, at, pkt);
@@ -611,7 +611,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             let p = port.0 as usize;
             for priority in 0..self.out.setup.priorities() {
                 if self.switch.set_scheme_pause(port, priority, on) {
-                    self.out.send_pause(p, &self.ports[p], now, priority, on);
+                    self.out.send_pause(p, &self.ports[p], self.ports[p].busy, now, priority, on);
                 }
             }
         }
@@ -650,7 +650,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         if admission == Admission::AdmittedPause {
             let account = self.switch.account(self.out.setup, pkt);
             let (p, priority) = (pkt.ingress().0 as usize, self.switch.priority_of(account));
-            self.out.send_pause(p, &self.ports[p], now, priority, true);
+            self.out.send_pause(p, &self.ports[p], self.ports[p].busy, now, priority, true);
         }
         admission
     }
@@ -686,13 +686,14 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.enqueue_now(p, now, victim, false);
     }
 
-    /// Releases the buffer of a packet that leaves.
+    /// Releases the buffer of a packet that starts at port `from` at `at`.
     #[inline(always)]
-    fn release(&mut self, pkt: &Parcel<P::Annex>, at: u64) {
+    fn release(&mut self, pkt: &Parcel<P::Annex>, from: usize, at: u64) {
         let account = self.switch.account(self.out.setup, pkt);
         if self.switch.buffer.release(account, pkt.frame() as u64) {
             let p = pkt.ingress().0 as usize;
-            self.out.send_pause(p, &self.ports[p], at, self.switch.priority_of(account), false);
+            let free = self.out.free_beside(p, &self.ports[p], (from, at), pkt.frame());
+            self.out.send_pause(p, &self.ports[p], free, at, self.switch.priority_of(account), false);
         }
     }
 
@@ -754,7 +755,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             pkt.label = self.out.mark_in::<false>((p, class), at, waiting, pkt.label);
         }
         if classes[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
-            self.release(&pkt, at);
+            self.release(&pkt, p, at);
         }
         self.start(p, at, pkt);
         self.schedule_classed(p);

@@ -49,6 +49,18 @@ fn pause_frames_with_a_transmission_time_arrive_in_time() {
 }
 
 #[test]
+fn a_resume_frame_waits_for_the_packet_that_leaves_by_the_same_port() {
+    // The two ports of a NIC send to each other. As one of their ToRs is dead, both packets come and leave by the same port.
+    let run = agreed_on(
+        &lay("compat = \"ns3\"\nserver = { gpus = 1, ports-per-nic = 2 }\nwire = { payload = \"4000B\" }\n\
+              topology = { rails = { servers = 1, spines = 1, uplink-delay = \"50ns\" } }\nswitch = { buffer = \"173541B\" }\n\
+              failure = [{ switch = \"tor1\" }]\nworkload = [{ permutation = { bytes = \"3kB\" } }]\n"),
+        "a NIC beside a dead ToR",
+    );
+    assert_eq!((total(&run, |link| link.pauses), total(&run, |link| link.paused.ps())), (2, 120_000));
+}
+
+#[test]
 fn pauses_spread_from_the_receivers_leaf_to_the_senders() {
     let checked = lay(&heavy_incast("ecmp", "none"));
     let run = agreed_on(&checked, "incast");

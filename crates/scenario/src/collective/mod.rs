@@ -222,12 +222,15 @@ impl Algorithm {
             Algorithm::Direct => n * others,
             _ => others,
         };
+        // All members but one get all bytes, in every round.
+        let cut = |others: u64| whole.max((rounds * others).saturating_mul(call.bytes / call.chunk.max(1)));
         match self {
             Algorithm::Nccl => nccl::chosen(call).map_or(0, |(algorithm, call)| algorithm.least_steps(&call)),
-            // They cut no messages.
-            Algorithm::Nvls | Algorithm::Pat => whole,
-            // All members but one get all bytes, in every round.
-            _ => whole.max((rounds * others).saturating_mul(call.bytes / call.chunk.max(1))),
+            // It cuts no messages.
+            Algorithm::Pat => whole,
+            // It cuts those between servers.
+            Algorithm::Nvls => cut(call.servers.len().saturating_sub(1) as u64),
+            _ => cut(others),
         }
     }
 }

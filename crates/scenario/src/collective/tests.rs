@@ -221,6 +221,8 @@ proptest! {
         prop_assume!(members > 1);
         let chunk = (bytes / u64::from(members) / pieces).max(16);
         for (algorithm, call, schedule) in all(&servers, bytes, channels, chunk, grain) {
+            let least = algorithm.least_steps(&call);
+            assert!(least > 0 && least <= schedule.steps.len() as u64, "{algorithm:?} {call:?}: {least}");
             let mut draws = order;
             let known = Play::new(&call, &schedule).run(|n| {
                 draws = draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
