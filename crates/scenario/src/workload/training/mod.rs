@@ -2,6 +2,8 @@
 
 mod dimension;
 mod experts;
+#[cfg(test)]
+mod ledger;
 mod model;
 mod pipeline;
 mod step;

@@ -1,0 +1,148 @@
+//! A ledger of small steps: what each operation moves and computes, and the longest chain of computation. A change of the table is
+//! reviewed as a measurement is; `GOLDEN=write` writes it anew.
+
+use crate::{Checked, Source, check};
+use model::plan::{Role, Trigger, Work};
+use model::{Plan, Time};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const LEDGER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/workload/training/ledger.txt");
+
+/// Servers of two GPUs; a model of four layers and 3.2 million parameters, or more with experts.
+const HEAD: &str = "[server]\ngpus = 2\nnvlink = { rate = \"800Gbps\", delay = \"1us\" }\n[topology.rails]\nservers = 4\nspines = 1\n\
+                    [[workload]]\n[workload.training]\n";
+
+/// What differs from step to step.
+const STEPS: &[(&str, &str)] = &[
+    ("data parallelism alone, replicated", "optimizer = \"replicated\""),
+    ("distributed optimizer, small buckets", "bucket = \"1MB\"\ngradient = \"2B\""),
+    ("zero-3", "optimizer = \"zero-3\""),
+    ("tensor parallelism", "parallel = { tp = 2 }"),
+    ("tensor parallelism without sequence parallelism", "parallel = { tp = 2, sequence-parallel = false }"),
+    ("tensor parallelism behind computation", "parallel = { tp = 2 }\noverlap = \"tp\""),
+    ("context parallelism", "parallel = { cp = 2, tp = 2 }"),
+    ("a pipeline, 1f1b", "parallel = { pp = 4, tp = 2 }"),
+    ("a pipeline, gpipe, two replicas", "parallel = { pp = 2, tp = 2, dp = 2 }\nschedule = \"gpipe\""),
+    ("a pipeline, interleaved", "parallel = { pp = 2, tp = 2 }\nschedule = { interleaved = 2 }"),
+    ("two steps of uneven stages", "parallel = { pp = 3, tp = 1, dp = 2 }\nsteps = 2"),
+    ("experts", "parallel = { ep = 2, tp = 2 }\nrouting = { skew = 0.5, capacity = 1.25 }"),
+    ("experts once per server", "parallel = { ep = 8 }\nrouting = { once-per-server = true }"),
+];
+
+fn lay((name, keys): (&str, &str)) -> Checked {
+    let moe = if name.starts_with("experts") {
+        ", moe = { experts = 8, top-k = 2, shared = 1, dense-layers = 1 }"
+    } else {
+        ""
+    };
+    let model = format!(
+        "model = {{ hidden = 256, layers = 4, heads = 4, kv-heads = 2, ffn = 1024, vocab = 1000, positions = 64{moe} }}\n"
+    );
+    // A pipeline of three stages has six GPUs.
+    let head =
+        if keys.contains("pp = 3") { HEAD.replace("servers = 4", "servers = 3") } else { HEAD.to_owned() };
+    let compute = if keys.contains("compute") { "" } else { "compute = { flops = \"1TFLOPS\" }\n" };
+    let text = format!("{head}{model}{compute}batch = {{ global = 16, micro = 1, sequence = 64 }}\n{keys}\n");
+    check(&Source::new("step.toml", text), &[]).unwrap_or_else(|e| panic!("{name}: {e:?}"))
+}
+
+/// The longest chain of computation from the start to the end of a plan, if all else took no time.
+fn chain(plan: &Plan) -> Time {
+    let (tasks, messages) = (plan.tasks.len(), plan.messages.len());
+    let mut needs: Vec<u32> =
+        plan.tasks.iter().map(|task| task.needs).chain(plan.messages.iter().map(|m| m.needs)).collect();
+    let mut begin = vec![Time::ZERO; tasks + messages];
+    let mut ready: Vec<usize> = (0..needs.len()).filter(|&i| needs[i] == 0).collect();
+    let (mut longest, mut done) = (Time::ZERO, 0);
+    while let Some(i) = ready.pop() {
+        done += 1;
+        let (end, then) = match i.checked_sub(tasks) {
+            None => {
+                let task = &plan.tasks[i];
+                let time = if let Work::On { time, .. } = task.work { time } else { Time::ZERO };
+                (begin[i] + time, vec![task.on_done.clone()])
+            }
+            Some(m) => {
+                (begin[i], vec![plan.messages[m].on_received.clone(), plan.messages[m].on_acked.clone()])
+            }
+        };
+        longest = longest.max(end);
+        for trigger in then.into_iter().flatten() {
+            let next = match plan.triggers[trigger as usize] {
+                Trigger::Task(task) => task.index(),
+                Trigger::Message(message) => tasks + message.index(),
+            };
+            begin[next] = begin[next].max(end);
+            needs[next] -= 1;
+            if needs[next] == 0 {
+                ready.push(next);
+            }
+        }
+    }
+    assert_eq!(done, needs.len(), "all work becomes ready");
+    longest
+}
+
+fn ledger(name: &str, checked: &Checked) -> String {
+    let plan = &checked.plan;
+    let mut told = format!(
+        "# {name}\n{} tokens; the longest chain of computation takes {:.3} us\n",
+        plan.jobs[0].tokens,
+        chain(plan).as_us()
+    );
+    let mut of: BTreeMap<(&str, &str, u64, u32), u32> = BTreeMap::new();
+    for operation in &plan.operations {
+        *of.entry((operation.dimension, operation.name, operation.bytes, operation.ranks)).or_default() += 1;
+    }
+    for ((dimension, name, bytes, ranks), times) in of {
+        writeln!(told, "{times} x {dimension} {name}: {bytes} B of {ranks}").unwrap();
+    }
+    let mut computes: BTreeMap<(&str, u32), Time> = BTreeMap::new();
+    for task in plan.tasks.iter().filter(|task| task.role == Role::Compute) {
+        if let Work::On { time, .. } = task.work {
+            let name = plan.operations.get(task.operation as usize).map_or("", |operation| operation.name);
+            let sum = computes.entry((name, task.rank)).or_default();
+            *sum = *sum + time;
+        }
+    }
+    // Ranks that compute alike share a line.
+    let mut alike: BTreeMap<(&str, Time), Vec<u32>> = BTreeMap::new();
+    computes.into_iter().for_each(|((name, rank), time)| alike.entry((name, time)).or_default().push(rank));
+    for ((name, time), ranks) in alike {
+        writeln!(told, "{name}: {:.3} us on ranks {ranks:?}", time.as_us()).unwrap();
+    }
+    let sent: u64 = plan.messages.iter().map(|message| message.bytes).sum();
+    writeln!(
+        told,
+        "{} messages with {sent} B; {} tasks; {} triggers\n",
+        plan.messages.len(),
+        plan.tasks.len(),
+        plan.triggers.len()
+    )
+    .unwrap();
+    told
+}
+
+#[test]
+fn small_steps_do_what_their_ledger_says() {
+    let told: String = STEPS.iter().map(|&step| ledger(step.0, &lay(step))).collect();
+    if std::env::var("GOLDEN").is_ok_and(|how| how == "write") {
+        std::fs::write(LEDGER, &told).unwrap();
+    }
+    let known = std::fs::read_to_string(LEDGER).unwrap_or_default();
+    let differs = told.lines().zip(known.lines()).find(|(new, old)| new != old);
+    assert!(told == known, "{differs:?} in\n{told}");
+}
+
+/// Without communication, p stages that take f forward and b backward end m micro-batches after (m + p - 1)(f + b).
+#[test]
+fn a_pipeline_has_the_chain_of_its_closed_form() {
+    let of = |keys: &str| chain(&lay(("a pipeline", keys)).plan);
+    let times = "compute = { forward = \"1us\", backward = \"2us\" }";
+    for (pp, dp) in [(2, 4), (4, 2)] {
+        let micros = 16 / dp;
+        let step = of(&format!("parallel = {{ pp = {pp}, dp = {dp} }}\n{times}"));
+        assert_eq!(step, Time::from_us((micros + pp - 1) * 3), "{pp} stages");
+    }
+}
