@@ -50,6 +50,8 @@ pub mod formats;
 pub mod hardware;
 pub mod ideal;
 pub mod import;
+#[cfg(test)]
+mod ledger;
 pub mod loss;
 mod overlay;
 mod own_nic;

@@ -2,8 +2,6 @@
 
 mod dimension;
 mod experts;
-#[cfg(test)]
-mod ledger;
 mod model;
 mod pipeline;
 mod step;

@@ -1,4 +1,4 @@
-//! A ledger of small steps: what each operation moves and computes, and the longest chain of computation. A change of the table is
+//! A ledger of small collectives and training steps: what each operation moves and computes, and the longest chain of computation. A change of the table is
 //! reviewed as a measurement is; `GOLDEN=write` writes it anew.
 
 use crate::{Checked, Source, check};
@@ -7,7 +7,7 @@ use model::{Plan, Time};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const LEDGER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/workload/training/ledger.txt");
+const LEDGER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ledger.txt");
 
 /// Servers of two GPUs; a model of four layers and 3.2 million parameters, or more with experts.
 const HEAD: &str = "[server]\ngpus = 2\nnvlink = { rate = \"800Gbps\", delay = \"1us\" }\n[topology.rails]\nservers = 4\nspines = 1\n\
@@ -29,6 +29,34 @@ const STEPS: &[(&str, &str)] = &[
     ("experts", "parallel = { ep = 2, tp = 2 }\nrouting = { skew = 0.5, capacity = 1.25 }"),
     ("experts once per server", "parallel = { ep = 8 }\nrouting = { once-per-server = true }"),
 ];
+
+/// Collectives of three servers with three GPUs, or of one.
+const COLLECTIVES: &[(u32, &str)] = &[
+    (3, "kind = \"all-reduce\""),
+    (3, "kind = \"all-reduce\", algorithm = \"tree\", tuning = { channels = 2, message = \"100kB\" }"),
+    (3, "kind = \"all-reduce\", algorithm = \"nvls\""),
+    (3, "kind = \"all-reduce\", algorithm = \"hierarchical\""),
+    (3, "kind = \"reduce-scatter\", tuning = { channels = 3, nic = \"own\" }"),
+    (3, "kind = \"all-gather\", repeat = 2"),
+    (3, "kind = \"all-to-all\", tuning = { channels = 3, window = 2 }"),
+    (3, "kind = \"all-to-all\", tuning = { nic = \"own\" }"),
+    (3, "kind = \"broadcast\", groups = \"rail\""),
+    (3, "kind = \"reduce\", groups = \"server\""),
+    (3, "kind = \"all-reduce\", algorithm = \"nccl\""),
+    (3, "kind = \"all-gather\", algorithm = \"nccl\""),
+    (1, "kind = \"all-reduce\", algorithm = \"nvls\""),
+    (1, "kind = \"all-gather\", algorithm = \"nvls\", tuning = { protocol = \"ll128\" }"),
+    (1, "kind = \"all-reduce\", algorithm = \"nccl\""),
+    (1, "kind = \"all-to-all\""),
+];
+
+fn collective(&(servers, keys): &(u32, &str)) -> Checked {
+    let text = format!(
+        "[server]\ngpus = 3\nnvlink = {{ rate = \"800Gbps\", delay = \"1us\" }}\n[topology.rails]\nservers = {servers}\nspines = 1\n\
+         [[workload]]\ncollective = {{ bytes = \"1MB\", {keys} }}\n"
+    );
+    check(&Source::new("collective.toml", text), &[]).unwrap_or_else(|e| panic!("{keys}: {e:?}"))
+}
 
 fn lay((name, keys): (&str, &str)) -> Checked {
     let moe = if name.starts_with("experts") {
@@ -86,11 +114,11 @@ fn chain(plan: &Plan) -> Time {
 
 fn ledger(name: &str, checked: &Checked) -> String {
     let plan = &checked.plan;
-    let mut told = format!(
-        "# {name}\n{} tokens; the longest chain of computation takes {:.3} us\n",
-        plan.jobs[0].tokens,
-        chain(plan).as_us()
-    );
+    let mut told = format!("# {name}\n");
+    if plan.jobs[0].tokens > 0 {
+        let (tokens, longest) = (plan.jobs[0].tokens, chain(plan).as_us());
+        writeln!(told, "{tokens} tokens; the longest chain of computation takes {longest:.3} us").unwrap();
+    }
     let mut of: BTreeMap<(&str, &str, u64, u32), u32> = BTreeMap::new();
     for operation in &plan.operations {
         *of.entry((operation.dimension, operation.name, operation.bytes, operation.ranks)).or_default() += 1;
@@ -98,6 +126,17 @@ fn ledger(name: &str, checked: &Checked) -> String {
     for ((dimension, name, bytes, ranks), times) in of {
         writeln!(told, "{times} x {dimension} {name}: {bytes} B of {ranks}").unwrap();
     }
+    let copied = plan
+        .tasks
+        .iter()
+        .map(|task| if let Work::Copy { time, .. } = task.work { time.as_us() } else { 0.0 });
+    writeln!(
+        told,
+        "copies take {:.3} us, one after the other; {} queue pairs",
+        copied.sum::<f64>(),
+        plan.qps.len()
+    )
+    .unwrap();
     let mut computes: BTreeMap<(&str, u32), Time> = BTreeMap::new();
     for task in plan.tasks.iter().filter(|task| task.role == Role::Compute) {
         if let Work::On { time, .. } = task.work {
@@ -125,8 +164,11 @@ fn ledger(name: &str, checked: &Checked) -> String {
 }
 
 #[test]
-fn small_steps_do_what_their_ledger_says() {
-    let told: String = STEPS.iter().map(|&step| ledger(step.0, &lay(step))).collect();
+fn collectives_and_steps_do_what_their_ledger_says() {
+    let steps = STEPS.iter().map(|&step| ledger(step.0, &lay(step)));
+    let collectives =
+        COLLECTIVES.iter().map(|it| ledger(&format!("{} servers: {}", it.0, it.1), &collective(it)));
+    let told: String = collectives.chain(steps).collect();
     if std::env::var("GOLDEN").is_ok_and(|how| how == "write") {
         std::fs::write(LEDGER, &told).unwrap();
     }
