@@ -35,3 +35,22 @@ pub fn import(file: &Path, topology: Option<&str>, folder: &Path) -> Result<Draf
         warnings,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binary_form_beside_the_scenario_is_the_schedule() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "num_ranks 2\nrank 0 {\nsend 8192b to 1 tag 3\n}\nrank 1 {\nrecv 8192b from 0 tag 3\n}\n";
+        let file = folder.path().join("pair.goal");
+        std::fs::write(&file, text).unwrap();
+        let draft = import(&file, None, folder.path()).unwrap();
+        let [(to, bytes)] = draft.files.as_slice() else { panic!("one file beside the scenario") };
+        assert_eq!((to.clone(), draft.ranks), (folder.path().join("pair.bin"), Some(2)));
+        std::fs::write(to, bytes).unwrap();
+        let again = goal::read(to, &mut Vec::new()).unwrap();
+        assert_eq!(goal::digest(&again), goal::digest(&goal::read(&file, &mut Vec::new()).unwrap()));
+    }
+}

@@ -51,6 +51,21 @@ fn controls_that_ropewalk_lacks_are_a_warning_with_the_one_that_runs() {
 }
 
 #[test]
+fn a_step_of_pint_that_the_file_gives_is_not_scaled() {
+    assert!(with("CC_MODE 10\nRATE_AI 40Mb/s").toml.contains("scale-increase = false"));
+    assert!(!with("CC_MODE 10").toml.contains("scale-increase"));
+}
+
+#[test]
+fn a_word_of_three_capitals_at_the_start_of_a_line_is_a_key_and_a_shorter_one_is_skipped() {
+    let skipped = "2 words behind values are skipped";
+    warned(&with("AB 1"), skipped);
+    let key = with("ABC 1");
+    assert!(!key.warnings.iter().any(|warning| warning.contains("skipped")), "{:?}", key.warnings);
+    warned(&key, "ABC");
+}
+
+#[test]
 fn thresholds_of_pfc_double_with_the_rate_in_hpccs_program() {
     // Uplinks of 400 Gb/s and 1.6 Tb/s; NICs have 100 Gb/s.
     let fast = PLAIN.replace("4 6 100Gbps", "4 6 400Gbps").replace("5 7 100Gbps", "5 7 1600Gbps");
