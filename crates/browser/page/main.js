@@ -10,6 +10,8 @@ const QUICKSTART = { scenario: "quickstart", text: null, scheme: null, loss: "0"
 const moves = !matchMedia("(prefers-reduced-motion: reduce)").matches;
 const state = { ...QUICKSTART, time: 0, playing: moves, speed: 10, run: null, ways: [], events: null, wanted: 0 };
 const fabric = new Fabric($("fabric"));
+// Enter in a field sends no form.
+$("controls").addEventListener("submit", (event) => event.preventDefault());
 const engine = new Engine(({ now, finished, messages }) => {
   say(`Running: ${now.toFixed(0)} µs simulated, ${finished} of ${messages} messages finished.`, false);
 });

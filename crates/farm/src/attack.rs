@@ -81,7 +81,7 @@ impl Program<'_> {
             0 => self.strange_output(draws)?,
             1 => format!(
                 "run quickstart -q --set {}",
-                draws.pick(TIMED).replace('T', *draws.pick::<&str>(TIMES))
+                draws.pick(TIMED).replace('T', draws.pick::<&str>(TIMES))
             ),
             2 => self.strange_name(draws)?,
             3 => self.gap_in_a_capture(draws)?,

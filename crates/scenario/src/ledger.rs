@@ -142,7 +142,7 @@ fn ledger(name: &str, checked: &Checked) -> String {
         if let Work::On { time, .. } = task.work {
             let name = plan.operations.get(task.operation as usize).map_or("", |operation| operation.name);
             let sum = computes.entry((name, task.rank)).or_default();
-            *sum = *sum + time;
+            *sum += time;
         }
     }
     // Ranks that compute alike share a line.

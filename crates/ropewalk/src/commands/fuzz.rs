@@ -22,7 +22,9 @@ pub fn run(args: &FuzzArgs) -> Result<(), Failure> {
     if !args.files.is_empty() {
         return again(&args.files);
     }
-    if let Some(text) = args.trial.filter(|_| !args.commands).and_then(|trial| Farm::scenario(args.seed, trial)) {
+    if let Some(text) =
+        args.trial.filter(|_| !args.commands).and_then(|trial| Farm::scenario(args.seed, trial))
+    {
         print::out(&text)?;
     }
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);

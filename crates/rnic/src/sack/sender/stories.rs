@@ -58,7 +58,7 @@ fn an_ack_of_a_packet_that_was_never_sent_changes_nothing() {
 #[test]
 fn a_report_may_be_about_64_packets_in_flight() {
     let mut sender = sender_of(64, Some(Infer::Age(3)));
-    let sack = Sack { base: Psn::new(0), bits: u64::MAX & !1, arrived: 63_000, ahead: 63, ..Sack::default() };
+    let sack = Sack { base: Psn::new(0), bits: !1, arrived: 63_000, ahead: 63, ..Sack::default() };
     let none = Reply::Ack(Psn::new(u32::MAX));
     sender.on_sack(US(1), none, Selective::Nothing, &sack, u64::MAX);
     let flying: Vec<u64> = (0..64).filter(|&seq| sender.open[seq].state == State::Flying).collect();
