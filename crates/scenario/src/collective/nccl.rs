@@ -66,11 +66,7 @@ fn time(call: &Call, algorithm: Algorithm, protocol: Protocol) -> Option<f64> {
     let p = PROTOCOLS.iter().position(|&q| q == protocol)?;
     let all_reduce = call.kind == Kind::AllReduce;
     let steps = if all_reduce { 2.0 * (n - 1.0) } else { n - 1.0 };
-    let inter = match (servers, all_reduce) {
-        (1, _) => 0.0,
-        (_, true) => 2.0 * (nodes - 1.0),
-        (_, false) => nodes - 1.0,
-    };
+    let inter = (nodes - 1.0) * if all_reduce { 2.0 } else { 1.0 };
     let network = if each == 1 { TREE.network[p] } else { RING.network[p] };
     // GB/s of all channels: over NVLink for up to two servers, else over all NICs that the group has in a server.
     let nvlink = call.rates.1 as f64 / 8e9 * NVLINK_SHARE;
@@ -172,8 +168,28 @@ mod tests {
         }
     }
 
+    /// NCCL's base latency, and a hop for each step, of 1 us at least with LL and LL128.
+    #[test]
+    fn a_short_ring_takes_its_hops_inside_servers_and_between_them() {
+        let of = |servers: usize, protocol| {
+            let call = Call { nvlink: true, channels: 8, ..call(Kind::AllReduce, vec![8; servers], 0) };
+            time(&call, Algorithm::Ring, protocol).unwrap()
+        };
+        for (servers, protocol, expected) in [
+            (1, Protocol::Ll, 6.6 + 14.0),
+            (1, Protocol::Ll128, 14.0 + 14.0 * 1.9),
+            (1, Protocol::Simple, 8.4 + 14.0 * 3.4),
+            (2, Protocol::Ll, 6.6 + 28.0 + 2.0 * 2.7),
+        ] {
+            let took = of(servers, protocol);
+            assert!((took - expected).abs() < 1e-9, "{servers} {protocol:?}: {took} for {expected}");
+        }
+    }
+
     #[test]
     fn pat_is_only_for_one_rank_per_server() {
+        let alone = super::super::tests::call(Kind::AllGather, vec![1], 1 << 20);
+        assert_eq!(time(&alone, Algorithm::Pat, Protocol::Simple), None);
         let call = Call { nvlink: true, ..call(Kind::AllGather, vec![8; 4], 1 << 20) };
         assert_eq!(time(&call, Algorithm::Pat, Protocol::Simple), None);
         assert!(

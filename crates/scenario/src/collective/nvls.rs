@@ -105,3 +105,15 @@ fn graft(
         end[to].extend(leave.iter().map(|after| moved(after, &numbers)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collective::tests::call;
+
+    #[test]
+    fn servers_of_one_gpu_have_no_switch_that_reduces() {
+        let of = |servers| schedule(&Call { nvlink: true, ..call(Kind::AllReduce, servers, 1 << 20) });
+        assert!(of(vec![1; 4]).is_err() && of(vec![2, 3]).is_err() && of(vec![2; 4]).is_ok());
+    }
+}

@@ -11,7 +11,7 @@ pub(super) fn order(call: &Call, channel: u32) -> Vec<u32> {
     let mut order = Vec::with_capacity(call.ranks() as usize);
     let mut first = 0;
     for &members in &call.servers {
-        order.extend((0..members).map(|i| first + (channel + i) % members.max(1)));
+        order.extend((0..members).map(|i| first + (channel + i) % members));
         first += members;
     }
     order

@@ -196,6 +196,11 @@ fn irn_of_conweave_repeats_everything_and_has_a_timer_without_pfc_alone() {
     {
         assert!(lossless.contains(line), "{line}: {lossless}");
     }
+    // A file of an unknown name: four links of 1 us both ways and a packet of 1000 B each, at the rate of the first host's link.
+    let config = format!("LB_MODE 0\nENABLE_IRN 1\nENABLE_PFC 1\nBUFFER_SIZE 9\n{MAPS}");
+    let slower =
+        run(&PLAIN.replace("5 7 100Gbps", "5 7 50Gbps"), "1\n0 2 3 1000 2\n", Some(&config)).unwrap();
+    assert!(slower.toml.contains(&format!("bdp-cap = {}", 4 * (25 + 1))), "{}", slower.toml);
     let lossy = irn("0");
     for line in ["low-timeout = \"100us\"", "few = 3", "timeout = { fixed = \"320us\" }", "pfc = \"off\""] {
         assert!(lossy.contains(line), "{line}: {lossy}");
