@@ -189,11 +189,7 @@ impl Program<'_> {
         }
         fs::write(self.folder.join("a.pcap"), capture)?;
         let port = |name| format!("[[port]]\nname = \"{name}\"\npcap = \"a.pcap\"\n");
-        let text = format!(
-            "[fabric]\nspines = 4\ndelay = \"1us\"\n{}{}[themis]\nmode = \"sound\"\n",
-            port("a"),
-            port("b")
-        );
+        let text = format!("[fabric]\nspines = 4\ndelay = \"1us\"\n{}{}", port("a"), port("b"));
         fs::write(self.folder.join("lab.toml"), text)?;
         Ok("tor replay lab.toml".to_owned())
     }
