@@ -502,7 +502,8 @@ impl Sender {
         self.asks = again
             || self.unsent + self.again == 0
             || left < u64::from(self.message.full)
-            || window < self.rules.ask_below;
+            || window < self.rules.ask_below
+            || self.open.len() >= u64::from(self.rules.reach);
         if self.asks {
             self.asked = (seq, now);
         }
@@ -829,7 +830,12 @@ mod tests {
         let mut few = sender(9, 2, None);
         assert!(!few.ready(2_999) && few.ready(3_000));
         assert!(few.next(US(1), 3_500).is_some() && few.asks(), "less than a frame is left of the window");
-        assert!(!sender(500, 100, None).ready(u64::MAX), "the receiver can note 100 packets");
+        let full = sender(500, 100, None);
+        assert!(!full.ready(u64::MAX), "the receiver can note 100 packets");
+        assert!(
+            full.asks() && !sender(500, 99, None).asks(),
+            "the last of them asks, or nobody would send again"
+        );
     }
 
     #[test]

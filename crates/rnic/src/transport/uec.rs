@@ -7,7 +7,7 @@
 //! lost without headers wait for the timer, which runs for each packet by itself.
 //!
 //! * A sender asks for an ACK with the last packet that it has, with every repeated packet, and when its window is nearly
-//!   full (NSCC.AckRequest).
+//!   full (NSCC.AckRequest) or the receiver can note no packet beyond it (our choice).
 //! * Windows count bytes of frames in flight. A control with a window in packets has it multiplied by a full frame.
 //! * With `infer-loss`, a recovery lasts until all packets sent before it have arrived. Each of them is sent again once the window
 //!   reaches it; then it passes the window's limit, and has a timer of its own. Without a recovery, timers are as above.
