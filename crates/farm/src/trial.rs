@@ -334,6 +334,27 @@ mod tests {
         assert_eq!(fault.rule, "a lone flow retransmits nothing without a warning");
     }
 
+    /// A receiver that can note one packet at a time acknowledges 16 of them at once: the sender has to ask.
+    #[test]
+    fn a_sender_whose_receiver_can_note_no_more_asks_for_an_ack() {
+        let text = "topology = { links = { hosts = 2, links = [[\"host0\", \"host1\"]] } }\n\
+                    workload = [{ flows = { list = [{ from = \"host0\", to = \"host1\", bytes = \"5B\" }] } }]\n\
+                    wire = { payload = \"2B\" }\nnic = { transport = { uec = { reorder-window = 1 } } }\n";
+        assert_eq!(of_text("asks.toml", text), Verdict::Passed(Vec::new()));
+    }
+
+    /// In a single class PFC pauses ACKs, too, and here they are longer than data.
+    #[test]
+    fn headroom_holds_acks_that_are_longer_than_data() {
+        let text = "topology = { links = { hosts = 6, switches = [\"s0\", \"s1\", \"s2\", \"s3\"], links = [\
+                    [\"host0\", \"s2\"], [\"host1\", \"s0\"], [\"host2\", \"s3\"], [\"host3\", \"s0\"], [\"host4\", \"s0\", \"1Gbps\"], \
+                    [\"host5\", \"s2\"], [\"s1\", \"s0\", \"400Gbps\", \"50us\"], [\"s2\", \"s0\"], [\"s3\", \"s2\"]] } }\n\
+                    workload = [{ permutation = { bytes = \"1kB\" } }]\nwire = { payload = \"2B\", ack = \"600B\" }\n\
+                    switch = { buffer = \"5606470B\", classes = \"one\" }\n";
+        let verdict = of_text("acks.toml", text);
+        assert!(!matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
+    }
+
     /// DCP acknowledges a message once, and the ACK finds its way free.
     #[test]
     fn a_single_ack_may_be_faster_than_the_last_of_many() {

@@ -511,7 +511,8 @@ fn headroom(link: &Link, wire: &Wire) -> Bytes {
     let quick =
         quickest.map(|(frame, time)| (u128::from(frame) * twice).div_ceil(time.into())).max().unwrap_or(0);
     let on_the_way = u64::try_from(nominal.max(quick)).unwrap_or(u64::MAX);
-    let frame = u64::from(wire.max_frame());
+    // Where one class takes all packets, ACKs are paused, too, and the longest frame may be one of them.
+    let frame = u64::from(wire.max_frame().max(wire.ack).max(wire.cnp));
     let pause = if wire.pfc > 0 { frame + u64::from(wire.pfc) } else { 0 };
     Bytes(on_the_way.saturating_add(2 * frame + pause))
 }
