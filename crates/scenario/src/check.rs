@@ -8,7 +8,6 @@ use crate::overlay::{AppliedChange, Change, Origin};
 use crate::program::{self, ProgramRanks};
 use crate::resolve;
 use crate::room::Room;
-use crate::schema::schema;
 use crate::source::Source;
 use crate::tap::Tap;
 use crate::workload::ranks::Ranks;
@@ -52,7 +51,7 @@ pub struct Resolved {
 impl Resolved {
     pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
         let document = Document::new(source, changes)?;
-        let mut scenario: Scenario = document.read(schema)?;
+        let mut scenario: Scenario = document.read()?;
         resolve::resolve(&mut scenario, &|path| document.is_explicit(path))
             .and_then(|()| resolve::read_files(&mut scenario, source.folder()))
             .map_err(|error| document.locate(error))?;

@@ -1,15 +1,13 @@
 //! A scenario's text with `--set` changes on top: a table of values, and the position in the text of every path.
 
-use crate::arrays;
 use crate::error::{Error, KeyError, suggestion};
 use crate::formats::unread;
 use crate::import::foreign;
 use crate::overlay::{AppliedChange, Change};
 use crate::printable;
+use crate::reader::Reader;
 use crate::source::Source;
 use serde::de::DeserializeOwned;
-use serde_json::Value as Json;
-use serde_path_to_error::Segment;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
@@ -67,29 +65,14 @@ impl Document {
         &self.sets
     }
 
-    /// Reads the table into `T`; `schema` gives the schema of `T`.
-    pub(crate) fn read<T: DeserializeOwned>(&self, schema: fn() -> &'static Json) -> Result<T, Error> {
+    /// Reads the table into `T`.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let mut table = self.table.clone();
         crate::topology::presets::fill(&mut table);
         crate::vendor::translate(&mut table).map_err(|error| self.locate(error))?;
         crate::hardware::fill(&mut table).map_err(|error| self.locate(error))?;
-        let value = Value::Table(table);
-        let error = arrays::has_arrays(&self.table).then(|| arrays::array_for_table(schema(), &value));
-        if let Some(error) = error.flatten() {
-            return Err(self.locate(error));
-        }
-        serde_path_to_error::deserialize(value).map_err(|e| {
-            let mut path = Vec::new();
-            for segment in e.path() {
-                match segment {
-                    Segment::Seq { index } => path.push(index.to_string()),
-                    Segment::Map { key } => path.push(key.clone()),
-                    Segment::Enum { variant } => path.push(variant.clone()),
-                    Segment::Unknown => {}
-                }
-            }
-            self.locate(self.explain(path, e.inner().message()))
-        })
+        T::deserialize(Reader(Value::Table(table)))
+            .map_err(|misfit| self.locate(self.explain(misfit.path(), &misfit.message)))
     }
 
     /// True if the user wrote the value at this path, or something inside it.

@@ -35,7 +35,6 @@
 //! | `table_file` | files of other commands, with the messages of scenarios |
 //! | [`formats`] | workloads in the formats of other tools |
 
-mod arrays;
 pub mod builtin;
 mod check;
 pub mod classes;
@@ -60,7 +59,8 @@ mod plan;
 mod plan_check;
 pub mod printable;
 pub mod program;
-pub mod record;
+pub mod reader;
+mod record;
 mod resolve;
 pub mod room;
 mod schema;

@@ -33,7 +33,7 @@ pub fn explained(config: &str) -> Option<String> {
     // The reader of scenario files is used here, too: a second instance of serde's code for all types of a scenario
     // would add a third to the code of this crate and to the time that it takes to compile.
     let document = Document::new(&Source::new("config", config), &[]).ok()?;
-    let scenario = document.read(schema).ok()?;
+    let scenario = document.read().ok()?;
     // A manifest does not record which keys its author wrote, so no key is marked as a default.
     Some(annotated(&scenario, &|_| true))
 }

@@ -173,7 +173,7 @@ impl Sweep {
     /// # Errors
     /// The same errors as those of [`Sweep::parse`].
     pub fn of(file: &Source, given: Option<Source>, set: &[String]) -> Result<Sweep, Error> {
-        let config: SweepConfig = Document::new(file, &[])?.read(schema)?;
+        let config: SweepConfig = Document::new(file, &[])?.read()?;
         let text = SweepText::new(file);
         let name = config.name.unwrap_or_else(|| file.name.clone());
         if name.is_empty()

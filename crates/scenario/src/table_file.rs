@@ -7,7 +7,6 @@ use crate::source::Source;
 use crate::{resolve, resolve::ExplicitKeys};
 use rnic::NicConfig;
 use serde::de::DeserializeOwned;
-use serde_json::Value as Json;
 use std::path::Path;
 
 /// A TOML file.
@@ -41,12 +40,12 @@ impl TableFile {
         &self.source.text
     }
 
-    /// Reads the file as a `T`; `schema` gives the JSON Schema of `T`.
+    /// Reads the file as a `T`.
     ///
     /// # Errors
     /// The first mistake, with its position.
-    pub fn read<T: DeserializeOwned>(&self, schema: fn() -> &'static Json) -> Result<T, Error> {
-        self.document.read(schema)
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        self.document.read()
     }
 
     /// Fills in the defaults of the table `[nic]` that depend on its other keys, and checks it.

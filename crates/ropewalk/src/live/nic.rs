@@ -57,7 +57,7 @@ pub fn schema() -> &'static Json {
 /// # Errors
 /// The first mistake, with its position.
 pub fn read(file: &TableFile) -> Result<(File, Personality), Error> {
-    let mut read: File = file.read(schema)?;
+    let mut read: File = file.read()?;
     file.fill_nic(&mut read.nic)?;
     let personality = Personality::new(&read.nic)
         .map_err(|unfit| file.wrong(&format!("nic.{}", unfit.field), &unfit.reason))?;

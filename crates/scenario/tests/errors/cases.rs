@@ -593,11 +593,11 @@ pub(crate) const TRAFFIC: &[Case] = &[
     ),
     (
         "H[[workload]]\nflows = [{ from = \"host0\", to = \"host1\", bytes = \"1B\" }]\n",
-        "s.toml:6:9: expected a table with `list`, found an array",
+        "s.toml:6:9: expected a table, found an array",
     ),
     (
         "H[[workload]]\nflows = { list = [[\"host0\", \"host1\", \"1B\"]] }\n",
-        "s.toml:6:19: expected a table with `from`, `to`, `bytes`, found an array",
+        "s.toml:6:19: expected a table, found an array",
     ),
     (
         "H[[workload]]\nflows = { list = [{ from = \"host0\", to = \"host0\", bytes = \"1B\" }] }\n",
