@@ -209,11 +209,6 @@ impl Session {
         self.now
     }
 
-    /// A flag that ends the run early when it is raised.
-    pub fn stop_flag(&self) -> Arc<AtomicBool> {
-        self.watch.stop.clone()
-    }
-
     /// Calls `ask` every few dozen windows, and ends the run early when `ask` returns true.
     pub fn stop_if(&mut self, ask: impl FnMut() -> bool + std::marker::Send + 'static) {
         self.watch.ask = Some(Box::new(ask));

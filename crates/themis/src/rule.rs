@@ -118,13 +118,6 @@ impl Rule {
         self.settings.ring as usize
     }
 
-    /// True if the ring holds as many packets as leave in the last hop's round trip,
-    /// [`crate::memory::sound_ring_entries`]. With a shorter ring a sound rule forwards NACKs for packets that are merely
-    /// late, so a program that reads settings from a user should warn.
-    pub const fn ring_covers(&self, round_trip: u64) -> bool {
-        self.reach() as u64 >= round_trip
-    }
-
     /// Number of the newest entries that a sound rule examines. Our choice: only as many as PSNs of this width can be
     /// ordered (127 entries at 8 bits), since an older entry would look like a newer one.
     pub(crate) const fn reach(&self) -> u16 {
@@ -181,10 +174,11 @@ mod tests {
         assert_eq!(Rule::new(Settings::sound(4, 0)), Err(RuleError::NoRing));
     }
 
+    /// With 8 bits only 127 entries can be ordered, so an older one would look like a newer one.
     #[test]
-    fn a_ring_that_is_too_short_for_the_last_hop_is_detected() {
-        let covers = |settings, round_trip| Rule::new(settings).unwrap().ring_covers(round_trip);
-        assert!(covers(Settings::sound(4, 19), 19) && !covers(Settings::sound(4, 19), 20));
-        assert!(!covers(Settings { width: Width::W8, ..Settings::sound(4, 128) }, 128));
+    fn a_rule_looks_no_further_back_than_psns_can_be_ordered() {
+        let reach = |settings| Rule::new(settings).unwrap().reach();
+        assert_eq!(reach(Settings::sound(4, 19)), 19);
+        assert_eq!(reach(Settings { width: Width::W8, ..Settings::sound(4, 128) }), 127);
     }
 }

@@ -65,8 +65,6 @@ pub enum Link {
     },
     /// A network interface, by AF_PACKET.
     Packet(String),
-    /// A network interface, by AF_XDP.
-    Xdp(String),
     /// A TAP device.
     Tap(String),
     /// A capture to be replayed.
@@ -140,8 +138,8 @@ fn read(text: &str) -> Fallible<Config> {
     }
     let mut links = Vec::new();
     let mut tors: Vec<String> = Vec::new();
-    const PORT: [&str; 11] =
-        ["name", "unix", "packet", "xdp", "tap", "pcap", "rate", "last-hop", "tor", "uplink", "stations"];
+    const PORT: [&str; 10] =
+        ["name", "unix", "packet", "tap", "pcap", "rate", "last-hop", "tor", "uplink", "stations"];
     for port in root.sections("port", &PORT)? {
         read_port(&port, &mut settings, &mut links, &mut tors)?;
     }
@@ -284,11 +282,11 @@ fn read_port(
         stations,
     });
     let mut link = Link::None;
-    for key in ["unix", "packet", "xdp", "tap", "pcap"] {
+    for key in ["unix", "packet", "tap", "pcap"] {
         let Some(value) = port.get(key) else { continue };
         if link != Link::None {
             let message =
-                format!("a port has one of `unix`, `packet`, `xdp`, `tap` and `pcap`; `{key}` is one more");
+                format!("a port has one of `unix`, `packet`, `tap` and `pcap`; `{key}` is one more");
             return Err(Fault { span: port.at(key), message });
         }
         link = match key {
@@ -301,7 +299,6 @@ fn read_port(
                 Link::Unix { bind: path("bind")?, peer: path("peer")? }
             }
             "packet" => Link::Packet(text(value)?.to_owned()),
-            "xdp" => Link::Xdp(text(value)?.to_owned()),
             "tap" => Link::Tap(text(value)?.to_owned()),
             _ => Link::Pcap(text(value)?.to_owned()),
         };

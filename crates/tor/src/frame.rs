@@ -154,11 +154,6 @@ impl Roce {
         matches!(self.kind, Kind::Request { .. })
     }
 
-    /// True for an ACK, a NACK or a CNP: frames of 62 to 78 bytes whose ICRC the ToR checks before it believes them.
-    pub const fn is_short_reply(&self) -> bool {
-        matches!(self.kind, Kind::Ack { .. } | Kind::Nack | Kind::Reply | Kind::Cnp)
-    }
-
     /// Checks the ICRC of the packet.
     pub fn icrc_is_right(&self, frame: &[u8]) -> bool {
         frame.get(self.ip..self.icrc + icrc::LEN).is_some_and(|packet| icrc::check(packet).is_ok())

@@ -39,7 +39,7 @@ rate = "40bps"
 last-hop = "100ns"
 [[port]]
 name = "third"
-xdp = "eth1"
+tap = "eth1"
 uplink = true
 [[port]]
 name = "fourth"
@@ -159,7 +159,7 @@ fn every_key_arrives_where_it_belongs() {
     let links = [
         Link::Unix { bind: "a".into(), peer: "b".into() },
         Link::Packet("eth0".into()),
-        Link::Xdp("eth1".into()),
+        Link::Tap("eth1".into()),
         Link::Tap("tap0".into()),
         Link::Pcap("file".into()),
         Link::None,
@@ -213,10 +213,10 @@ fn each_mistake_is_named_with_its_place() {
         ),
         (", peer = \"b\"", "", "20:8", "`peer` is missing: the path of a socket"),
         (
-            "xdp = \"eth1\"",
-            "xdp = \"e\"\ntap = \"e\"",
+            "tap = \"eth1\"",
+            "packet = \"e\"\ntap = \"e\"",
             "30:7",
-            "a port has one of `unix`, `packet`, `xdp`, `tap` and `pcap`; `tap` is one more",
+            "a port has one of `unix`, `packet`, `tap` and `pcap`; `tap` is one more",
         ),
         ("uplink = true", "uplink = 1", "30:10", "expected true or false"),
         (

@@ -225,7 +225,6 @@ fn summary(name: &str, config: &Config) -> String {
             Link::None => "joined to nothing".into(),
             Link::Unix { bind, peer } => format!("unix {bind} to {peer}"),
             Link::Packet(name) => format!("packet {name}"),
-            Link::Xdp(name) => format!("xdp {name}"),
             Link::Tap(name) => format!("tap {name}"),
             Link::Pcap(file) => format!("pcap {file}"),
         };

@@ -41,11 +41,6 @@ fn open(config: &Config) -> Result<Vec<Open>, Failure> {
                 Link::Unix { bind, peer } => Io::Unix(Sockets { bind: bind.into(), peer: peer.into() }),
                 Link::Packet(name) => Io::Packet(name.clone()),
                 Link::Tap(name) => Io::Tap(name.clone()),
-                Link::Xdp(_) => {
-                    return Err(none(
-                        "`xdp` is left out of this version; `packet` works with every interface",
-                    ));
-                }
                 Link::Pcap(_) => return Err(none("`pcap` is for `ropewalk tor replay`")),
                 Link::None => return Err(none("it is joined to nothing: add `unix`, `packet` or `tap`")),
             };
