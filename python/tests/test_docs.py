@@ -28,9 +28,6 @@ FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOT
 
 # Files that the pages use.
 FILES = {
-    "timers.toml": 'scenario = "quickstart"\n[set]\n"workload.0.all-reduce.bytes" = "256kB"\n'
-    '[[axis]]\nschemes = ["ecmp", "ar", "themis"]\n'
-    '[[axis]]\n"nic.congestion.dcqcn.rate-increase-timer" = ["55us", "300us", "900us"]\n',
     "typo.toml": '[topology.leaf-spine]\nleaves = 4\nrate = "100Gbs"\n',
     "fabric.toml": "[server]\ngpus = 1\n[topology.rails]\nservers = 4\nspines = 2\n",
     "llama.goal": "num_ranks 2\nrank 0 {\nsend 8192b to 1 tag 0\n}\nrank 1 {\nrecv 8192b from 0 tag 0\n}\n",
