@@ -82,7 +82,7 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("fair-rate", &["switch-role.external.scheme.fair-rate={}"]),
 ];
 
-/// The workload.
+/// Paths on a Dragonfly.
 const WAYS: [&str; 5] = ["minimal", "{ valiant = { per = \"flow\" } }", "valiant", "ugal-l", "ugal-g"];
 
 const SCHEMES: &[&str] = &[

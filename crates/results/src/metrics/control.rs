@@ -53,7 +53,7 @@ section! {
         unit: Unit::Packets, shown: Shown::Page, share_of: CREATED, digest: Digest::Together(1),
     };
 
-    /// ACKs, NACKs and CNPs that receivers or schemes made, and signals.
+    /// ACKs, NACKs, CNPs, grants, probes and their answers, port reports, returned headers and signals.
     created: u64 = run.outcome.control.created => {
         label: "control packets", unit: Unit::Packets, digest: Digest::Always(7),
     };
