@@ -23,7 +23,7 @@ pub struct Resends {
     pub lost: u64,
     /// Retransmissions of packets dropped for lack of buffer.
     pub dropped: u64,
-    /// Retransmissions of packets that a switch cut.
+    /// Retransmissions of packets that a switch trimmed.
     pub cut: u64,
     /// Retransmissions of packets that the receiver discarded because they arrived ahead of the ePSN.
     pub discarded: u64,
@@ -111,7 +111,7 @@ pub struct Packets {
     pub lost: u64,
     /// Packets dropped for lack of buffer.
     pub dropped: u64,
-    /// Packets that switches cut.
+    /// Packets that switches trimmed.
     pub cut: u64,
     /// Packets that arrived with a PSN above the ePSN.
     pub ahead: u64,

@@ -177,8 +177,8 @@ fn packets_that_a_switch_cut_are_not_called_dropped() {
     let (resent, text) = (e.packets.resent, e.text());
     assert!(e.packets.cut > 0 && e.packets.dropped == 0, "{text}");
     assert!(resent.cut > 0 && resent.dropped == 0, "{text}");
-    assert!(text.contains(&format!("{} cut by a switch", resent.cut)), "{text}");
-    assert!(text.contains("(cut before)") && !text.contains("dropped"), "{text}");
+    assert!(text.contains(&format!("{} trimmed by a switch", resent.cut)), "{text}");
+    assert!(text.contains("(trimmed before)") && !text.contains("dropped"), "{text}");
 }
 
 #[test]

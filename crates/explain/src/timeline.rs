@@ -169,7 +169,7 @@ fn words(history: &History<'_>, topic: &Topic, bunch: &Bunch<'_>) -> String {
         Topic::Resent => format!("{packets} sent again, {psns}{}", why(bunch)),
         Topic::Lost(node) => format!("{} lost after {node}, {psns}", many(bunch, n)),
         Topic::Dropped(node) => format!("{} dropped at {node} for lack of buffer, {psns}", many(bunch, n)),
-        Topic::Cut(node) => format!("{} cut at {node} for lack of buffer, {psns}", many(bunch, n)),
+        Topic::Cut(node) => format!("{} trimmed at {node} for lack of buffer, {psns}", many(bunch, n)),
         Topic::Ahead => format!("{packets} arrived ahead of ePSN, up to {} ahead", count(ahead)),
         Topic::Discarded => {
             format!(
@@ -212,7 +212,7 @@ fn many(bunch: &Bunch<'_>, n: usize) -> String {
         Kind::Nack => "NACK",
         Kind::Cnp => "CNP",
         Kind::Signal => "signal",
-        Kind::Trimmed => "cut packet",
+        Kind::Trimmed => "trimmed packet",
         Kind::Control => "control message",
         Kind::Probe => "probe",
     };
@@ -253,7 +253,7 @@ fn why(bunch: &Bunch<'_>) -> String {
     let text = |reason: &Reason| match reason {
         Reason::Lost => "lost before",
         Reason::Dropped => "dropped before",
-        Reason::Cut => "cut before",
+        Reason::Cut => "trimmed before",
         Reason::Discarded => "discarded before",
         Reason::Late => "only late: spurious",
         Reason::Arrived => "had arrived already: spurious",

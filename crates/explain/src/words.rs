@@ -197,7 +197,7 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
         let reasons = [
             (r.lost, "lost on a link"),
             (r.dropped, "dropped for lack of buffer"),
-            (r.cut, "cut by a switch"),
+            (r.cut, "trimmed by a switch"),
             (r.discarded, "discarded by the receiver"),
             (r.spurious - r.arrived, "only late: spurious"),
             (r.arrived, "had arrived already: spurious"),

@@ -51,7 +51,7 @@ pub struct NicConfig {
     /// Effect of a NACK on the rate: "as-cnp", "none", `{ stall = "17us" }`, `{ to = 0.5 }` (of line rate) or
     /// "to-min-rate". Default "as-cnp" (ConWeave's simulator; in the Themis paper, section 1, DCQCN reacts to NACKs); "none"
     /// with `transport.irn`, which sends many NACKs, with `transport.uec`, `transport.mrc` and `transport.dcp`, which report
-    /// cut packets, and with `transport.adaptive-routing`, which sends none.
+    /// trimmed packets, and with `transport.adaptive-routing`, which sends none.
     pub on_nack: Reaction,
     /// Effect of a timeout on the rate, with the values of `on-nack`. Default "as-cnp" (the "slow restart" counters of
     /// ConnectX NICs count one self-made CNP per retransmission by timeout).

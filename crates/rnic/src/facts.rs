@@ -59,7 +59,7 @@ pub struct TransportFacts {
     pub heeds_notices: bool,
     /// Whether replies carry a [`model::annex::Sack`], and windows count bytes in flight. Packets then have an annex of 48 B.
     pub sacks: bool,
-    /// How receivers report cut packets.
+    /// How receivers report trimmed packets.
     pub cuts: CutReport,
     /// How senders find packets that were lost without headers, before the timer fires.
     pub silent: SilentLoss,
@@ -68,7 +68,7 @@ pub struct TransportFacts {
     pub acks_messages: Option<u32>,
 }
 
-/// How receivers report packets that switches have cut.
+/// How receivers report trimmed packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutReport {
     /// Not at all.
@@ -182,7 +182,7 @@ pub struct Grants {
     pub quantum: Option<u64>,
     /// Share of the link's rate.
     pub share: f64,
-    /// Whether receivers lower it by marks and cut packets on an oversubscribed fabric.
+    /// Whether receivers lower it by marks and trimmed packets on an oversubscribed fabric.
     pub throttles: bool,
     /// What entitles a sender to a grant.
     pub due: Due,
@@ -193,7 +193,7 @@ pub struct Grants {
 pub enum Due {
     /// Its demand. While no demand is open, it gets grants unasked, up to so many bandwidth-delay products of the longest path.
     Demand(f64),
-    /// Each arrival of a packet while its demand is open, and each cut packet.
+    /// Each arrival of a packet while its demand is open, and each trimmed packet.
     Arrival,
 }
 

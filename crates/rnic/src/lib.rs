@@ -101,7 +101,7 @@ family::transports! {
     /// Ultra Ethernet's unordered delivery: ACKs with maps of arrived packets, and a NACK for every packet that a switch has
     /// cut.
     uec: Uec = "uec",
-    /// DCP: the receiver counts the packets of each message and sends the headers of cut packets back to their sender.
+    /// DCP: the receiver counts the packets of each message and sends the headers of trimmed packets back to their sender.
     dcp: Dcp = "dcp",
     /// MRC: as `uec`; besides, a packet is lost if it is old and a later one has been acknowledged.
     mrc: Mrc = "mrc",

@@ -48,7 +48,7 @@ pub enum Command {
     Workload(WorkloadArgs),
     /// Let a program drive a run over standard input and output
     Serve(ServeArgs),
-    /// Play the reliability of RNICs in front of hosts that lack it, over real frames
+    /// Emulate RNIC loss recovery in front of hosts that lack it, over real frames
     Nic(NicArgs),
     /// Check a scenario and print its full configuration with defaults, without a run
     Check(CheckArgs),
@@ -590,7 +590,7 @@ Examples:
   ropewalk tor check run.pcapng --expect nic-sr
   ropewalk tor check run.pcapng --expect themis --paths 4 --log run.log
 
-A capture is told from a fabric by its first bytes. The exit code is 3 if a rule is broken.
+A capture is detected by its first bytes. The exit code is 3 if a rule is broken.
 docs/check-captures.md lists the rules.")]
     Check(TorCheckArgs),
     /// Let captured frames pass the fabric, and print its decisions and its counters

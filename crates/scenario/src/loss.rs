@@ -186,7 +186,7 @@ impl LossPlanner<'_> {
     }
 }
 
-/// Warnings of NICs that wait for cut packets where switches drop, and of NICs that also look for drops where switches cut.
+/// Warnings of NICs that wait for trimmed packets where switches drop, and of NICs that also look for drops where switches trim.
 pub(crate) fn silent(scenario: &Scenario, plan: &Plan) -> Vec<String> {
     // Traffic classes with queues of their own may have other rules.
     if !plan.own_queues.is_empty() || plan.switches.is_empty() {
@@ -211,7 +211,7 @@ pub(crate) fn silent(scenario: &Scenario, plan: &Plan) -> Vec<String> {
                 Some(format!("{only_timer} or `{setting}` in `nic.transport.{mode}`"))
             }
             SilentLoss::FoundBy(setting) if clean && plan.switches.iter().all(cut) => Some(format!(
-                "`{setting}` of `transport.{mode}` may repeat packets that are only late: switches cut packets instead of \
+                "`{setting}` of `transport.{mode}` may repeat packets that are only late: switches trim packets instead of \
                  dropping them, and receivers report each packet whose headers arrive"
             )),
             _ => None,

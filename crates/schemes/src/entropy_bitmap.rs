@@ -1,7 +1,7 @@
 //! Spraying by the sender over the entropies that have caused no congestion lately (Ultra Ethernet Specification 1.0.3, section
 //! 3.6.16; the consortium's simulator, uet-htsim, `uec_mp.cpp`).
 //!
-//! The sender goes through its entropies as under `oblivious`. A mark or a cut packet gives its entropy a penalty. An entropy
+//! The sender goes through its entropies as under `oblivious`. A mark or a trimmed packet gives its entropy a penalty. An entropy
 //! with a penalty is passed over and loses one of it; each packet lets one entropy pay. Packets cut by the receiver's own
 //! switch say nothing about the path and give no penalty, unless they were marked before.
 
@@ -23,7 +23,7 @@ pub struct Config {
     pub entropies: u16,
     /// Penalty of a mark. Default 1 (uet-htsim).
     pub mark: u8,
-    /// Penalty of a cut packet. Default 4 (uet-htsim).
+    /// Penalty of a trimmed packet. Default 4 (uet-htsim).
     pub cut: u8,
     /// Largest penalty. Default 15 (uet-htsim).
     pub most: u8,

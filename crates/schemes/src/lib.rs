@@ -384,7 +384,7 @@ schemes! {
         reps: Reps,
         /// Oblivious spraying (Ultra Ethernet): the sender takes one entropy after the other, in random rounds.
         oblivious: Oblivious,
-        /// Bitmap (Ultra Ethernet): the sender passes over entropies that have caused marks or cut packets.
+        /// Bitmap (Ultra Ethernet): the sender passes over entropies that have caused marks or trimmed packets.
         entropy_bitmap: EntropyBitmap,
         /// Mixed (Ultra Ethernet's simulator): the sender reuses good entropies first, and else passes over bad ones.
         entropy_mixed: EntropyMixed,

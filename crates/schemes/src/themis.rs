@@ -43,7 +43,6 @@
 //! the packet although no further copy has left since, or the packet's first copy comes by. That bookkeeping (`Pair::owed`)
 //! belongs to the simulation and costs a real switch nothing. It relies on NICs that answer every packet: if answers are
 //! lost or coalesced, a spurious compensation may go uncounted.
-//! lost or held back leave a spurious one uncounted.
 
 mod check;
 pub mod config;
@@ -233,7 +232,7 @@ impl Recipe for Config {
         }
         if facts.cuts == CutReport::Nack && plan.cuts() {
             warnings.push(format!(
-                "themis over `transport.{mode}`: its NACKs report packets that switches cut, and the filter may block them, so that \
+                "themis over `transport.{mode}`: its NACKs report trimmed packets, and the filter may block them, so that \
                  such packets wait for the timer; set `scheme.themis.filter = false`"
             ));
         }

@@ -51,7 +51,7 @@ const fn entry(
 }
 
 /// Queues of a NIC made for spraying at 200 Gb/s: one bandwidth-delay product of the longest path (13.1 us), marks from 0.2 to
-/// 0.8 of it, and cut packets, as Ultra Ethernet has them (section 3.6.17; `docs/nics/ultra-ethernet.md`).
+/// 0.8 of it, and trimmed packets, as Ultra Ethernet has them (section 3.6.17; `docs/nics/ultra-ethernet.md`).
 const CUTS: &str = "switch={buffer=\"32MB\",pfc=\"off\",cut=\"on\",queue-cap=\"326kB\",queue-cap-to-hosts=\"489kB\",\
     classes=[{kinds=[\"ack\",\"nack\",\"cnp\",\"control\",\"trimmed\"]},{kinds=[\"data\"]}],\
     ecn={at-rate=[{rate=\"200Gbps\",kmin=\"65kB\",kmax=\"261kB\",pmax=1.0}]}}";
@@ -120,7 +120,7 @@ const SCHEMES: [Entry; 20] = {
             "uec, nscc",
             &["scheme.entropy-mixed={}", "nic.transport.uec={}", "nic.congestion.nscc={}", CUTS, TIMER],
             Nics,
-            "NICs of Ultra Ethernet, and switches that cut packets",
+            "NICs of Ultra Ethernet, and switches that trim packets",
         ),
         entry(
             "uec, rccc and nscc",
@@ -132,19 +132,19 @@ const SCHEMES: [Entry; 20] = {
                 TIMER,
             ],
             Nics,
-            "NICs of Ultra Ethernet, and switches that cut packets",
+            "NICs of Ultra Ethernet, and switches that trim packets",
         ),
         entry(
             "mrc",
             &["scheme.mrc={}", "nic.transport.mrc={}", "nic.congestion.nscc={}", CUTS, TIMER],
             Nics,
-            "NICs of MRC, and switches that cut packets",
+            "NICs of MRC, and switches that trim packets",
         ),
         entry(
             "dcp, nscc",
             &["scheme.ar={}", "nic.transport.dcp={}", "nic.congestion.nscc={}", HEADERS],
             Nics,
-            "NICs of DCP, and switches that cut packets and route adaptively",
+            "NICs of DCP, and switches that trim packets and route adaptively",
         ),
     ]
 };

@@ -87,7 +87,7 @@ section! {
     /// Notices that arrived: packets without payload that a scheme sent in the class of data.
     noticed: u64 = run.outcome.data.noticed => { unit: Unit::Packets, share_of: SENT, digest: Digest::Together(1) };
 
-    /// Data packets that switches cut; null if they cut none.
+    /// Data packets that switches trimmed; null if they trimmed none.
     cut: Option<CutPackets> = CutPackets::of(run) => {};
 
     /// Packets that wait at a receiver for a gap to be filled; null if no receiver keeps packets above a gap and counts them.
@@ -95,21 +95,21 @@ section! {
 }
 
 section! {
-    /// Data packets that switches cut. The headers of a cut packet go on to the receiver.
+    /// Data packets that switches trimmed. The headers of a trimmed packet go on to the receiver.
     pub struct CutPackets read from run: RunData<'_>;
 
-    /// Data packets that switches cut.
+    /// Data packets that switches trimmed.
     packets: u64 = run.outcome.data.cut => {
         label: "cut", heading: "cut\n%", unit: Unit::Packets, better: Better::Less, shown: Shown::Comparison,
         share_of: SENT, percent: true, rare: true, digest: Digest::Named,
     };
 
-    /// Data packets that their receiver's switch cut.
+    /// Data packets that their receiver's switch trimmed.
     last_hop: u64 = run.outcome.data.cut_last_hop => {
         label: "cut at the last hop", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
     };
 
-    /// Cut packets whose headers were lost on a link, did not fit into their queue or were dropped by a scheme.
+    /// Trimmed packets whose headers were lost on a link, did not fit into their queue or were dropped by a scheme.
     headers_lost: u64 = run.outcome.data.headers_lost => {
         label: "headers lost", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
     };

@@ -10,7 +10,7 @@
 //!   in uet-htsim.
 //! * Our choice: after a timeout a sender without credit may send one packet, which carries its demand. In Ultra Ethernet it
 //!   sends a request. The timer also runs while no packet is in flight and credit is missing, as grants may be lost.
-//! * On an oversubscribed fabric the pacer lowers its rate by marks and cut packets, unless senders have windows, as in
+//! * On an oversubscribed fabric the pacer lowers its rate by marks and trimmed packets, unless senders have windows, as in
 //!   uet-htsim.
 
 use super::nscc;
@@ -33,7 +33,7 @@ pub struct Config {
     pub quantum: Bytes,
     /// Share of the link's rate that the receiver grants. Default 0.99 (uet-htsim).
     pub share: f64,
-    /// Whether the receiver lowers this share by marks and by packets that are cut before the last hop, where the hosts of a
+    /// Whether the receiver lowers this share by marks and by packets that are trimmed before the last hop, where the hosts of a
     /// fabric send more than its uplinks carry and senders have no window. Default true (uet-htsim).
     pub throttle: bool,
     /// The sender's own window beside the credit, `{}` for its defaults. Default: none.

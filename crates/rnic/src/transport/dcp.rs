@@ -1,8 +1,8 @@
-//! DCP (SIGCOMM 2025): switches cut packets instead of dropping them, the receiver sends the headers back, and a message is
+//! DCP (SIGCOMM 2025): switches trim packets instead of dropping them, the receiver sends the headers back, and a message is
 //! complete when all its packets have been counted.
 //!
 //! The receiver has no bitmap. Every packet names its message, and the receiver counts the packets of each message in any
-//! order. It acknowledges a message once the count has reached the message's length. The headers of a cut packet go back to
+//! order. It acknowledges a message once the count has reached the message's length. The headers of a trimmed packet go back to
 //! their sender in the class of control messages, and leave no state at the receiver. The sender puts the packet into its
 //! resend queue, from which it leaves before new packets, as the congestion control allows. No other evidence makes a sender
 //! repeat a single packet. A coarse timer covers lost packets and lost headers: it sends the whole of the oldest

@@ -136,7 +136,7 @@ impl Contender {
         sets
     }
 
-    /// Switches that cut packets.
+    /// Switches that trim packets.
     fn cut(&self, bdp: u32, gbps: u32, sets: &mut Vec<String>) {
         sets.push(format!("switch.queue-cap={bdp}B"));
         if self.nic == Nic::Dcp {
@@ -248,41 +248,41 @@ pub(super) const UEC_NSCC: Contender = contender(
     "UEC, NSCC",
     "entropy-mixed={}",
     (Nic::Uec, Control::Nscc, Switch::Cut),
-    "NICs, switches that cut packets",
+    "NICs, switches that trim packets",
 );
 pub(super) const UEC_RCCC: Contender = contender(
     "UEC, RCCC",
     "entropy-mixed={}",
     (Nic::Uec, Control::Rccc, Switch::Cut),
-    "NICs, switches that cut packets",
+    "NICs, switches that trim packets",
 );
 pub(super) const UEC_BOTH: Contender = contender(
     "UEC, both",
     "entropy-mixed={}",
     (Nic::Uec, Control::Both, Switch::Cut),
-    "NICs, switches that cut packets",
+    "NICs, switches that trim packets",
 );
 pub(super) const UEC_DROPS: Contender =
     contender("UEC, NSCC, no cuts", "entropy-mixed={}", (Nic::Uec, Control::Nscc, Switch::Caps), "NICs");
 pub(super) const MRC: Contender =
-    contender("MRC", "mrc={}", (Nic::Mrc, Control::Nscc, Switch::Cut), "NICs, switches that cut packets");
+    contender("MRC", "mrc={}", (Nic::Mrc, Control::Nscc, Switch::Cut), "NICs, switches that trim packets");
 pub(super) const DCP_DCQCN: Contender = contender(
     "DCP, fast DCQCN",
     "ar={}",
     (Nic::Dcp, Control::Fast, Switch::Cut),
-    "NICs, switches that cut packets",
+    "NICs, switches that trim packets",
 );
 pub(super) const DCP_NSCC: Contender = contender(
     "DCP, NSCC",
     "ar={}",
     (Nic::Dcp, Control::Nscc, Switch::Cut),
-    "NICs, switches that cut packets",
+    "NICs, switches that trim packets",
 );
 pub(super) const SPRAY_NSCC: Contender = contender(
     "PSN spraying, UEC NIC",
     "themis={filter=false}",
     (Nic::Uec, Control::Nscc, Switch::Cut),
-    "NICs, switches that cut packets and spray by PSN",
+    "NICs, switches that trim packets and spray by PSN",
 );
 pub(super) const PATHS_TODAY: Contender =
     contender("UEC's paths, today's NIC", "entropy-mixed={}", TODAY, "NICs that choose source ports");
