@@ -13,6 +13,7 @@ is 0, or 2 if the page shows an error.
     pytest python/tests/test_docs.py          with ROPEWALK=..., or target/release/ropewalk, or target/debug/ropewalk
 """
 
+import json
 import os
 import re
 import shlex
@@ -184,3 +185,18 @@ def rehearse(text: str, where: str) -> None:
     for asked in dry:
         done = subprocess.run([program(), *asked], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{where}\n{done.stderr}"
+
+
+def test_every_default_has_a_source():
+    """A default that is a value names its source in brackets. `Default:` describes an absence, or takes another key's value."""
+    schema = json.loads(subprocess.run([program(), "schema"], capture_output=True, text=True, check=True).stdout)
+    sentence = re.compile(r"Default (?!:)(?:`[^`]*`|\.(?=\d)|\([^)]*\)|[^.])*")
+    texts = [of.get("description", "").replace("\n", " ") for of in tables(schema)]
+    found = [default for text in texts for default in sentence.findall(text)]
+    assert len(found) > 200 and [default for default in found if "(" not in default] == []
+
+
+def tables(of):
+    """Every table of a JSON document, at any depth."""
+    inside = of.values() if isinstance(of, dict) else of if isinstance(of, list) else []
+    return [of] * isinstance(of, dict) + [table for one in inside for table in tables(one)]

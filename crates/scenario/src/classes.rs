@@ -49,10 +49,11 @@ pub struct PortClass {
     /// Longest queue of the class at one port of a switch. Default: no limit but that of the buffer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cap: Option<Bytes>,
-    /// Whether the class is charged to the buffer and paused. Default true for the class of data, else false.
+    /// Whether the class is charged to the buffer and paused. Default true for the class of data, else false (our choice).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charged: Option<bool>,
-    /// Whether data of the class is marked when its queue is long. Default true for the class of data, else false.
+    /// Whether data of the class is marked when its queue is long. Default true for the class of data, else false (our
+    /// choice).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marked: Option<bool>,
     /// With `of`, priority flow control of the class. `"on"` puts `queue-cap`, `queue-cap-to-hosts`, `queue-cap-at-rate` and `cut` of

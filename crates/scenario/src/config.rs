@@ -164,12 +164,12 @@ pub struct WireConfig {
     /// Largest payload of a data frame, instead of `frame`. Default: `frame` less the headers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Bytes>,
-    /// Headers and trailers of a data frame. Default 62 B, or 48 B with `compat = "ns3"`. Ultra Ethernet: 110 B over IPv4;
-    /// its simulator: 64 B.
+    /// Headers and trailers of a data frame. Default 62 B (RoCEv2 over IPv4, with FCS), or 48 B with `compat = "ns3"`
+    /// (HPCC family of ns-3 simulators). Ultra Ethernet: 110 B over IPv4; its simulator: 64 B.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<Bytes>,
-    /// Frame of an ACK, a NACK or a grant. Default 66 B, or 60 B with `compat = "ns3"`. Ultra Ethernet: 82 B; its simulator:
-    /// 64 B.
+    /// Frame of an ACK, a NACK or a grant. Default 66 B (RoCEv2 over IPv4, with FCS), or 60 B with `compat = "ns3"` (HPCC
+    /// family of ns-3 simulators). Ultra Ethernet: 82 B; its simulator: 64 B.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack: Option<Bytes>,
     /// Preamble and gap around a frame, which take link time, but no buffer. Default 20 B (IEEE 802.3), or 0 B with

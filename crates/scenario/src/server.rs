@@ -19,7 +19,7 @@ pub struct ServerConfig {
     /// Number of NICs: a multiple or a divisor of `gpus`. GPU g uses the NICs at its place in the row. Default: one per GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nics: Option<usize>,
-    /// Number of ports of a NIC, each with a link of its own. Default 1.
+    /// Number of ports of a NIC, each with a link of its own. Default 1 (DGX H100).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports_per_nic: Option<usize>,
     /// What the queue pairs of a dead port do, if a NIC has several ports: `"resend"`: they move to another port of the NIC when
@@ -27,12 +27,14 @@ pub struct ServerConfig {
     /// its repair. Default `"resend"` (bonds of two ports, as in Alibaba's HPN).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bond_failover: Option<BondFailover>,
-    /// The ports by which packets leave, if a NIC has several: `"own"`: a queue pair keeps its port; `"spread"`: every packet takes
-    /// any port that is free, as the scheme chooses, and arrives at the port of the same number. Spreading needs planes, and a
-    /// transport that keeps packets in any order and reports each of them (`uec`, `mrc`). Default `"own"`.
+    /// The ports by which packets leave, if a NIC has several: `"own"`: a queue pair keeps its port; `"spread"`: every
+    /// packet takes any port that is free, as the scheme chooses, and arrives at the port of the same number. Spreading
+    /// needs planes, and a transport that keeps packets in any order and reports each of them (`uec`, `mrc`). Default
+    /// `"own"` (our choice: today's NICs).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_use: Option<PortUse>,
-    /// The links between the GPUs of a server: `"off"`, or `{ rate, delay }`. Default: those of the preset, else 3600 Gb/s.
+    /// The links between the GPUs of a server: `"off"`, or `{ rate, delay }`. Default: those of the preset, else 3600 Gb/s
+    /// (H100).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nvlink: Option<NvlinkConfig>,
 }

@@ -93,7 +93,7 @@ pub struct RateCap {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CutConfig {
-    /// Frame of a cut packet, from the Ethernet header to the FCS. Default 64 B (the smallest Ethernet frame; htsim).
+    /// Frame of a trimmed packet, from the Ethernet header to the FCS. Default 64 B (the smallest Ethernet frame; htsim).
     pub frame: Bytes,
     /// Packet that is cut: the one that arrives (`"arriving"`), or by a coin either that one or the newest data packet in
     /// the queue (`"even"`, as in NDP and htsim). Default `"arriving"` (Ultra Ethernet, DCP).
@@ -130,8 +130,8 @@ pub struct PfcConfig {
     pub resume_offset: Bytes,
     /// Buffer reserved per port and virtual channel for packets that arrive after a pause was sent: a size, or
     /// `{ delays = 3 }` for so many times the port's delay x rate, and at least the default. Default
-    /// 2 x delay x rate + 2 frames of that port, the least that loses no packet. With `compat = "ns3"` a pause frame
-    /// occupies the wire, which adds one frame and the pause frame.
+    /// 2 x delay x rate + 2 frames of that port, the least that loses no packet (our choice). With `compat = "ns3"` a
+    /// pause frame occupies the wire, which adds one frame and the pause frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Headroom>,
 }
@@ -191,7 +191,8 @@ pub struct EcnConfig {
     /// Moment of the marking decision: when a packet leaves the queue (`"dequeue"`) or joins it (`"enqueue"`). Default
     /// `"dequeue"` (HPCC family of ns-3 simulators).
     pub mark: Mark,
-    /// Whether ports to hosts mark, too. Default true; Ultra Ethernet turns these marks off where receivers grant credit.
+    /// Whether ports to hosts mark, too. Default true (HPCC family of ns-3 simulators). Ultra Ethernet turns these marks
+    /// off where receivers grant credit.
     #[serde(skip_serializing_if = "is_true")]
     pub to_hosts: bool,
     /// Thresholds for ports of certain rates, used without scaling instead of `kmin`, `kmax` and `pmax`. Default: none.
@@ -287,7 +288,7 @@ impl Caps<'_> {
     }
 }
 
-/// Smallest frame of a cut packet, bytes: that of DCP (SIGCOMM 2025).
+/// Smallest frame of a trimmed packet, bytes: that of DCP (SIGCOMM 2025).
 const LEAST_FRAME: u32 = 57;
 
 /// The settings of one switch: those of its role where set, else those of `[switch]`. A class of `switch.classes` may have

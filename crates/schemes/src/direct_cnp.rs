@@ -34,10 +34,10 @@ pub struct Config {
     /// of receivers).
     pub interval: Time,
     /// Propagation delay, one way, that a flow's path must exceed for its sender to get CNPs; at 0 all senders get them.
-    /// Default 0. For Annulus, set more than any path within a datacentre has, such as 100 us.
+    /// Default 0 (our choice). For Annulus, set more than any path within a datacentre has, such as 100 us.
     pub beyond: Time,
     /// Restricts CNPs to packets that come from a host of this switch, that is to the source's ToR (Annulus). Default
-    /// false.
+    /// false (our choice).
     pub from_hosts: bool,
 }
 

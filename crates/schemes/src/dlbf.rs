@@ -53,13 +53,13 @@ pub struct Config {
     /// Weight of a new delay in a path's moving average, above 0 and up to 1. Default 1, so that only the newest delay
     /// counts (our choice; the paper does not say).
     pub delay_weight: f64,
-    /// Whether flows change paths. Default true.
+    /// Whether flows change paths. Default true (the paper).
     pub switching: bool,
-    /// Whether the sender sends duplicates. Default true.
+    /// Whether the sender sends duplicates. Default true (the paper).
     pub duplicates: bool,
     /// Most duplicates per move. Default 256 (our choice, about 1 MB of 4 KB packets; the paper has no bound).
     pub most_duplicates: u16,
-    /// Whether the sender sends notifications. Default true.
+    /// Whether the sender sends notifications. Default true (the paper).
     pub notifications: bool,
     /// Time for which a receiver waits for the packets that a marked notification names (the paper's theta). It must be
     /// shorter than the retransmission timeout. Default: twice Kmax / line rate (our choice; not given in the paper).

@@ -55,7 +55,7 @@ pub struct Config {
 pub struct Denied {
     /// Number of the plane, from 0.
     pub plane: u16,
-    /// Start, by the time of the run. Default 0.
+    /// Start, by the time of the run. Default 0 (our choice).
     #[serde(default)]
     pub at: Time,
     /// End. Default: never.

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 #[schemars(rename = "CongestionNscc")]
 pub struct Config {
-    /// Target of the queueing delay. Default: 0.75 of the round trip of the longest path, for switches that cut packets
+    /// Target of the queueing delay. Default: 0.75 of the round trip of the longest path, for switches that trim packets
     /// (uet-htsim, which takes the whole round trip where switches drop them).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Time>,
@@ -49,13 +49,13 @@ pub struct Config {
     pub quick_adapt_delay: f64,
     /// Weight of a new sample in the average delay. Default 0.0125 (uet-htsim).
     pub average_weight: f64,
-    /// Whether NACKs of cut packets lower the base round trip. Their frames are short on a part of the path. Default true
+    /// Whether NACKs of trimmed packets lower the base round trip. Their frames are short on a part of the path. Default true
     /// (uet-htsim).
     pub base_from_nacks: bool,
     /// Whether to differ from the specification where uet-htsim does: the payload instead of the frame in the scale of
     /// growth; the average instead of nothing where a reply has no round trip; 1 us of delay instead of none for fast
-    /// growth; no effect of losses that the sender infers; and the average as the delay of an answer to another probe than the
-    /// latest. Default false.
+    /// growth; no effect of losses that the sender infers; and the average as the delay of an answer to another probe than
+    /// the latest. Default false (our choice: the specification).
     pub like_htsim: bool,
 }
 

@@ -14,7 +14,7 @@ pub struct Penalty {
     #[serde(default = "largest")]
     #[schemars(range(min = 1, max = 127))]
     pub share: u8,
-    /// Start, by the time of the run. Default 0.
+    /// Start, by the time of the run. Default 0 (our choice).
     #[serde(default)]
     pub at: Time,
     /// End: from then on, senders take the window back that they had before. Default: never.

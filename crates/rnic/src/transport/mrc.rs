@@ -44,7 +44,8 @@ pub struct Config {
     /// Age from which a packet is taken for lost if a later one has been acknowledged, in least round trips of the queue pair; 0
     /// turns this off. Default 3 (our choice).
     pub lost_after: u32,
-    /// Whether NICs with planes tell their peers which of their ports are down. Both ends then leave these planes. Default true.
+    /// Whether NICs with planes tell their peers which of their ports are down. Both ends then leave these planes. Default
+    /// true (MRC: NICs report their ports to their peers).
     pub port_status: bool,
     /// Time from a change of a port to the report; a change that is over by then is not reported. Default 10 us (our choice; MRC
     /// gives no time).

@@ -34,8 +34,8 @@ pub struct Rails {
     /// ToR p. Default: the ports of a NIC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tors_per_rail: Option<usize>,
-    /// Number of planes. With 2, the first ToRs of all rails reach only the first half of the spines, and the second ToRs the
-    /// second half (Alibaba HPN). Default 1.
+    /// Number of planes. With 2, the first ToRs of all rails reach only the first half of the spines, and the second ToRs
+    /// the second half (Alibaba HPN). Default 1 (our choice).
     pub planes: usize,
     /// Number of spines in each plane, for `"rail-only"` in each rail and plane. 0 is possible if no two ToRs need to be
     /// joined. Default 16 (our choice).

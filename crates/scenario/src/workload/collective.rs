@@ -25,11 +25,11 @@ pub struct Collective {
     /// scattered bytes for the other two. No default.
     pub bytes: Bytes,
     /// Algorithm. `"nccl"` takes the one with the least time by NCCL's cost model. Default `"ring"` for all-reduce,
-    /// all-gather and reduce-scatter, `"chain"` for broadcast and reduce, `"direct"` for all-to-all.
+    /// all-gather and reduce-scatter, `"chain"` for broadcast and reduce, `"direct"` for all-to-all (our choice).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
     /// Groups of ranks: `"all"`, `"server"`, `"rail"` (ranks with the same number in their servers), `"contiguous"` (needs
-    /// `group-size`), or a list of lists of ranks. Default `"all"`.
+    /// `group-size`), or a list of lists of ranks. Default `"all"` (our choice).
     #[serde(default)]
     pub groups: RankGroups,
     /// Number of ranks of a contiguous group. No default.
@@ -38,7 +38,8 @@ pub struct Collective {
     /// Channels, messages, NICs and ports.
     #[serde(default)]
     pub tuning: Tuning,
-    /// Number of times that the collective is done; a rank enters the next one when it has left the one before. Default 1.
+    /// Number of times that the collective is done; a rank enters the next one when it has left the one before. Default 1
+    /// (our choice).
     #[serde(default = "once")]
     pub repeat: u32,
 }
@@ -62,7 +63,8 @@ pub struct Tuning {
     /// differ by at most a byte (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grain: Option<Bytes>,
-    /// Encoding on the wire: `"simple"`, `"ll"` (twice the payload) or `"ll128"` (16/15 of the payload). Default `"simple"`.
+    /// Encoding on the wire: `"simple"`, `"ll"` (twice the payload) or `"ll128"` (16/15 of the payload). Default
+    /// `"simple"` (our choice: NCCL's protocol for large messages).
     pub protocol: Protocol,
     /// NIC by which a GPU sends to another server. `"own"`: its own; `"channel"`: the NIC of GPU c of the group in its server,
     /// for channel c, and the same NIC receives; `"pxn"`: the NIC of the GPU with the receiver's number, to which the bytes

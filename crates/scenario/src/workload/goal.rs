@@ -32,7 +32,8 @@ pub struct Goal {
     #[serde(default = "eager_limit")]
     pub eager_limit: Bytes,
     /// What a rank of the file is. `"gpu"`: rank r is GPU r, and NIC k is the k-th port of the GPU; `"server"`: rank r is
-    /// server r, and NIC k is the first port of the server's GPU k (ATLAHS, one NIC per GPU). Default `"gpu"`.
+    /// server r, and NIC k is the first port of the server's GPU k (ATLAHS, one NIC per GPU). Default `"gpu"` (our
+    /// choice).
     #[serde(default)]
     pub ranks: RankIs,
     /// Digest of the schedule, which the results record. A scenario with a digest refuses a file that has changed. Default: the

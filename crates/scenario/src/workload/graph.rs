@@ -25,7 +25,7 @@ pub struct Graph(Vec<Task>);
 pub struct Task {
     /// Name of the task, for `after`. No default.
     pub name: String,
-    /// GPUs that compute or take part in the collective: `"all"` or a list. Default `"all"`.
+    /// GPUs that compute or take part in the collective: `"all"` or a list. Default `"all"` (our choice).
     #[serde(default)]
     pub ranks: Which,
     /// Time of a computation. A GPU does one computation after another, in the order in which they are ready.

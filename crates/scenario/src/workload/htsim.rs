@@ -19,11 +19,12 @@ use std::sync::Arc;
 pub struct Htsim {
     /// The file (`.cm`): a path relative to the scenario's file. No default.
     pub file: String,
-    /// Whether to refuse triggers that start a flow at another host than the one where they fire. Such a trigger goes there as a
-    /// message of 1 B. Default false.
+    /// Whether to refuse triggers that start a flow at another host than the one where they fire. Such a trigger goes
+    /// there as a message of 1 B. Default false (our choice).
     #[serde(default)]
     pub strict: bool,
-    /// Unit of `start` in lines with `msg`: `"ps"`, or `"us"` (uet-htsim with `-conn_reuse`). Default `"ps"`, as in all other lines.
+    /// Unit of `start` in lines with `msg`: `"ps"`, or `"us"` (uet-htsim with `-conn_reuse`). Default `"ps"` (our choice,
+    /// as in all other lines).
     #[serde(default)]
     pub msg_start: Unit,
     /// Digest of the file, which the results record. A scenario with a digest refuses a file that has changed. Default: the digest of

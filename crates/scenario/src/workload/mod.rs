@@ -71,7 +71,7 @@ macro_rules! workloads {
             #[serde(default)]
             pub background: bool,
             /// Traffic class of the job: a `[class.NAME]`, `"foreground"` or `"background"`. Default `"background"` for
-            /// background traffic, else `"foreground"`.
+            /// background traffic, else `"foreground"` (our choice).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub class: Option<String>,
             /// Use of queue pairs. `"persistent"`: one queue pair per source, destination and job; `"per-message"`: one

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Program {
     /// Pairs of ranks between which the program may send, `"all"` or a list such as `[[0, 1], [1, 0]]`. A rank is a GPU of
-    /// `[server]`, or a host. Default `"all"`.
+    /// `[server]`, or a host. Default `"all"` (our choice).
     #[serde(default)]
     pub pairs: Pairs,
     /// Queue pairs of every pair of ranks. A message with tag t takes queue pair t modulo this number. Messages of one queue

@@ -21,13 +21,13 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Split {
-    /// Subflows of a message: a number, or `"balanced"`. Balanced, r equal messages that a source starts together over s paths
-    /// become s / gcd(r, s) subflows each, so that every path gets as many subflows as any other (Ethereal, arXiv 2407.00550). A
-    /// message has no more subflows than packets (our choice). Default `"balanced"`.
+    /// Subflows of a message: a number, or `"balanced"`. Balanced, r equal messages that a source starts together over s
+    /// paths become s / gcd(r, s) subflows each, so that every path gets as many subflows as any other (Ethereal, arXiv
+    /// 2407.00550). A message has no more subflows than packets (our choice). Default `"balanced"` (Ethereal).
     pub subflows: Subflows,
-    /// Paths of the subflows. `"pinned"`: the subflows of messages that a source starts together take one path after the other, from
-    /// a random one on; the path of a queue pair has effect under schemes that follow it, such as `ethereal`. `"free"`: the
-    /// scheme chooses. Default `"pinned"`.
+    /// Paths of the subflows. `"pinned"`: the subflows of messages that a source starts together take one path after the
+    /// other, from a random one on; the path of a queue pair has effect under schemes that follow it, such as `ethereal`.
+    /// `"free"`: the scheme chooses. Default `"pinned"` (Ethereal).
     pub paths: Paths,
 }
 

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 #[schemars(rename = "SchemeLongHaul")]
 pub struct Config {
     /// Behaviour of the notification point. `"paper"`: at most one CNP per flow in `interval`. `"prototype"`: as in the
-    /// prototype, one CNP for every marked packet, and a second one if `interval` has passed since the last. `"proactive"`:
-    /// the notification point of the full version (ICNP'25). It acts as data starts on the wire of any port, after the
-    /// switch's own marking, and clears every mark; a flow's sender gets a CNP if `interval` has passed since the last one
-    /// left. `"off"`: no CNPs. Default `"paper"`.
+    /// prototype, one CNP for every marked packet, and a second one if `interval` has passed since the last.
+    /// `"proactive"`: the notification point of the full version (ICNP'25). It acts as data starts on the wire of any
+    /// port, after the switch's own marking, and clears every mark; a flow's sender gets a CNP if `interval` has passed
+    /// since the last one left. `"off"`: no CNPs. Default `"paper"` (the poster).
     pub notification: Notification,
     /// Shortest time between two CNPs to one flow's sender, made or forwarded; 0 sets no limit. It should equal the
     /// `cnp-interval` of receivers. Otherwise the senders that get more CNPs give way to those that get fewer. Default
@@ -322,9 +322,9 @@ pub struct Circuit {
     /// Upper bound of a flow's passes; with `ramp = "twenty"` at most 400 count. Default 3000 (ICNP'25 artefact: the length
     /// of its tables, which it does not check).
     pub most_passes: u32,
-    /// How passes grow. `"sqrt"`: after the first CNP, one pass for every `threshold` CNPs and one for the first CNP of each
-    /// such count, and each pass raises the threshold by 1. `"twenty"`: a pass per CNP for the first ten, then one for every
-    /// twentieth (the artefact until March 2025). Default `"sqrt"`.
+    /// How passes grow. `"sqrt"`: after the first CNP, one pass for every `threshold` CNPs and one for the first CNP of
+    /// each such count, and each pass raises the threshold by 1. `"twenty"`: a pass per CNP for the first ten, then one
+    /// for every twentieth (the artefact until March 2025). Default `"sqrt"` (the artefact since March 2025).
     pub ramp: Ramp,
     /// First threshold of `ramp = "sqrt"`, CNPs. Default 5 (ICNP'25 artefact, its `alpha`).
     pub threshold: u32,

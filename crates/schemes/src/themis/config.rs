@@ -20,8 +20,9 @@ pub struct Config {
     /// Default 24 (our choice: with fewer bits the ring confuses packets whose PSNs are far apart).
     pub psn_bits: u8,
     /// Entries of a queue pair's ring at its destination ToR, or `formula`. The formula is ceil(BW x RTT_last x F / MTU)
-    /// for the fastest host of the ToR (Themis, Eq. 4). In mode `sound` it gives at least what that mode needs: the packets
-    /// that can leave for the host while one of them and the reply to it cross the last hop. Default `formula`.
+    /// for the fastest host of the ToR (Themis, Eq. 4). In mode `sound` it gives at least what that mode needs: the
+    /// packets that can leave for the host while one of them and the reply to it cross the last hop. Default `formula`
+    /// (Themis, Eq. 4).
     pub ring: Entries,
     /// Factor F of the formula for `ring`. Default 1.5 (Themis, Eq. 4).
     pub ring_factor: f64,

@@ -17,7 +17,7 @@ pub struct Hash {
     /// Hash function.
     pub algorithm: Algorithm,
     /// Number of bits by which the 16-bit hash is rotated right, 0 to 15. A switch with 2^b ports to choose from takes the
-    /// lowest b bits. Default 0.
+    /// lowest b bits. Default 0 (our choice).
     #[serde(default)]
     pub offset: u8,
 }

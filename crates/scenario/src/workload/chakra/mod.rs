@@ -26,12 +26,12 @@ pub struct Chakra {
     /// Groups of ranks: a JSON file such as `{"1": [0, 1], "2": [2, 3]}`. Default: the groups that the trace defines itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<String>,
-    /// Ranks that run a trace of one rank. `"off"`: that rank; `"spmd"`: all GPUs, each with its own group of the same shape.
-    /// Default `"off"`.
+    /// Ranks that run a trace of one rank. `"off"`: that rank; `"spmd"`: all GPUs, each with its own group of the same
+    /// shape. Default `"off"` (our choice).
     #[serde(default)]
     pub replicate: Replicate,
-    /// Dependencies that count. `"all"`: those of data and those of control; `"data"`: those of data (older versions of ASTRA-sim).
-    /// Default `"all"`.
+    /// Dependencies that count. `"all"`: those of data and those of control; `"data"`: those of data (older versions of
+    /// ASTRA-sim). Default `"all"` (ASTRA-sim today).
     #[serde(default)]
     pub deps: Deps,
     /// Algorithm and tuning of the collectives. An algorithm that cannot do a collective leaves it to the default one. Default:

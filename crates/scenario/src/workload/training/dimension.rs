@@ -16,11 +16,11 @@ use std::fmt;
 pub struct Dimensions {
     /// Tensor parallelism. Default: `"nvls"` inside a server with NVLink, else `"ring"`.
     pub tp: Dimension,
-    /// Context parallelism, whose keys and values go around as an all-gather. Default `"ring"`.
+    /// Context parallelism, whose keys and values go around as an all-gather. Default `"ring"` (our choice).
     pub cp: Dimension,
-    /// Data parallelism. Default `"ring"`.
+    /// Data parallelism. Default `"ring"` (our choice).
     pub dp: Dimension,
-    /// Expert parallelism. Default `"direct"`.
+    /// Expert parallelism. Default `"direct"` (our choice).
     pub ep: Dimension,
     /// All kinds for which nothing is set. Default: the default of each kind.
     #[serde(rename = "*", skip_serializing_if = "Option::is_none")]

@@ -11,17 +11,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Routing {
-    /// Skew z of experts: the j-th most popular one gets tokens in proportion to (j + 1)^-z. Default 0: all experts get the same.
+    /// Skew z of experts: the j-th most popular one gets tokens in proportion to (j + 1)^-z. Default 0 (our choice: all
+    /// experts get the same).
     pub skew: f64,
     /// What changes the popular experts: `"step"` (in every training step others), `"layer"` (in every layer, too) or
-    /// `"never"`. Default `"layer"`.
+    /// `"never"`. Default `"layer"` (our choice).
     pub seed_by: SeedBy,
     /// Capacity factor: an expert takes at most this many times its even share of a rank's tokens; the rest is dropped. Default:
     /// no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<f64>,
-    /// Whether a token goes only once to each server with experts of its own, to the GPU of the sender's number, and from there
-    /// over NVLink (DeepEP). Only for experts that get the same. Default false.
+    /// Whether a token goes only once to each server with experts of its own, to the GPU of the sender's number, and from
+    /// there over NVLink (DeepEP). Only for experts that get the same. Default false (our choice).
     pub once_per_server: bool,
     /// Most servers to which a token goes, with `once-per-server` (node-limited routing of DeepSeek-V3: 4). Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -45,7 +45,7 @@ pub struct Training {
     /// Bytes of gradients that are exchanged at once. Default 100 MB (our choice; PyTorch's default is 25 MB).
     #[serde(default = "bucket")]
     pub bucket: Bytes,
-    /// Order of passes in a pipeline: `"1f1b"`, `"gpipe"` or `{ interleaved = 2 }`. Default `"1f1b"`.
+    /// Order of passes in a pipeline: `"1f1b"`, `"gpipe"` or `{ interleaved = 2 }`. Default `"1f1b"` (our choice).
     #[serde(default)]
     pub schedule: Schedule,
     /// Time of computations. No default.
@@ -54,18 +54,18 @@ pub struct Training {
     /// Default: see each.
     #[serde(default)]
     pub collectives: Dimensions,
-    /// Communication behind which a rank goes on. `"none"`: a rank waits for every collective of a layer; `"tp"`: a collective of
-    /// tensor parallelism hides behind the next computation. Default `"none"`.
+    /// Communication behind which a rank goes on. `"none"`: a rank waits for every collective of a layer; `"tp"`: a
+    /// collective of tensor parallelism hides behind the next computation. Default `"none"` (our choice).
     #[serde(default)]
     pub overlap: Overlap,
     /// Routing of tokens to experts.
     #[serde(default)]
     pub routing: Routing,
-    /// Number of steps, one after another. Default 1.
+    /// Number of steps, one after another. Default 1 (our choice).
     #[serde(default = "one")]
     pub steps: u32,
-    /// Share of the model's layers and of the micro-batches that is run, from 0 to 1; every stage keeps at least one layer and as
-    /// many micro-batches as stages. Results speak of the smaller step. Default 1.
+    /// Share of the model's layers and of the micro-batches that is run, from 0 to 1; every stage keeps at least one layer
+    /// and as many micro-batches as stages. Results speak of the smaller step. Default 1 (our choice).
     #[serde(default = "whole")]
     pub scale: f64,
 }
@@ -74,16 +74,16 @@ pub struct Training {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Parallel {
-    /// Tensor parallelism: ranks that share every layer. Default 1.
+    /// Tensor parallelism: ranks that share every layer. Default 1 (our choice).
     pub tp: u32,
-    /// Context parallelism: ranks that share every sequence. Default 1.
+    /// Context parallelism: ranks that share every sequence. Default 1 (our choice).
     pub cp: u32,
-    /// Pipeline parallelism: stages. Default 1.
+    /// Pipeline parallelism: stages. Default 1 (our choice).
     pub pp: u32,
     /// Data parallelism: replicas. Default: all GPUs that are left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dp: Option<u32>,
-    /// Expert parallelism: replicas that share the experts of a layer; a divisor of `dp`. Default 1.
+    /// Expert parallelism: replicas that share the experts of a layer; a divisor of `dp`. Default 1 (our choice).
     pub ep: u32,
     /// Whether activations between layers are divided by tensor parallelism, so that all-gathers and reduce-scatters replace
     /// all-reduces. Default true (Megatron-LM's usual setting for large models).
@@ -102,7 +102,7 @@ impl Default for Parallel {
 pub struct Batch {
     /// Sequences of all replicas.
     pub global: u32,
-    /// Sequences of a micro-batch. Default 1.
+    /// Sequences of a micro-batch. Default 1 (our choice).
     #[serde(default = "one")]
     pub micro: u32,
     /// Tokens of a sequence.

@@ -54,12 +54,12 @@ pub struct Model {
     pub kv_heads: Option<u64>,
     /// Width of the feed-forward network, or of one expert.
     pub ffn: u64,
-    /// Whether the feed-forward network has a gate: three matrices, no biases, as in Llama. Default false, as in GPT.
+    /// Whether the feed-forward network has a gate: three matrices, no biases, as in Llama. Default false (GPT).
     #[serde(default)]
     pub gated: bool,
     /// Number of tokens of the vocabulary.
     pub vocab: u64,
-    /// Longest sequence with learned positions, as in GPT. Default 0: none.
+    /// Longest sequence with learned positions, as in GPT. Default 0 (our choice: none).
     #[serde(default)]
     pub positions: u64,
     /// Multi-head latent attention, in place of heads of width `hidden` / `heads`. Default: none.
@@ -95,10 +95,10 @@ pub struct Moe {
     pub experts: u64,
     /// Number of experts that a token goes to.
     pub top_k: u64,
-    /// Number of experts that all tokens go to. Default 0.
+    /// Number of experts that all tokens go to. Default 0 (our choice).
     #[serde(default)]
     pub shared: u64,
-    /// Number of layers at the start of the model that have a network without experts. Default 0.
+    /// Number of layers at the start of the model that have a network without experts. Default 0 (our choice).
     #[serde(default)]
     pub dense_layers: u32,
     /// Width of the network without experts. Default: `ffn`.
