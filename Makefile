@@ -85,10 +85,9 @@ golden:
 bench:
 	$(CARGO) bench --locked -p ropewalk --bench hops -- $(WORKLOAD) $(BENCH)
 
-# Writes crates/ropewalk/benches/release.json, with which later runs are compared, and prints the table of docs/speed.md.
+# Writes crates/ropewalk/benches/release.json, with which later runs are compared, and which docs/speed.md shows.
 bench-release:
 	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --full
-	$(CARGO) bench --locked -p ropewalk --bench hops -- --release --markdown
 
 # Makes the page that runs the engine in a browser, target/browser/ropewalk.html. It needs the compiler's target for WebAssembly
 # (rustup target add wasm32-unknown-unknown); without the target the page is left out, and says so.

@@ -22,6 +22,9 @@ A page marks the place by a comment on a line of its own, `<!-- kind: argument -
     <!-- source: a/file.rs -->          a source file without its tests; `from "X" to "Y"` selects a part
     <!-- hardware -->                   the models of NICs and switches, figure by figure with their sources
     <!-- counters: themis -->           a scheme's counters, from the head of its file
+    <!-- speed -->                      the last release's figures of `make bench`
+    <!-- rules -->                      the rules of captures, from the heads of the checkers' files
+    <!-- nvidia-names -->               NVIDIA's names of settings, with units
     <!-- hpcc-keys -->                  the keys of the HPCC family's configurations, and the settings that they become
 
 The program is $ROPEWALK, or target/release/ropewalk, or target/debug/ropewalk.
@@ -298,7 +301,49 @@ def hpcc_keys(_: str) -> str:
     return "\n".join([*head, *rows, "", f"These keys change no packet, and the import skips them: {quiet}."])
 
 
+def speed(_: str) -> str:
+    """Figures of `make bench-release`."""
+    head = "| workload | M hops / CPU s | on 2 threads, wall | instr / hop | KB / host | set-up |\n|---|---|---|---|---|---|"
+    rows = []
+    for of in json.loads((ROOT / "crates/ropewalk/benches/release.json").read_text())["workloads"]:
+        one, wall, two = (of[key] / 1e6 for key in ("hops_per_cpu_s", "hops_per_wall_s", "hops_per_wall_s_2"))
+        rows.append(
+            f"| `{of['name']}`: {of['what']} | {one:.1f} | {two:.1f} ({two / wall:.2f}x) "
+            f"| {of['instructions_per_hop']:.0f} | {of['bytes_per_host'] / 1e3:.1f} | {of['setup_cpu_s'] * 1e3:.0f} ms |"
+        )
+    return "\n".join([head, *rows])
+
+
+def rules(_: str) -> str:
+    """Rules of captures by checker, from the lists at the heads of the checkers' files."""
+    folder = ROOT / "crates" / "checkers" / "src"
+    listed = re.findall(r"^//! \| \[`(\w+)`\]\S* \| (\d+: .+?) \|$", (folder / "lib.rs").read_text(), re.MULTILINE)
+    rows = ["| checker | rule | broken if |", "|---|---|---|"]
+    for name, about in listed:
+        lines = (folder / f"{name}.rs").read_text().split("\n")
+        head = "\n".join(line.removeprefix("//! ") for line in lines if line.startswith("//!")).replace("\n  ", " ")
+        for rule, broken in re.findall(r"^\* `([\w-]+)`: (.+)$", head, re.MULTILINE):
+            rows.append(f"| {about} | `{rule}` | {broken.replace(' ([`PATIENCE`])', '')} |")
+            about = ""
+    return "\n".join(rows)
+
+
+def nvidia_names(_: str) -> str:
+    """NVIDIA's names of settings and their units."""
+    text = (ROOT / "crates/rnic/src/vendor.rs").read_text()
+    units = dict(Microseconds="us", Mbps="Mb/s", Bytes="B", Count="events", Flag="0 or 1", Percent="%")
+    units |= dict(Of1024="of 1024", Complement="1024 (1 - g)", Shift="11: alpha / 2, 10: alpha")
+    rows = re.findall(r'name\(\s*"(\w+)",\s*"([\w.-]+)",\s*Unit::(\w+),?\s*\)', text)
+    return "\n".join(
+        ["| NVIDIA's name | unit | key of `[nic]` |", "|---|---|---|"]
+        + [f"| `{vendor}` | {units[unit]} | `{key}` |" for vendor, key, unit in rows]
+    )
+
+
 MAKERS = {
+    "speed": speed,
+    "rules": rules,
+    "nvidia-names": nvidia_names,
     "source": source,
     "measured": measured,
     "counters": counters,

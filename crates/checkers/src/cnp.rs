@@ -1,7 +1,7 @@
 //! Checker 6: CNPs follow marks, at their pace.
 //!
 //! * `cnp-without-mark`: a receiver sent a CNP before it had got a marked packet of that connection.
-//! * `cnp-missing`: a marked packet arrived, and neither the interval before it nor the [`PATIENCE`] after it has a CNP.
+//! * `cnp-missing`: a marked packet arrived, and neither the interval before it nor the 100 ms ([`PATIENCE`]) after it has a CNP.
 //! * `cnp-too-soon`: two CNPs of a connection came closer than the least interval.
 //!
 //! NICs pace their CNPs per port, per pair of hosts or per queue pair. The facts name the widest of them to which the least

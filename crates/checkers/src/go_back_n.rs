@@ -1,12 +1,12 @@
 //! Checker 3: NICs that go back.
 //!
 //! A sender:
-//! * `back-elsewhere`: it heard NACK(e), and went back to another PSN.
-//! * `nack-ignored`: it heard NACK(e) and went on for more packets than can be under way, and never went back.
-//! * `psn-skipped`: it left out a PSN.
+//! * `back-elsewhere`: the sender heard NACK(e), and went back to another PSN.
+//! * `nack-ignored`: the sender heard NACK(e), sent more packets than can be under way, and never went back.
+//! * `psn-skipped`: the sender left out a PSN.
 //!
 //! A receiver:
-//! * `nack-names-other`: a NACK names a PSN that it was not waiting for with a later packet at hand.
+//! * `nack-names-other`: a NACK names a PSN for which the receiver was not waiting with a later packet at hand.
 //! * `nack-repeated`: a second NACK for the same PSN.
 //! * `ack-backwards`: an ACK below an earlier one.
 //! * `ack-passes-hole`: an ACK for a packet that has not arrived in order. A receiver that keeps packets does this, too.

@@ -4,8 +4,8 @@
 //! packet's retransmission. Both include the way between capture and NIC. A retransmission without a NACK is a timeout's. The
 //! timer of the InfiniBand specification (11.2.4.2, C9-141) has T = 4.096 us x 2^n, and goes off after T to 4 T.
 //!
-//! * `timeout-early`: a timeout came before T, if n is known.
-//! * `timeout-late`: a timeout came after 4 T, if n is known.
+//! * `timeout-early`: a timeout came before 4.096 us x 2^N, with `--ack-timeout N`.
+//! * `timeout-late`: a timeout came after four times that.
 
 use crate::connections::{Act, Connection, Reply};
 use crate::report::{Verdict, span};

@@ -1,9 +1,9 @@
 //! Checker 5: selective repeat with NACKs.
 //!
 //! A sender:
-//! * `resent-other`: it heard NACK(e), and sent another packet again.
-//! * `nack-ignored`: it heard NACK(e) and did not send e again while more packets left than can be under way.
-//! * `psn-skipped`: it left out a PSN.
+//! * `resent-other`: the sender heard NACK(e), and sent another packet again.
+//! * `nack-ignored`: the sender heard NACK(e), and sent more packets than can be under way without repeating e.
+//! * `psn-skipped`: the sender left out a PSN.
 //!
 //! An ACK may overtake the retransmission that an earlier NACK has caused, because the NIC has queued it already.
 //!

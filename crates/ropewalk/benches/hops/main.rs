@@ -40,9 +40,6 @@ struct Args {
     /// Store the figures as those of this release, for later comparisons.
     #[arg(long, conflicts_with_all = ["json", "names"])]
     release: bool,
-    /// Print the table of docs/speed.md from the last figures, without measuring.
-    #[arg(long)]
-    markdown: bool,
     /// Flag that cargo passes to every bench; ignored.
     #[arg(long, hide = true)]
     bench: bool,
@@ -81,10 +78,6 @@ fn bench(args: &Args) -> Result<(), String> {
     }
     let release = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/release.json");
     let json = if args.release { release.clone() } else { args.json.clone().map_or_else(target, Ok)? };
-    if args.markdown {
-        print!("{}", Report::read(&json)?.markdown());
-        return Ok(());
-    }
     let chosen: Vec<&Workload> = match args.names.as_slice() {
         [] => ALL.iter().filter(|w| args.full || !w.on_demand).collect(),
         names => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,

@@ -1,4 +1,4 @@
-//! Output of the bench: a JSON file, a table for the terminal, and the table of docs/speed.md.
+//! Output of the bench: a JSON file, and a table for the terminal.
 
 use crate::worker::Sample;
 use crate::workloads::Workload;
@@ -201,28 +201,6 @@ impl Report {
         let mut text = format!("{}\n{table}\n", self.source());
         if let Some(release) = release {
             let _ = writeln!(text, "In brackets: against the last release, {}", release.source());
-        }
-        text
-    }
-
-    /// The table of docs/speed.md.
-    pub(crate) fn markdown(&self) -> String {
-        let mut text = format!("{}\n\n", self.source());
-        text += "| workload | M hops / CPU s | on 2 threads, wall | instr / hop | KB / host | set-up |\n";
-        text += "|---|---|---|---|---|---|\n";
-        for f in &self.workloads {
-            let instructions = f.instructions_per_hop.map_or("-".into(), |n| format!("{n:.0}"));
-            let _ = writeln!(
-                text,
-                "| `{}`: {} | {:.1} | {:.1} ({:.2}x) | {instructions} | {:.1} | {:.0} ms |",
-                f.name,
-                f.what,
-                f.hops_per_cpu_s / 1e6,
-                f.hops_per_wall_s_2 / 1e6,
-                f.gain(),
-                f.bytes_per_host / 1e3,
-                f.setup_cpu_s * 1e3,
-            );
         }
         text
     }
