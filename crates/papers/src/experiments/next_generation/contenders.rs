@@ -263,7 +263,7 @@ pub(super) const UEC_BOTH: Contender = contender(
     "NICs, switches that trim packets",
 );
 pub(super) const UEC_DROPS: Contender =
-    contender("UEC, NSCC, no cuts", "entropy-mixed={}", (Nic::Uec, Control::Nscc, Switch::Caps), "NICs");
+    contender("UEC, NSCC, drops", "entropy-mixed={}", (Nic::Uec, Control::Nscc, Switch::Caps), "NICs");
 pub(super) const MRC: Contender =
     contender("MRC", "mrc={}", (Nic::Mrc, Control::Nscc, Switch::Cut), "NICs, switches that trim packets");
 pub(super) const DCP_DCQCN: Contender = contender(
