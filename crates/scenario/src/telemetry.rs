@@ -58,7 +58,7 @@ pub(crate) fn digest(scenario: &Scenario, plan: &Plan) -> Result<Option<Digest>,
         }
         if let Some(other) = nics().find(|nic| nic.telemetry().is_some_and(|hops| hops > 0)) {
             let text = format!(
-                "cannot be `{}` for one job and `{}` for another: switches write either records or a digest",
+                "cannot be `{}` for one job and `{}` for another: switches write either records or a code",
                 nic.congestion.name(),
                 other.congestion.name()
             );

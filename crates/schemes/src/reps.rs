@@ -6,7 +6,7 @@
 //! the sender stops exploring for a while and cycles through the ports that worked ("freezing"), so that it avoids a failed
 //! path.
 //!
-//! We know version 6 of the paper by a digest, and the authors' code in uet-htsim (`buffer_reps`). `like-htsim` has the places in
+//! We know version 6 of the paper by a summary, and the authors' code in uet-htsim (`buffer_reps`). `like-htsim` has the places in
 //! which that code differs from the defaults here.
 
 use crate::entropies::{Entropies, Mapping};

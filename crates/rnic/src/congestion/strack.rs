@@ -10,7 +10,7 @@
 //! | from t to 2 t | the window shrinks to the share 1 - `beta` (d - t) / d, at least to 1 - `max-decrease` |
 //! | above 2 t | the window drops to the bytes that have arrived in the last round trip |
 //!
-//! A window shrinks at most once per round trip. We have read a digest of the paper and the simulator csg-htsim (`strack.cpp`),
+//! A window shrinks at most once per round trip. We have read a summary of the paper and the simulator csg-htsim (`strack.cpp`),
 //! whose authors call their constants guesses.
 //!
 //! * The queueing delay of a reply is its round trip less the shortest one so far. csg-htsim compares whole round trips with
