@@ -1,6 +1,6 @@
 //! The kind of NIC that a bump plays.
 
-use rnic::{Evidence, Nic, NicConfig};
+use rnic::{Acks, Evidence, Nic, NicConfig};
 use std::fmt;
 
 /// Loss recovery and congestion control of a NIC, checked for use with real frames.
@@ -36,7 +36,7 @@ impl Personality {
         config.validate().map_err(|e| Unfit { field: e.field.clone(), reason: e.reason.into() })?;
         let transport = config.transport.facts();
         let name = config.transport.name();
-        if transport.names_packets || transport.sacks || transport.acks_messages.is_some() {
+        if transport.names_packets || transport.sacks || transport.acks != Acks::Packets {
             let reason = "RoCEv2's ACKs and NACKs carry only one PSN, and this recovery mode needs more";
             return Err(unfit(format!("transport.{name}"), reason));
         }

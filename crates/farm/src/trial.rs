@@ -379,4 +379,21 @@ mod tests {
         let small = crate::shrink::smallest(&draft, &needed).text();
         assert!(small.lines().count() <= 1 && small.contains("incast = {}"), "{small}");
     }
+
+    /// On a slow link, 16 KiB take longer than this timeout, and the receiver owes an ACK after that.
+    #[test]
+    fn a_timeout_shorter_than_the_wait_for_an_ack_is_told() {
+        let text = "topology = { links = { hosts = 2, rate = \"1Gbps\", links = [[\"host0\", \"host1\"]] } }\n\
+                    workload = [{ back-to-back = { messages = 1 } }]\n\
+                    nic = { timeout = { fixed = \"100us\" }, transport = { mrc = {} } }\n";
+        assert_eq!(of_text("slow.toml", text), Verdict::Passed(vec!["retransmissions", "timeouts"]));
+        let checked = scenario::check(&Source::new("slow.toml", text), &[]).unwrap();
+        assert!(
+            checked.warnings[0].contains("time until an ACK (`ack-bytes`) comes back"),
+            "{:?}",
+            checked.warnings
+        );
+        let slow = text.replace("100us", "200us");
+        assert_eq!(of_text("slow.toml", &slow), Verdict::Passed(Vec::new()));
+    }
 }

@@ -63,9 +63,36 @@ pub struct TransportFacts {
     pub cuts: CutReport,
     /// How senders find packets that were lost without headers, before the timer fires.
     pub silent: SilentLoss,
-    /// Most packets of a message after which alone its receiver sends an ACK, unless the sender asks; `None` if receivers
-    /// acknowledge packets.
-    pub acks_messages: Option<u32>,
+    /// When a receiver owes an ACK.
+    pub acks: Acks,
+}
+
+/// When a receiver owes an ACK that the sender has not asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acks {
+    /// After packets, as `nic.ack-every` and `nic.ack-per-message` say.
+    Packets,
+    /// After so many bytes of frames, each of which counts as `least` bytes at least.
+    Bytes {
+        /// Bytes.
+        owed: u64,
+        /// Bytes.
+        least: u64,
+    },
+    /// After a message of at most so many packets.
+    Messages(u32),
+}
+
+impl Acks {
+    /// Most packets whose frames have `frame` bytes that a receiver leaves without an ACK, if its NIC answers every `every`
+    /// packets.
+    pub fn packets(self, every: u64, frame: u64) -> u64 {
+        match self {
+            Acks::Packets => every,
+            Acks::Bytes { owed, least } => owed.div_ceil(frame.max(least).max(1)).max(1),
+            Acks::Messages(packets) => packets.into(),
+        }
+    }
 }
 
 /// How receivers report trimmed packets.

@@ -67,7 +67,7 @@ mod tests;
 pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender};
 pub use facts::{
-    Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Grants, OnNack, SilentLoss,
+    Acks, Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Grants, OnNack, SilentLoss,
     TransportFacts, Unit,
 };
 pub use limits::Invalid;

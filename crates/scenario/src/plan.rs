@@ -19,7 +19,7 @@ use model::fabric::Link;
 use model::plan::{Group, Job, Message, OwnQueues, PortSettings, Qp, SwitchSettings};
 use model::{Fabric, HostId, Kind, NodeId, Plan, Time, Wire};
 use rnic::window::Window;
-use rnic::{NicConfig, TransportConfig};
+use rnic::{Acks, NicConfig, TransportConfig};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -220,18 +220,17 @@ fn patience(nic: &NicConfig, given: Option<Time>, plan: &Plan, warnings: &mut Ve
     let span = nic.timeout.span();
     let timeout =
         if span == Time::NEVER { Time::ZERO } else { nic.backoff.map_or(span, |b| b.cap.max(span)) };
-    let acks_messages = nic.transport.facts().acks_messages;
-    let until_ack = |message: &Message| match acks_messages {
-        Some(packets) => message.bytes.min(u64::from(packets) * u64::from(plan.wire.payload)),
-        None if nic.ack_per_message => message.bytes,
-        None => message.bytes.min(u64::from(nic.ack_every) * u64::from(plan.wire.payload)),
-    };
+    let acks = nic.transport.facts().acks;
+    let acks_messages = matches!(acks, Acks::Messages(_));
+    let every = if nic.ack_per_message { u64::MAX } else { nic.ack_every.into() };
+    let packets = acks.packets(every, plan.wire.max_frame().into());
+    let until_ack = |message: &Message| message.bytes.min(packets.saturating_mul(plan.wire.payload.into()));
     // Where ACKs concern whole messages, the timer runs from the last packet on.
     let spent = |message: &Message| {
         let before_last = plan.wire.packets(until_ack(message)) - 1;
         let link = plan.fabric.uplink(plan.qps[message.qp.index()].from);
         let frame = plan.wire.transmission(link.rate, plan.wire.max_frame());
-        Time(frame.ps().saturating_mul(if acks_messages.is_some() { before_last } else { 0 }))
+        Time(frame.ps().saturating_mul(if acks_messages { before_last } else { 0 }))
     };
     let shortest = nic.transport.other_timeout().into_iter().chain([("nic.timeout".to_owned(), span)]);
     let (key, shortest) = shortest.min_by_key(|(_, time)| *time).unwrap_or_default();
@@ -240,13 +239,14 @@ fn patience(nic: &NicConfig, given: Option<Time>, plan: &Plan, warnings: &mut Ve
     let rtt = farthest.map_or(Time::ZERO, |(_, rtt)| rtt);
     if let Some((qp, rtt)) = farthest.filter(|(_, rtt)| *rtt > shortest) {
         let name = |host| plan.fabric.host_name(host);
-        let what = match (nic.ack_per_message, nic.ack_every) {
-            _ if acks_messages.is_some() => {
-                "time from the last packet of a message until its ACK comes back:"
+        let what = match acks {
+            Acks::Messages(_) => "time from the last packet of a message until its ACK comes back:",
+            Acks::Bytes { .. } if packets > 1 => "time until an ACK (`ack-bytes`) comes back:",
+            Acks::Packets if nic.ack_per_message => {
+                "time until the only ACK of a message (`nic.ack-per-message`) comes back:"
             }
-            (true, _) => "time until the only ACK of a message (`nic.ack-per-message`) comes back:",
-            (false, 1) => "round trip of",
-            (false, _) => "time until an ACK (`nic.ack-every`) comes back:",
+            Acks::Packets if nic.ack_every > 1 => "time until an ACK (`nic.ack-every`) comes back:",
+            _ => "round trip of",
         };
         warnings.push(format!(
             "the retransmission timeout of {shortest} (`{key}`) is shorter than the {what} {:.1} us from {} to {}; \
@@ -290,7 +290,7 @@ fn longest_pause(nic: &NicConfig, plan: &Plan) -> Time {
 /// The warning that a sender may have to wait for its retransmission timeout, because its window is full before its receiver
 /// owes it an ACK.
 fn unanswered(nic: &NicConfig, plan: &Plan) -> Option<String> {
-    if nic.transport.facts().acks_messages.is_some() {
+    if nic.transport.facts().acks != Acks::Packets {
         return None; // senders ask for ACKs when their window is full
     }
     let longest = plan.messages.iter().map(|message| plan.wire.packets(message.bytes)).max().unwrap_or(0);

@@ -1,6 +1,7 @@
 //! Under all faults of the line, every packet arrives exactly once and the sender finishes.
 
 use super::{Fault, Pair, acking, nic};
+use crate::facts::Acks;
 use crate::sender::Resend;
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::{adaptive_routing, dcp, go_back_n, ideal, irn, mp_rdma, nic_sr, sr_sack};
@@ -73,7 +74,7 @@ proptest! {
         prop_assert_eq!(config.validate(), Ok(()));
         let mut pair = Pair::new(&config);
         // A network that copies packets would break the count of `dcp`, and ropewalk's fabrics copy none.
-        let counts = config.transport.facts().acks_messages.is_some();
+        let counts = matches!(config.transport.facts().acks, Acks::Messages(_));
         let possible = |fault: &Fault| !(counts && matches!(fault, Fault::Copy(_)));
         pair.data_faults.extend(data.into_iter().filter(|(_, fault)| possible(fault)));
         pair.reply_faults.extend(replies);

@@ -10,7 +10,7 @@
 //! [`ideal`](super::ideal) has no such bound, and retransmits one packet per timeout.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
@@ -54,7 +54,7 @@ impl Recovery for Config {
             sacks: false,
             cuts: CutReport::None,
             silent: SilentLoss::Unfound,
-            acks_messages: None,
+            acks: Acks::Packets,
         }
     }
 

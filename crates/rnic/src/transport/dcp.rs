@@ -17,7 +17,7 @@
 
 use crate::counted::{receiver, sender};
 use crate::ends::{Receiving, Sending};
-use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::Invalid;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -56,7 +56,7 @@ impl Recovery for Config {
             sacks: true,
             cuts: CutReport::Headers,
             silent: SilentLoss::Unfound,
-            acks_messages: Some(self.message_packets),
+            acks: Acks::Messages(self.message_packets),
         }
     }
 

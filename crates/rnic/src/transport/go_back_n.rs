@@ -1,7 +1,7 @@
 //! Go-back-N: the receiver drops packets that arrive out of order, and the sender restarts from the gap.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::in_order;
 use crate::limits::PSN_LIMIT;
 use crate::limits::{Invalid, outstanding};
@@ -43,7 +43,7 @@ impl Recovery for Config {
             sacks: false,
             cuts: CutReport::None,
             silent: SilentLoss::Found,
-            acks_messages: None,
+            acks: Acks::Packets,
         }
     }
 

@@ -6,7 +6,7 @@
 //! waits for them; for the smaller windows of real NICs see [`adaptive_routing`](super::adaptive_routing).
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::{self, Answers};
@@ -50,7 +50,7 @@ impl Recovery for Config {
             sacks: false,
             cuts: CutReport::None,
             silent: SilentLoss::Unfound,
-            acks_messages: None,
+            acks: Acks::Packets,
         }
     }
 

@@ -7,7 +7,7 @@
 //! causes many of them.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -68,7 +68,7 @@ impl Recovery for Config {
             sacks: false,
             cuts: CutReport::None,
             silent: SilentLoss::Found,
-            acks_messages: None,
+            acks: Acks::Packets,
         }
     }
 

@@ -15,7 +15,7 @@
 //! retransmission. A NACK during a recovery changes nothing, since its gap is being filled.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::in_flight;
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
@@ -52,7 +52,7 @@ impl Recovery for Config {
             sacks: false,
             cuts: CutReport::None,
             silent: SilentLoss::Found,
-            acks_messages: None,
+            acks: Acks::Packets,
         }
     }
 

@@ -15,7 +15,7 @@
 //!   size of the sender's reach.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -56,6 +56,9 @@ pub struct Config {
     pub penalties: Vec<Penalty>,
 }
 
+/// Least number of bytes that a packet counts towards the next ACK: our choice, as in `uec`.
+const ACK_LEAST: u64 = 1 << 10;
+
 impl Default for Config {
     fn default() -> Self {
         Config {
@@ -82,7 +85,7 @@ impl Recovery for Config {
                 0 => SilentLoss::FoundWith("lost-after = 3"),
                 _ => SilentLoss::Found,
             },
-            acks_messages: None,
+            acks: Acks::Bytes { owed: self.ack_bytes.get(), least: ACK_LEAST },
             sacks: true,
         }
     }
@@ -121,8 +124,7 @@ impl Recovery for Config {
             marks: answers.marks,
             window: self.reorder_window,
             ack_bytes: self.ack_bytes.get() as u32,
-            // Our choice, as in `uec`.
-            least: 1 << 10,
+            least: ACK_LEAST as u32,
             reply_paths: self.reply_paths,
             penalties: self.penalties.clone(),
         }))

@@ -8,7 +8,7 @@
 //! The receiver acts on notices ([`model::annex::Notice`]) if a scheme sends them.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -53,7 +53,7 @@ impl Recovery for Config {
             sacks: false,
             cuts: CutReport::None,
             silent: SilentLoss::Found,
-            acks_messages: None,
+            acks: Acks::Packets,
         }
     }
 

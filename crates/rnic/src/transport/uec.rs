@@ -18,7 +18,7 @@
 //! * ropewalk's NACK names ePSN, and its annex the cut packet.
 
 use crate::ends::{Receiving, Sending};
-use crate::facts::{CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::{Invalid, outstanding};
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
@@ -86,7 +86,7 @@ impl Recovery for Config {
                 true => SilentLoss::FoundBy("infer-loss"),
                 false => SilentLoss::FoundWith("infer-loss = true"),
             },
-            acks_messages: None,
+            acks: Acks::Bytes { owed: self.ack_bytes.get(), least: self.ack_least.get() },
         }
     }
 
