@@ -118,7 +118,7 @@ pub(super) struct Group<P: Parts> {
     cold: bool,
     /// True if all times of the run fit the keys of lines.
     exact_keys: bool,
-    /// Number of the class of data in the plan's table.
+    /// Length of a window, picoseconds: a switch samples its buffer once in each.
     quantum: u64,
     largest_frame: u64,
     pub(super) effort: Effort,
