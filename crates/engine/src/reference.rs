@@ -415,7 +415,9 @@ impl<P: Parts> Reference<'_, P> {
             }
             blocked
         };
-        Ending::Stalled(stall::explain(&self.setup, &self.hosts.iter().collect::<Vec<_>>(), blocked))
+        let since = self.hosts.iter().map(|host| host.liveness.last_progress).max();
+        let waiting = self.hosts.iter().flat_map(|host| host.waiting(&self.setup)).collect();
+        Ending::Stalled(stall::explain(&self.setup, waiting, since, blocked))
     }
 
     fn handle(&mut self, now: u64, node: u32, what: NodeEvent) {

@@ -1,11 +1,10 @@
 //! Stalls: the rule that detects them, and their causes, which are messages that wait and a possible cycle of
 //! pauses.
 
-use crate::host::Host;
-use crate::outcome::Stall;
+use crate::outcome::{Stall, Waiting};
 use crate::setup::Setup;
 use crate::switch::channel;
-use model::{Annex, LinkId, NodeId, Parcel, Parts, PortIndex, Time};
+use model::{Annex, LinkId, MessageId, NodeId, Parcel, PortIndex, Time};
 
 /// Most waiting messages that a stall names.
 const NAMED: usize = 20;
@@ -81,13 +80,14 @@ impl Blocked {
     }
 }
 
-/// Collects the causes of a stall. `port` returns the state of a port.
-pub(crate) fn explain<P: Parts>(
+/// Collects the causes of a stall: `waiting` are the messages of all hosts, `since` is the time of the last progress, and `port`
+/// returns the state of a port.
+pub(crate) fn explain(
     setup: &Setup<'_>,
-    hosts: &[&Host<P>],
+    mut waiting: Vec<(MessageId, Waiting)>,
+    since: Option<u64>,
     port: impl Fn(usize) -> Blocked,
 ) -> Stall {
-    let mut waiting: Vec<_> = hosts.iter().flat_map(|h| h.waiting(setup)).collect();
     waiting.sort_by_key(|(id, _)| *id);
     let count = waiting.len() as u64;
     waiting.truncate(NAMED);
@@ -121,8 +121,7 @@ pub(crate) fn explain<P: Parts>(
         .collect();
     let ring = cycle(links.len() * channels, &starts, waits_for);
     let pfc_cycle = ring.into_iter().map(|at| LinkId((at / channels) as u32)).collect();
-    let since = Time(hosts.iter().map(|h| h.liveness.last_progress).max().unwrap_or(0));
-    Stall { since, waiting, count, pfc_cycle, paused }
+    Stall { since: Time(since.unwrap_or(0)), waiting, count, pfc_cycle, paused }
 }
 
 /// A cycle of the relation `next` that contains a node of `paused`, if there is one; `all` is the number of nodes.

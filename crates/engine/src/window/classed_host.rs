@@ -5,7 +5,7 @@
 use super::classed::Queues;
 use super::out::{LinkEvent, LinkEvents, Out};
 use super::port::{LOSSY, Port, TAPPED};
-use super::server::Step;
+use super::step::Step;
 use crate::failing::FailureEvent;
 use crate::host::Host;
 use model::{Parcel, Parts};

@@ -1,17 +1,18 @@
 //! A group of nodes: the state of its nodes, and the schedule of their visits.
 
 use super::classed::Queues;
-use super::inside::{self, InnerMail, Inside};
-use super::lanes::{Address, Bit, Board, Lane, Lanes, Mail, Outbox, Pause, Pool, bits, fetch};
+use super::inside::{self, Inside};
+use super::lanes::{Address, Bit, Board, InnerMail, Lane, Lanes, Mail, Outbox, Pause, Pool, bits, fetch};
 use super::layout::Layout;
 use super::line;
-use super::live::Parked;
 use super::local::{self, Bound, LineOf};
 use super::out::{Out, Window};
+use super::parked::Parked;
 use super::port::{Port, WATCHED};
 use super::queue::Queue;
-use super::server::{self, PortEvents};
+use super::server;
 use super::sort::Sorter;
+use super::step::PortEvents;
 use super::switch::{self, Scratch, SwitchState};
 use super::{classed_host, host};
 use crate::books::Tally;

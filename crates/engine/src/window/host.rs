@@ -9,7 +9,7 @@
 use super::out::{LinkEvent, LinkEvents, Out};
 use super::port::{LOSSY, Port, TAPPED};
 use super::queue::Queue;
-use super::server::Step;
+use super::step::Step;
 use super::wire::Wire;
 use crate::failing::FailureEvent;
 use crate::host::{Host, Received, Replies};

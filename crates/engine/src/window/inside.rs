@@ -7,7 +7,7 @@
 //! opens, and their packets are divided among the steps.
 
 use super::group::{Context, Feed, Group, Node, Outputs, Workspace};
-use super::lanes::{Address, Bit, Pause, Pool, bits, first_event};
+use super::lanes::{Bit, Pause, Pool, bits, first_event};
 use super::layout::Layout;
 use super::out::Window;
 use super::port::TO_HOST;
@@ -61,22 +61,6 @@ struct Due<A> {
     usual: usize,
     /// Packets from hosts, a lane for each.
     from_hosts: Vec<Vec<Parcel<A>>>,
-}
-
-/// Mail inside a group: a bit for every node and every port with packets on their way.
-#[derive(Debug, Default)]
-pub(super) struct InnerMail {
-    pub(super) nodes: Vec<u64>,
-    /// Laid out like [`Group::backlog`].
-    pub(super) ports: Vec<u64>,
-}
-
-impl InnerMail {
-    /// Announces a lane to its reader in the same group.
-    pub(super) fn announce(&mut self, to: Address) {
-        to.port.set(&mut self.ports);
-        to.node.set(&mut self.nodes);
-    }
 }
 
 /// Longest time by which the hosts and the switches of group `number` may be ahead of each other, ps. `None` if its

@@ -211,6 +211,22 @@ impl Bit {
     }
 }
 
+/// Mail inside a group: a bit for every node and every port with packets on their way.
+#[derive(Debug, Default)]
+pub(super) struct InnerMail {
+    pub(super) nodes: Vec<u64>,
+    /// Laid out like the group's table of ports with a queue.
+    pub(super) ports: Vec<u64>,
+}
+
+impl InnerMail {
+    /// Announces a lane to its reader in the same group.
+    pub(super) fn announce(&mut self, to: Address) {
+        to.port.set(&mut self.ports);
+        to.node.set(&mut self.nodes);
+    }
+}
+
 /// Nodes and ports with lanes to read in the next window: a bit for every node, and one for every port.
 ///
 /// Every thread announces lanes in tables of its own, and a reader takes the union of all tables. So a word has one

@@ -19,7 +19,8 @@
 //! | [`classed`], [`classed_host`] | ports whose classes are not plain |
 //! | [`host`], [`server`] | a host in one window, with one port or several |
 //! | [`nic`] | a NIC whose ports serve all its queue pairs |
-//! | [`live`] | runs that a program drives: hosts that wait for it within a window |
+//! | [`step`] | the steps in which ports of a host are computed |
+//! | [`live`], [`parked`] | runs that a program drives, and hosts that wait for it within a window |
 //! | [`port`], [`queue`], [`wire`] | a port, its queues, and its wire |
 //! | [`out`], [`lanes`], [`far`] | packets that leave a node, and their way to the far end |
 
@@ -41,6 +42,7 @@ mod local;
 mod nic;
 mod order;
 mod out;
+mod parked;
 mod play;
 mod port;
 mod queue;
@@ -48,6 +50,7 @@ mod server;
 mod shelf;
 mod short;
 mod sort;
+mod step;
 mod switch;
 mod turns;
 mod wire;
@@ -208,8 +211,10 @@ fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>
         let link = &fabric.links()[gp];
         groups[layout.locate(link.from).group as usize].blocked(setup, layout.port(link.from, link.port))
     };
-    let hosts: Vec<_> = groups.iter().flat_map(|group| &group.hosts).collect();
-    Ending::Stalled(crate::stall::explain(setup, &hosts, blocked))
+    let hosts = || groups.iter().flat_map(|group| &group.hosts);
+    let since = hosts().map(|host| host.liveness.last_progress).max();
+    let waiting = hosts().flat_map(|host| host.waiting(setup)).collect();
+    Ending::Stalled(crate::stall::explain(setup, waiting, since, blocked))
 }
 
 /// Sums up the groups' counts and records.

@@ -4,7 +4,7 @@
 use super::classed::Queues;
 use super::out::{LinkEvent, Out};
 use super::port::{LOSSY, Port, TAPPED};
-use super::server::{PortEvents, Step};
+use super::step::{PortEvents, Step};
 use crate::failing::FailureEvent;
 use crate::host::{Host, Vacancy};
 use crate::setup::DATA;

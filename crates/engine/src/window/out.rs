@@ -1,7 +1,6 @@
 //! The egress side of a node: packets go onto lanes and into the counts.
 
-use super::inside::InnerMail;
-use super::lanes::{Address, Lane, Outbox, Pause, Pool, add, bits};
+use super::lanes::{Address, InnerMail, Lane, Outbox, Pause, Pool, add, bits};
 use super::port::{LATER, LOSSY, Port, TAPPED};
 use crate::books::Tally;
 use crate::failing::FailureEvent;

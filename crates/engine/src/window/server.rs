@@ -6,37 +6,16 @@
 //! handed on before the next of them.
 
 use super::classed::Queues;
-use super::out::{LinkEvents, Out};
+use super::out::Out;
 use super::port::Port;
+use super::step::{PortEvents, Step};
 use super::{classed_host, host, nic};
 use crate::host::{Abroad, Host};
 use crate::live::Report;
 use crate::tasks::{Ended, Tasks};
 use model::packet::Kinds;
 use model::plan::Trigger;
-use model::{MessageId, Parcel, Parts, QpId};
-
-/// A step in the computation of one port.
-pub(super) enum Step<'s, A> {
-    /// A packet arrives.
-    Arrival(&'s Parcel<A>),
-    /// A trigger, collected by a task or at another port at this time in ps, fires for a message that leaves by this port.
-    Trigger(u64, MessageId),
-    /// A program has posted the newest message of this queue pair at this time in ps.
-    Post(u64, QpId),
-    /// All own events of the port up to this time in ps, timers included, come before what follows.
-    Settle(u64),
-    /// The window ends.
-    End,
-}
-
-/// Events and far packets of one port.
-#[derive(Debug, Default)]
-pub(super) struct PortEvents {
-    pub(super) links: LinkEvents,
-    /// The port's bit in [`Out::far`], as if it was the only port.
-    pub(super) far: [u64; 1],
-}
+use model::{Parcel, Parts, QpId};
 
 /// The visit of one host in one window; all slices are by port.
 pub(super) struct Visit<'v, P: Parts> {

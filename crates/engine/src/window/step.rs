@@ -1,0 +1,26 @@
+//! The computation of a host's ports in steps, which the visits of all kinds of hosts share.
+
+use super::out::LinkEvents;
+use model::{MessageId, Parcel, QpId};
+
+/// A step in the computation of one port.
+pub(super) enum Step<'s, A> {
+    /// A packet arrives.
+    Arrival(&'s Parcel<A>),
+    /// A trigger, collected by a task or at another port at this time in ps, fires for a message that leaves by this port.
+    Trigger(u64, MessageId),
+    /// A program has posted the newest message of this queue pair at this time in ps.
+    Post(u64, QpId),
+    /// All own events of the port up to this time in ps, timers included, come before what follows.
+    Settle(u64),
+    /// The window ends.
+    End,
+}
+
+/// Events and far packets of one port.
+#[derive(Debug, Default)]
+pub(super) struct PortEvents {
+    pub(super) links: LinkEvents,
+    /// The port's bit in [`Out::far`](super::out::Out::far), as if it was the only port.
+    pub(super) far: [u64; 1],
+}
