@@ -13,6 +13,7 @@ use std::num::NonZeroUsize;
 
 mod books;
 mod buffer;
+mod division;
 mod failing;
 mod gentle;
 mod host;
@@ -38,7 +39,7 @@ pub use stall::link_name;
 
 /// Number of groups of nodes that threads can share. More threads than groups have nothing to do.
 pub fn groups(fabric: &model::Fabric) -> usize {
-    window::groups(fabric)
+    division::groups(fabric).len()
 }
 
 /// Runs a plan with the given parts to its end.

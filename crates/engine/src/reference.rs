@@ -1,6 +1,6 @@
 //! The reference engine: one heap of events, each computed at its time, without any shortcut. It is the oracle for
-//! the window engine. The two share hosts, schemes and buffer arithmetic, but no code that decides the order of
-//! events.
+//! the window engine. The two share the constants of a run (`setup.rs`), hosts, schemes and buffer arithmetic. Ties between
+//! arrivals, queues of ports and the order of events are each engine's own.
 //!
 //! The order at one instant is: failures and repairs, pause and resume frames, departures, arrivals, wake-ups. A
 //! keyed hash orders arrivals at one node.
@@ -9,10 +9,12 @@ mod departures;
 mod live;
 mod port;
 mod switch;
+mod ties;
 
 pub(crate) use live::live;
 
 use self::port::Port;
+use self::ties::Ties;
 use crate::books::{Closing, Tally, close, closing};
 use crate::failing::FailureEvent;
 use crate::gentle::Gentle;
@@ -74,6 +76,7 @@ struct Scheduled {
 
 struct Reference<'a, P: Parts> {
     setup: Setup<'a>,
+    ties: Ties,
     /// By endpoint: an endpoint has the number of its port in the fabric.
     hosts: Vec<Host<P>>,
     /// Number of nodes that are hosts.
@@ -180,6 +183,7 @@ impl<'a, P: Parts> Reference<'a, P> {
             total: 0,
             until_observer: 1,
             reports: Vec::new(),
+            ties: Ties::new(plan),
             setup,
         };
         run.total = run.unfinished();

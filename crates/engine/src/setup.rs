@@ -1,9 +1,9 @@
 //! Constants that both engines derive from a plan before the first packet: transmission times, port facts, keys.
 
+use crate::division;
 use crate::failing::{Failing, fastest};
 use crate::listed::Listed;
 use crate::posted::{AnyMessage, Posted, PostedMessage};
-use crate::window::cost;
 use model::digest::{Digest, Sight};
 use model::draw::{Key, Purpose};
 use model::fabric::{Link, Router};
@@ -61,14 +61,6 @@ pub(crate) struct Setup<'a> {
     pub(crate) ports: Vec<PortFacts>,
     /// Transmission time in ps, by row of a rate and frame size.
     transmission: Vec<u32>,
-    /// Transmission times as differences of departure keys (`window/line.rs`), like `transmission`.
-    costs: Vec<u64>,
-    /// Bytes of the largest frame.
-    pub(crate) largest_frame: u32,
-    /// Longest transmission time of any frame, ps.
-    pub(crate) longest_time: u64,
-    /// More packets than any port sends in two windows: frames of one byte at the highest rate.
-    pub(crate) most_departures: usize,
     /// Numbers of the rates in telemetry, by row; empty without telemetry.
     rate_numbers: Vec<u8>,
     /// Number of frame sizes in a row.
@@ -84,8 +76,6 @@ pub(crate) struct Setup<'a> {
     followed: Vec<bool>,
     /// True if the plan's jobs belong to several traffic classes.
     pub(crate) several_classes: bool,
-    /// Key of every node for the order of simultaneous arrivals.
-    ties: Vec<u64>,
     /// Key of every link for losses.
     losses: Vec<Key>,
     listed: Listed,
@@ -167,7 +157,6 @@ impl<'a> Setup<'a> {
                 *count - 1
             })
             .collect();
-        let shortest = transmission.chunks(row_length).map(|row| u64::from(row[1])).min().unwrap_or(1).max(1);
         // An even length splits into two halves.
         let window = (window(plan) & !1).max(1);
         let key = |purpose, n: usize| -> Vec<Key> {
@@ -176,13 +165,6 @@ impl<'a> Setup<'a> {
         Setup {
             plan,
             ports,
-            costs: (0..)
-                .zip(&transmission)
-                .map(|(i, time)| cost((*time).into(), i % row_length as u32))
-                .collect(),
-            largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp),
-            longest_time: transmission.iter().copied().max().unwrap_or(0).into(),
-            most_departures: (2 * window / shortest + 2) as usize,
             transmission,
             rate_numbers,
             row_length: row_length as u32,
@@ -195,7 +177,6 @@ impl<'a> Setup<'a> {
                 false => (0..plan.qps.len()).map(|qp| plan.record.follows(QpId(qp as u32))).collect(),
             },
             several_classes: plan.jobs.windows(2).any(|pair| pair[0].class != pair[1].class),
-            ties: key(Purpose::Tie, fabric.nodes()).into_iter().map(Key::salt).collect(),
             losses: key(Purpose::Loss, fabric.links().len()),
             listed,
             failing,
@@ -258,10 +239,9 @@ impl<'a> Setup<'a> {
         &self.transmission[row as usize..]
     }
 
-    /// Transmission times at the rate of `row` as differences of keys, by frame size.
-    #[inline(always)]
-    pub(crate) fn costs(&self, row: u32) -> &[u64] {
-        &self.costs[row as usize..]
+    /// Transmission times by frame size, for each rate.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[u32]> {
+        self.transmission.chunks(self.row_length as usize)
     }
 
     /// The fields of INT records of port `gp` at the rate of `row`, in runs with telemetry.
@@ -297,12 +277,6 @@ impl<'a> Setup<'a> {
                 pkt.annex.fold(code);
             }
         }
-    }
-
-    /// The order of packets that reach `node` at the same time, in a window that opened at `opened`.
-    #[inline]
-    pub(crate) fn tie(&self, node: u32, opened: u64) -> Tie {
-        Tie::new(self.ties[node as usize], opened)
     }
 
     /// True if the link loses a packet that starts at `at` and would arrive at `arrival`. Called once for every
@@ -495,37 +469,6 @@ pub(crate) struct LinkState {
     pub(crate) queue: u64,
 }
 
-/// The order in which a node takes packets that arrive at one instant: by port number, after some of its bits have
-/// been inverted. Node and time select these bits, so that of two senders in step neither is always first. (Engines
-/// that break ties by order of creation starve one of them.)
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tie {
-    key: u64,
-    opened: u64,
-}
-
-impl Tie {
-    /// The order at a node with that key, for times counted from `opened`.
-    #[inline]
-    pub(crate) fn new(key: u64, opened: u64) -> Self {
-        Tie { key, opened }
-    }
-
-    /// Bits of port numbers that are inverted for packets that arrive `offset` ps after the window's start.
-    #[inline]
-    pub(crate) fn port_mask(self, offset: u32) -> u16 {
-        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): 2^64 / golden ratio.
-        let drawn = (self.key ^ (self.opened + offset as u64)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (drawn >> 54) as u16
-    }
-
-    /// Rank of a packet among those that arrive at the same instant; ranks of different ports differ.
-    #[inline]
-    pub(crate) fn rank(self, pkt: &Packet) -> u16 {
-        self.port_mask(pkt.offset()) ^ pkt.ingress().0
-    }
-}
-
 /// The class of data if classes are plain. PFC pauses only this class, and buffers charge only this class.
 pub(crate) const DATA: usize = 2;
 /// Number of plain classes.
@@ -575,7 +518,7 @@ pub fn window(plan: &Plan) -> u64 {
     let (fabric, reach) = (&plan.fabric, Reach::new(plan));
     let of = |link: &Link| reach.of(plan, link).min(LONGEST_WINDOW);
     let least = fabric.links().iter().map(of).min().unwrap_or(LONGEST_WINDOW);
-    let group = crate::window::group_of_each_node(fabric);
+    let group = division::group_of_each_node(fabric);
     let leaves = |link: &&Link| group[link.from.index()] != group[link.to.index()];
     let between = fabric.links().iter().filter(leaves).map(of).min();
     // Two nodes of one kind inside a group need at least 2 ps.
@@ -583,4 +526,19 @@ pub fn window(plan: &Plan) -> u64 {
         return least;
     }
     between.unwrap_or(least).min(MOST_STEPS * least).min(LONGEST_WINDOW)
+}
+
+/// Most windows that make up a full one. With more of them, the reference engine is about as fast. Our choice.
+const MOST_PARTS: u64 = 64;
+
+/// Length of the windows of a run that a program drives; `None` if no window fits the plan's links.
+pub(crate) fn live_window(setup: &Setup<'_>) -> Option<u64> {
+    length(setup.window, least_reach(setup.plan))
+}
+
+/// Length of windows in which no node affects another one: the longest part of a full window that the least reach of any
+/// link allows. The checks between full windows need whole parts.
+fn length(full: u64, reach: u64) -> Option<u64> {
+    let parts = (full.div_ceil(reach.max(1))..=MOST_PARTS).find(|parts| full.is_multiple_of(*parts))?;
+    Some(full / parts)
 }

@@ -154,7 +154,7 @@ impl<P: Parts> Reference<'_, P> {
             self.tally.lost(&pkt, false);
             self.note(now, node, EventKind::Lost, &pkt);
         } else {
-            let tie = self.setup.tie(facts.peer, at).port_mask(0) ^ facts.peer_port.0;
+            let tie = self.ties.rank(facts.peer, at, facts.peer_port);
             let slot = self.landed.pop().unwrap_or_else(|| {
                 self.flying.make_room();
                 self.flying.push(None);

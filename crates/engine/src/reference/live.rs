@@ -5,8 +5,7 @@ use crate::live::{Desk, Live, Next, grown};
 use crate::observer::Observer;
 use crate::outcome::{Ending, Outcome};
 use crate::posted::Posted;
-use crate::setup::Setup;
-use crate::window::live_window;
+use crate::setup::{Setup, live_window};
 use model::plan::Task;
 use model::{NodeId, Parts, Plan, QpId, Time};
 

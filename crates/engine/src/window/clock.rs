@@ -4,12 +4,13 @@
 use super::group::Group;
 use super::lanes::{Board, Mail};
 use super::out::Window;
+use super::setup::Setup;
 use super::turns;
 use crate::books::closing;
 use crate::observer::{Observer, Progress};
 use crate::record::hand_over;
 use crate::record::sampler::Sampler;
-use crate::setup::{PortFacts, Setup};
+use crate::setup::PortFacts;
 use crate::stall::is_stalled;
 use crate::view::Views;
 use model::{Parts, Time};

@@ -11,7 +11,7 @@ use super::lanes::{Bit, Pause, Pool, bits, first_event};
 use super::layout::Layout;
 use super::out::Window;
 use super::port::TO_HOST;
-use crate::setup::Setup;
+use super::setup::Setup;
 use model::{Annex, Packet, Parcel, Parts};
 
 /// State of a group that steps through windows.

@@ -6,7 +6,7 @@
 //! window opened. Below the tick, arrivals have their rank at that instant, departures have [`AT_DEPARTURE`], and the
 //! lowest bits are those of the packet's first word.
 
-use crate::setup::Tie;
+use super::tie::Tie;
 use model::{Packet, Parcel, PortIndex};
 
 /// Lowest bit of the time in a key whose last tick bit is 0.

@@ -9,12 +9,13 @@ use super::group::{Context, Group, Workspace};
 use super::lanes::{Board, Mail};
 use super::layout::Layout;
 use super::out::Window;
+use super::setup::Setup;
 use super::{board_of, clock, ending, finish, groups_of, views_of};
 use crate::live::{Desk, Live, Next, grown};
 use crate::observer::Observer;
 use crate::outcome::Outcome;
 use crate::posted::Posted;
-use crate::setup::{Setup, least_reach};
+use crate::setup;
 use model::plan::Task;
 use model::{NodeId, Parcel, Parts, Plan, QpId, Time};
 use std::cmp::Reverse;
@@ -41,7 +42,7 @@ struct LiveWindow<'p, P: Parts> {
 /// Starts a run that a program drives. `None` if no window fits the plan's links.
 pub(crate) fn live<'p, P: Parts + 'p>(plan: &'p Plan, parts: &P) -> Option<Box<dyn Live + 'p>> {
     let mut setup = Setup::new(plan);
-    let length = live_window(&setup)?;
+    let length = setup::live_window(&setup)?;
     setup.posted = Some(Posted::new(plan));
     let layout = Layout::new(&plan.fabric);
     let groups = groups_of(&setup, parts, &layout, length);
@@ -59,21 +60,6 @@ pub(crate) fn live<'p, P: Parts + 'p>(plan: &'p Plan, parts: &P) -> Option<Box<d
         groups,
         clock,
     }))
-}
-
-/// Most windows that make up a full one. With more of them, the reference engine is about as fast. Our choice.
-const MOST_PARTS: u64 = 64;
-
-/// Length of the windows of a run that a program drives; `None` if no window fits the plan's links.
-pub(crate) fn live_window(setup: &Setup<'_>) -> Option<u64> {
-    length(setup.window, least_reach(setup.plan))
-}
-
-/// Length of windows in which no node affects another one: the longest part of a full window that the least reach of any
-/// link allows. The checks between full windows need whole parts.
-fn length(full: u64, reach: u64) -> Option<u64> {
-    let parts = (full.div_ceil(reach.max(1))..=MOST_PARTS).find(|parts| full.is_multiple_of(*parts))?;
-    Some(full / parts)
 }
 
 impl<P: Parts> LiveWindow<'_, P> {

@@ -6,7 +6,8 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | [`layout`] | the division of nodes into groups |
+//! | [`mod@setup`], [`tie`] | constants of the run that only this engine needs; the order of arrivals at one instant |
+//! | [`layout`] | where the state of each node is |
 //! | [`clock`] | between two windows: the choice of the next one, and the end of the run |
 //! | [`crew`] | threads that share the groups of a window |
 //! | [`group`] | the state of nodes, and the schedule of their visits |
@@ -47,28 +48,28 @@ mod play;
 mod port;
 mod queue;
 mod server;
+mod setup;
 mod shelf;
 mod short;
 mod sort;
 mod step;
 mod switch;
+mod tie;
 mod turns;
 mod wire;
 
-pub(crate) use layout::{count as groups, group_of_each_node};
-pub(crate) use line::cost;
-pub(crate) use live::{live, live_window};
+pub(crate) use live::live;
 
 use crate::books::{Closing, Tally, close};
 use crate::observer::Observer;
 use crate::outcome::{Effort, Ending, LinkRecord, Memory, Outcome};
-use crate::setup::Setup;
 use crate::view::Views;
 use clock::Clock;
 use group::{Context, Group, Workspace};
 use lanes::{Board, Lane, Mail};
 use layout::Layout;
 use model::{Parcel, Parts, Plan, QpId, Time};
+use setup::Setup;
 
 /// Runs a plan on `threads` threads, with windows of the plan's full length divided by `divisor`. The result
 /// depends on neither.

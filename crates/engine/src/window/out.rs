@@ -2,11 +2,11 @@
 
 use super::lanes::{Address, InnerMail, Lane, Outbox, Pause, Pool, add, bits};
 use super::port::{LATER, LOSSY, Port, TAPPED};
+use super::setup::Setup;
 use crate::books::Tally;
 use crate::failing::FailureEvent;
 use crate::outcome::{EventKind, LinkRecord, Passed};
 use crate::record::{Note, Recorder};
-use crate::setup::Setup;
 use model::plan::{MarkAt, Marking};
 use model::{Annex, Packet, Parcel, PortIndex, Time};
 use std::collections::VecDeque;

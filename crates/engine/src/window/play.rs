@@ -8,8 +8,9 @@
 use super::out::Out;
 use super::port::Port;
 use super::queue::Queue;
+use super::tie::Tie;
 use super::wire::Wire;
-use crate::setup::{LinkState, Tie};
+use crate::setup::LinkState;
 use model::{Annex, Parcel};
 use std::cell::Cell;
 use std::slice::Iter;

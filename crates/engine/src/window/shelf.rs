@@ -4,7 +4,7 @@
 //! no lane lie on a list of the visit: those of queued replies, and those that the scheme makes or changes.
 
 use super::line;
-use crate::setup::Tie;
+use super::tie::Tie;
 use model::{Annex, Parcel};
 
 /// The annexes of a visit by place. A place is the number of a lane and a slot in the lane.

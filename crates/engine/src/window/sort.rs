@@ -4,7 +4,7 @@
 //! bins are emptied; most bins have at most one packet. The node's tie key orders packets of the same instant.
 
 use super::lanes::bits;
-use crate::setup::Tie;
+use super::tie::Tie;
 use model::{Annex, Parcel};
 
 /// A sorter with reusable memory.

@@ -12,7 +12,8 @@ use super::group::{Context, Group, Workspace};
 use super::inside::earlier;
 use super::lanes::bits;
 use super::out::Window;
-use crate::setup::{LONGEST_WINDOW, Setup, least_reach};
+use super::setup::Setup;
+use crate::setup::{LONGEST_WINDOW, least_reach};
 use model::plan::FlowControl;
 use model::{NodeId, Parts};
 
