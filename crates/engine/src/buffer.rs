@@ -49,7 +49,7 @@ pub(crate) enum Admission {
 /// The rule of a visit whose egress queues are bounded by their caps alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caps {
-    overflow: Overflow,
+    pub(crate) overflow: Overflow,
     /// Least cap of any queue of the switch, bytes.
     pub(crate) least: u64,
 }

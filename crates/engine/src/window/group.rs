@@ -4,8 +4,7 @@ use super::classed::Queues;
 use super::inside::{self, Inside};
 use super::lanes::{Address, Bit, Board, InnerMail, Lane, Lanes, Mail, Outbox, Pause, Pool, bits, fetch};
 use super::layout::Layout;
-use super::line;
-use super::local::{self, Bound, LineOf};
+use super::local::{self, LineOf};
 use super::out::{Out, Window};
 use super::parked::Parked;
 use super::port::{Port, WATCHED};
@@ -15,6 +14,7 @@ use super::setup::Setup;
 use super::sort::Sorter;
 use super::step::PortEvents;
 use super::switch::{self, Scratch, SwitchState};
+use super::way::{Bound, Now, Static, Way, way};
 use super::{classed_host, host};
 use crate::books::Tally;
 use crate::buffer::Account;
@@ -28,8 +28,7 @@ use crate::stall::{Blocked, Liveness};
 use crate::switch::Switch;
 use crate::tasks::Tasks;
 use crate::view::shown;
-use model::packet::Kinds;
-use model::{Annex, HostId, Interest, Kind, NodeId, Parcel, Parts, PortIndex, QpId, Scheme};
+use model::{Annex, HostId, Interest, NodeId, Parcel, Parts, PortIndex, QpId, Scheme};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
@@ -113,16 +112,12 @@ pub(super) struct Group<P: Parts> {
     pub(super) liveness: Liveness,
     /// Number of packets that have arrived since the last assignment to threads.
     pub(super) load: u64,
-    with_data: Kinds,
     line_of: LineOf,
+    /// By switch, what decides on the way of its visits.
+    fixed: Vec<Static>,
     /// True if a node's state has left the caches when its next visit begins. The visit then first reads a word of every
     /// cache line that it will need, so that the lines come from memory side by side.
     cold: bool,
-    /// True if all times of the run fit the keys of lines.
-    exact_keys: bool,
-    /// Length of a window, picoseconds: a switch samples its buffer once in each.
-    quantum: u64,
-    largest_frame: u64,
     pub(super) effort: Effort,
     /// State of a group that steps through windows.
     pub(super) inside: Option<Inside<P::Annex>>,
@@ -254,12 +249,9 @@ impl<P: Parts> Group<P> {
             unfinished: 0,
             liveness: Liveness::default(),
             load: 0,
-            with_data: setup.with_data,
+            fixed: Vec::with_capacity(members.len() - servers),
             line_of: LineOf::new(setup),
             cold: fabric.links().len() > NEAR,
-            exact_keys: setup.window <= line::LONGEST && setup.longest_time < line::LONGEST,
-            quantum: setup.window,
-            largest_frame: plan.wire.max_frame().max(plan.wire.ack).max(plan.wire.cnp) as u64,
             effort: Effort::default(),
             inside: None,
             sides: [Vec::new(), Vec::new()],
@@ -277,6 +269,7 @@ impl<P: Parts> Group<P> {
             } else {
                 let mut switch = Switch::new(setup, parts, id);
                 switch.interest.local |= has_no_choice(setup, &switch.interest, id);
+                group.fixed.push(Static::new(setup, &switch));
                 group.switches.push(switch);
                 group.switches.len() - 1
             };
@@ -483,7 +476,8 @@ impl<P: Parts> Group<P> {
     ) {
         let window = context.window;
         let Workspace { incoming, pool, .. } = workspace;
-        let quantum = self.sample_switch(n, window.opened);
+        let quantum = context.setup.window;
+        let number = self.sample_switch(n, window.opened, quantum);
         let node = &mut self.nodes[n];
         let (ports, words) = (node.range(), node.words());
         let feeds = &self.feeds[ports.clone()];
@@ -498,23 +492,24 @@ impl<P: Parts> Group<P> {
         };
         self.load += count as u64;
         // Only a visit of two windows has a middle.
-        let middle = Some((quantum + 1) * self.quantum).filter(|middle| *middle < window.close);
+        let middle = Some((number + 1) * quantum).filter(|middle| *middle < window.close);
         if self.compute_switch(context, workspace, (n, count), middle).is_none() {
             self.split_switch(context, workspace, n, middle);
         }
         self.add_outside_events(n, context);
     }
 
-    /// Samples the buffer of a switch before its first event of a full window; returns the number of this window.
+    /// Samples the buffer of a switch before its first event of a full window, whose length is `quantum`; returns the number of
+    /// this window.
     #[inline(always)]
-    pub(super) fn sample_switch(&mut self, n: usize, opened: u64) -> u64 {
+    pub(super) fn sample_switch(&mut self, n: usize, opened: u64, quantum: u64) -> u64 {
         let switch = &mut self.switches[self.nodes[n].index as usize];
-        let quantum = opened / self.quantum;
-        if switch.sampled != quantum {
-            switch.sampled = quantum;
+        let number = opened / quantum;
+        if switch.sampled != number {
+            switch.sampled = number;
             switch.buffer.sample();
         }
-        quantum
+        number
     }
 
     /// Computes a visit of a switch with the `count` packets of its lanes. The buffer is sampled at `middle`. `None`, and
@@ -530,7 +525,7 @@ impl<P: Parts> Group<P> {
         let Workspace { incoming, pool, sorter, scratch, .. } = workspace;
         let node = &mut self.nodes[n];
         let (ports, words) = (node.range(), node.words());
-        let switch = &mut self.switches[node.index as usize];
+        let (switch, fixed) = (&mut self.switches[node.index as usize], &self.fixed[node.index as usize]);
         if middle.is_some() && !node.pauses.is_empty() {
             return None;
         }
@@ -539,58 +534,38 @@ impl<P: Parts> Group<P> {
             scratch.events.add_failures(setup.failing.events(node.id, window.opened, window.close));
         }
         let (backlog, ports_of) = (&mut self.backlog[words.clone()], &mut self.ports[ports.clone()]);
-        let longest = || {
-            let waiting = ports_of.iter().map(|p| p.waiting).max().unwrap_or(0);
-            // A scheme may release held packets into any queue.
-            switch.held_bytes + waiting
+        let mut now = Now {
+            calm: switch.route_change.is_none()
+                && scratch.events.only_pauses()
+                && window.close == window.opened + window.length,
+            has_others: switch.uncharged + switch.held_bytes > 0,
+            has_middle: middle.is_some(),
+            ..Now::default()
         };
-        let bound = count as u64 * self.largest_frame;
-        let channels = u16::from(setup.fabric().channels());
-        // The bounds below leave out packets that the scheme makes, so they do not hold for queues that may drop
-        // these.
-        let replies = self.with_data.has(Kind::Ack) || self.with_data.has(Kind::Signal);
-        let surprises = !switch.buffer.lossless()
-            && (switch.interest.makes_data || replies && switch.interest.makes_replies);
-        let by_itself = self.exact_keys
-            && switch.interest.local
-            && switch.route_change.is_none()
-            && setup.fabric().groups() == 0
-            && scratch.events.only_pauses()
-            && window.close == window.opened + window.length
-            && !setup.follows_any();
-        // Charges go by ingress alone, and all data is charged.
-        let only_arrivals = self.classed.is_empty()
-            && !surprises
-            && channels == 1
-            && !switch.interest.watches()
-            && switch.uncharged + switch.held_bytes == 0;
-        // Caps bound each queue by itself if the shared buffer cannot fill. The headers of cut packets must be replies.
-        let cuts = switch.buffer.cuts();
-        let caps = match by_itself && only_arrivals && !(cuts && self.with_data.has(Kind::Trimmed)) {
-            true => switch.buffer.caps(bound),
-            false => None,
-        };
-        if middle.is_some() && caps.is_none() {
-            return None;
+        let bytes = |packets: usize| packets as u64 * u64::from(setup.largest_frame);
+        if fixed.asks_for_caps(&now) {
+            now.caps = switch.buffer.caps(bytes(count));
         }
-        // In a group that steps, one lane holds the packets of several ports, one port after the other.
-        let of_ports = incoming.iter().flat_map(|lane| lane.chunk_by(|a, b| a.ingress() == b.ingress()));
-        let by_account = of_ports.flat_map(|packets| {
-            let bytes = packets.len() as u64 * self.largest_frame;
-            let first = packets[0].ingress().0 * channels;
-            (first..first + channels).map(move |account| (Account(account), bytes))
-        });
-        // Light and heavy visits give the same result.
-        let heavy = caps.is_none()
-            && (!self.classed.is_empty()
-                || surprises
-                || !switch.buffer.stays_below_thresholds(bound, by_account, longest));
-        self.effort.heavy += heavy as u64;
-        // In a heavy visit ports can take turns if refused packets are dropped.
-        let local = (!heavy || only_arrivals && !cuts) && by_itself;
-        let arrivals = match local {
-            true => &[],
-            false => {
+        if fixed.asks_for_thresholds(&now) {
+            let longest = || {
+                let waiting = ports_of.iter().map(|p| p.waiting).max().unwrap_or(0);
+                // A scheme may release held packets into any queue.
+                switch.held_bytes + waiting
+            };
+            let channels = u16::from(setup.fabric().channels());
+            // In a group that steps, one lane holds the packets of several ports, one port after the other.
+            let of_ports = incoming.iter().flat_map(|lane| lane.chunk_by(|a, b| a.ingress() == b.ingress()));
+            let by_account = of_ports.flat_map(|packets| {
+                let first = packets[0].ingress().0 * channels;
+                (first..first + channels).map(move |account| (Account(account), bytes(packets.len())))
+            });
+            now.stays_below = switch.buffer.stays_below_thresholds(bytes(count), by_account, longest);
+        }
+        let way = way(fixed, &now);
+        let arrivals = match way {
+            Way::Split => return None,
+            Way::ByPort(_) => &[],
+            Way::InOrder { .. } => {
                 let (lanes, tie) =
                     (incoming.iter().map(|lane| &lane[..]), setup.tie(node.id.0, window.opened));
                 let arrivals = sorter.sort(lanes, count, window.length, tie);
@@ -600,6 +575,8 @@ impl<P: Parts> Group<P> {
                 before_the_end(arrivals, window, &mut self.outputs.tally)
             }
         };
+        let heavy = matches!(way, Way::ByPort(Bound::Buffer) | Way::InOrder { heavy: true });
+        self.effort.heavy += u64::from(heavy);
         let mut out = self.outputs.of(node, context, pool);
         out.bring_near(ports_of);
         let state = SwitchState {
@@ -609,21 +586,14 @@ impl<P: Parts> Group<P> {
             classed: if self.classed.is_empty() { &mut [] } else { &mut self.classed[ports.clone()] },
             backlog,
             scratch,
-            with_data: self.with_data,
+            with_data: setup.with_data,
             line_of: self.line_of,
         };
-        let next = match heavy {
-            _ if local => {
-                let bound = match caps {
-                    Some(caps) => Bound::Caps(caps),
-                    None if heavy => Bound::Buffer,
-                    None => Bound::Nothing,
-                };
-                local::visit(state, out, incoming, bound, middle)
-            }
-            _ if context.setup.follows_any() => visit_following(heavy, state, out, arrivals),
-            true => switch::Visit::<P, true, false>::new(state, out).run(arrivals),
-            false => switch::Visit::<P, false, false>::new(state, out).run(arrivals),
+        let next = match way {
+            Way::ByPort(bound) => local::visit(state, out, incoming, bound, middle),
+            _ if setup.follows_any() => visit_following(heavy, state, out, arrivals),
+            _ if heavy => switch::Visit::<P, true, false>::new(state, out).run(arrivals),
+            _ => switch::Visit::<P, false, false>::new(state, out).run(arrivals),
         };
         incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
         self.nodes[n].next = next;
@@ -656,7 +626,7 @@ impl<P: Parts> Group<P> {
         out.bring_near(&mut self.ports[port..=port]);
         let (queues, port, events) = (self.classed.get_mut(port), &mut self.ports[port], &mut scratch.events);
         node.next = match queues {
-            None => host::Visit { host, port, out, events, with_data: self.with_data }.run(arrivals),
+            None => host::Visit { host, port, out, events, with_data: context.setup.with_data }.run(arrivals),
             Some(queues) => classed_host::Visit { host, port, queues, out, events }.run(arrivals),
         };
         pool.give(lane, self.outputs.unit);
@@ -736,7 +706,7 @@ impl<P: Parts> Group<P> {
             events,
             tasks: self.tasks.get_mut(n).and_then(Option::as_mut),
             out: self.outputs.of(node, context, pool),
-            with_data: self.with_data,
+            with_data: context.setup.with_data,
             reports,
         }
     }

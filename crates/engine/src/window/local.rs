@@ -16,7 +16,7 @@ use super::setup::Setup;
 use super::shelf::{self, Shelf};
 use super::switch::{Scratch, SwitchState, recount};
 use super::tie::Tie;
-use crate::buffer::Caps;
+use super::way::Bound;
 use crate::switch::Switch;
 use model::draw::{Key, below};
 use model::fabric::Router;
@@ -103,17 +103,6 @@ impl LineOf {
     fn of(&self, pkt: &Packet) -> usize {
         usize::from(self.0[pkt.kind_number() as usize % 8]) % CLASSES
     }
-}
-
-/// What bounds the queues of data in a visit.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Bound {
-    /// No queue can reach a bound: the visit is light.
-    Nothing,
-    /// The cap of each queue.
-    Caps(Caps),
-    /// The buffer, by the bytes of all ports: the visit is heavy.
-    Buffer,
 }
 
 /// Lays arrivals onto lines.

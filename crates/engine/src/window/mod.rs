@@ -13,6 +13,7 @@
 //! | [`group`] | the state of nodes, and the schedule of their visits |
 //! | [`inside`] | windows inside windows: a group that steps through the window by itself |
 //! | [`turns`] | double windows: two sides of the fabric that take turns |
+//! | [`mod@way`] | the way in which the visit of a switch is computed |
 //! | [`local`], [`mod@line`] | a switch whose scheme acts on every port by itself; its arrivals by port and class |
 //! | [`short`], [`departures`], [`charged`] | a port of such a switch: with little to do, in general, and in heavy visits or near a cap |
 //! | [`shelf`] | large annexes, which stay in their lanes meanwhile |
@@ -56,6 +57,7 @@ mod step;
 mod switch;
 mod tie;
 mod turns;
+mod way;
 mod wire;
 
 pub(crate) use live::live;

@@ -127,7 +127,7 @@ impl<P: Parts> Group<P> {
             let count = lanes.iter().map(Vec::len).sum();
             workspace.incoming = lanes;
             if opened == middle {
-                self.sample_switch(n, opened);
+                self.sample_switch(n, opened, context.setup.window);
             }
             let window = Window { opened, close, length: close - opened, ..window };
             self.compute_switch(Context { window, ..context }, workspace, (n, count), None);

@@ -1,0 +1,171 @@
+//! The way in which a visit of a switch is computed. All ways give the same result, and [`way`] takes the cheapest one that is
+//! exact.
+
+use super::line;
+use super::setup::Setup;
+use crate::buffer::Caps;
+use crate::switch::Switch;
+use model::{Kind, Parts};
+
+/// The way of a visit.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    /// Two visits, because the state of the buffer at the middle of this one is unknown.
+    Split,
+    /// One port after the other, see [`super::local`].
+    ByPort(Bound),
+    /// All arrivals in order of time, see [`super::switch`].
+    InOrder { heavy: bool },
+}
+
+/// What bounds the queues of data in a visit.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bound {
+    /// No queue can reach a bound: the visit is light.
+    Nothing,
+    /// The cap of each queue.
+    Caps(Caps),
+    /// The buffer, by the bytes of all ports: the visit is heavy.
+    Buffer,
+}
+
+/// What no visit of a switch changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Static {
+    /// The scheme acts on every port by itself, and times fit the keys of lines.
+    by_port: bool,
+    /// The buffer's charges go by ingress alone, and the queues of data have nothing but arrivals.
+    only_arrivals: bool,
+    /// Arrivals do not bound the queues: a queue that may drop gets packets of the scheme, or classes are not plain.
+    unbounded: bool,
+    /// Data without room is cut.
+    cuts: bool,
+    /// The headers of cut packets wait with data.
+    headers_with_data: bool,
+}
+
+/// The state of a switch when a visit opens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Now {
+    /// The first routes apply, no link fails or recovers in the visit, and the run does not end in it.
+    pub(super) calm: bool,
+    /// The scheme holds packets, or the buffer has not charged some.
+    pub(super) has_others: bool,
+    /// The visit spans two windows, so the buffer is sampled at its middle.
+    pub(super) has_middle: bool,
+    /// The caps of queues, if they are all that bounds them; read if [`Static::asks_for_caps`].
+    pub(super) caps: Option<Caps>,
+    /// No account can reach its threshold; read if [`Static::asks_for_thresholds`].
+    pub(super) stays_below: bool,
+}
+
+impl Static {
+    pub(super) fn new<P: Parts>(setup: &Setup<'_>, switch: &Switch<P>) -> Self {
+        let (interest, with_data, fabric) = (&switch.interest, setup.with_data, setup.fabric());
+        let exact_keys = setup.window <= line::LONGEST && setup.longest_time < line::LONGEST;
+        let plain = setup.plan.classes.is_plain();
+        let replies = with_data.has(Kind::Ack) || with_data.has(Kind::Signal);
+        let makes = interest.makes_data || replies && interest.makes_replies;
+        let unbounded = !plain || makes && !switch.buffer.lossless();
+        Static {
+            by_port: exact_keys && interest.local && fabric.groups() == 0 && !setup.follows_any(),
+            only_arrivals: !unbounded && fabric.channels() == 1 && !interest.watches(),
+            unbounded,
+            cuts: switch.buffer.cuts(),
+            headers_with_data: with_data.has(Kind::Trimmed),
+        }
+    }
+
+    /// True if caps may be all that bounds the queues. The headers of cut packets must then be replies.
+    pub(super) fn asks_for_caps(&self, now: &Now) -> bool {
+        self.by_port
+            && now.calm
+            && self.only_arrivals
+            && !now.has_others
+            && !(self.cuts && self.headers_with_data)
+    }
+
+    /// True if the thresholds of the buffer decide whether the visit is light.
+    pub(super) fn asks_for_thresholds(&self, now: &Now) -> bool {
+        now.caps.is_none() && !now.has_middle && !self.unbounded
+    }
+}
+
+/// The way of a visit.
+pub(super) fn way(fixed: &Static, now: &Now) -> Way {
+    match now.caps {
+        Some(caps) => return Way::ByPort(Bound::Caps(caps)),
+        None if now.has_middle => return Way::Split,
+        None => {}
+    }
+    let (by_port, light) = (fixed.by_port && now.calm, !fixed.unbounded && now.stays_below);
+    // In a heavy visit ports can take turns if refused packets are dropped.
+    let in_turns = fixed.only_arrivals && !now.has_others && !fixed.cuts;
+    match by_port {
+        true if light => Way::ByPort(Bound::Nothing),
+        true if in_turns => Way::ByPort(Bound::Buffer),
+        _ => Way::InOrder { heavy: !light },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::plan::Overflow;
+
+    fn name(way: Way) -> &'static str {
+        match way {
+            Way::Split => "split",
+            Way::ByPort(Bound::Nothing) => "light by port",
+            Way::ByPort(Bound::Caps(_)) => "caps by port",
+            Way::ByPort(Bound::Buffer) => "heavy by port",
+            Way::InOrder { heavy: false } => "light in order",
+            Way::InOrder { heavy: true } => "heavy in order",
+        }
+    }
+
+    #[test]
+    fn each_visit_takes_the_cheapest_exact_way() {
+        let local = Static { by_port: true, only_arrivals: true, ..Static::default() };
+        let cuts = Static { cuts: true, ..local };
+        let makes = Static { only_arrivals: false, unbounded: true, ..local };
+        let watches = Static { only_arrivals: false, ..local };
+        let global = Static { by_port: false, ..local };
+        let full = Now { calm: true, ..Now::default() };
+        let calm = Now { stays_below: true, ..full };
+        let capped = Now { caps: Some(Caps { overflow: Overflow::Drop, least: 0 }), ..full };
+        let table = [
+            (local, calm, "light by port"),
+            (local, full, "heavy by port"),
+            (local, capped, "caps by port"),
+            (local, Now { calm: false, ..calm }, "light in order"),
+            (local, Now { calm: false, ..full }, "heavy in order"),
+            (local, Now { has_others: true, ..calm }, "light by port"),
+            (local, Now { has_others: true, ..full }, "heavy in order"),
+            (local, Now { has_middle: true, ..full }, "split"),
+            (local, Now { has_middle: true, ..capped }, "caps by port"),
+            (cuts, calm, "light by port"),
+            (cuts, full, "heavy in order"),
+            (cuts, capped, "caps by port"),
+            (makes, calm, "heavy in order"),
+            (watches, calm, "light by port"),
+            (watches, full, "heavy in order"),
+            (global, calm, "light in order"),
+            (global, full, "heavy in order"),
+        ];
+        for (fixed, now, expected) in table {
+            assert_eq!(name(way(&fixed, &now)), expected, "{fixed:?} {now:?}");
+        }
+    }
+
+    #[test]
+    fn the_buffer_is_asked_only_where_its_answer_counts() {
+        let local = Static { by_port: true, only_arrivals: true, ..Static::default() };
+        let calm = Now { calm: true, ..Now::default() };
+        assert!(local.asks_for_caps(&calm) && local.asks_for_thresholds(&calm));
+        assert!(!local.asks_for_caps(&Now { has_others: true, ..calm }), "held packets may fill a queue");
+        let mixed = Static { cuts: true, headers_with_data: true, ..local };
+        assert!(!mixed.asks_for_caps(&calm), "headers would join the queues of data");
+        assert!(!local.asks_for_thresholds(&Now { has_middle: true, ..calm }), "the visit is split");
+    }
+}
