@@ -117,7 +117,7 @@ fn resolve<'m>(
         }
         let exports = module.exports.iter().filter(|(name, _)| name == first).map(|(_, path)| path);
         if depth < 8
-            && let Some(path) = exports.last()
+            && let Some(path) = exports.next_back()
         {
             return resolve(modules, &at, &[&path[..], behind].concat(), depth + 1);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The identifiers of a text, each with the text that follows it.
-pub fn words(text: &str) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = (&str, &str)> {
     let of_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -16,13 +16,13 @@ pub fn words(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// A source file without comments and tests.
-pub struct Source {
+pub(crate) struct Source {
     pub code: String,
     pub strings: Vec<String>,
 }
 
 impl Source {
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let (mut code, mut strings) = (String::new(), Vec::new());
         let mut rest = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         while let Some(c) = rest.chars().next() {
@@ -59,7 +59,7 @@ impl Source {
 }
 
 /// The Rust files of all crates except tests: path below `crates`, and text.
-pub fn sources() -> Vec<(String, String)> {
+pub(crate) fn sources() -> Vec<(String, String)> {
     let crates =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the folder of crates");
     let folders =
