@@ -233,8 +233,10 @@ fn needless(checked: &Checked, outcome: &Outcome) -> Result<(), Fault> {
     let (plan, data) = (&checked.plan, &outcome.data);
     let dropped = data.dropped_buffer + data.dropped_scheme + data.cut;
     let lost = outcome.links.iter().any(|link| link.lost > 0);
-    let marked = outcome.links.iter().any(|link| link.marks > 0);
-    let alone = plan.messages.len() == 1 && plan.failures.is_empty() && !marked;
+    // Where a link is slower than the sender's, the flow queues behind itself, and a long queue outlasts the timer.
+    let two = 2 * u64::from(plan.wire.max_frame());
+    let congested = outcome.links.iter().any(|link| link.marks > 0 || link.max_queue > two);
+    let alone = plan.messages.len() == 1 && plan.failures.is_empty() && !congested;
     if alone
         && dropped == 0
         && !lost
@@ -395,5 +397,14 @@ mod tests {
         );
         let slow = text.replace("100us", "200us");
         assert_eq!(of_text("slow.toml", &slow), Verdict::Passed(Vec::new()));
+    }
+
+    /// Behind a link of a hundredth of the sender's rate, a queue without marks outlasts the timer: that is congestion.
+    #[test]
+    fn a_flow_that_queues_behind_itself_is_congested() {
+        let text = "topology = { links = { hosts = 2, switches = [\"s0\"], links = [[\"host0\", \"s0\"], \
+                    [\"host1\", \"s0\", \"1Gbps\"]] } }\nworkload = [{ back-to-back = { messages = 1 } }]\n\
+                    switch = { ecn = false }\nnic = { transport = { uec = {} } }\n";
+        assert_eq!(of_text("slow.toml", text), Verdict::Passed(vec!["retransmissions", "timeouts"]));
     }
 }
