@@ -115,7 +115,7 @@ fn resolve<'m>(
             (at, rest) = (child, behind);
             continue;
         }
-        let exports = module.exports.iter().filter(|(name, _)| name == first).map(|(_, path)| path);
+        let mut exports = module.exports.iter().filter(|(name, _)| name == first).map(|(_, path)| path);
         if depth < 8
             && let Some(path) = exports.next_back()
         {
