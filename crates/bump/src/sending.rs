@@ -5,7 +5,7 @@
 
 use crate::frame::{Kind, MTUS, Roce};
 use crate::pairing::End;
-use model::transport::{Progress, Reply, Sender as _};
+use model::transport::{Departure, Heard, Progress, Reply, Sender as _};
 use model::{Allowance, Congestion as _, Psn, Time};
 use rnic::{AnySender, Reacting};
 use std::collections::VecDeque;
@@ -127,7 +127,7 @@ impl Sending {
         }
         // Numbers without a packet: responses to a read, or packets that never reached this bump.
         self.posted += distance as u64;
-        self.sender.post(distance as u64);
+        self.sender.post_message(distance as u64, 1, 1);
         self.mtu = roce.mtu.or(self.mtu);
         let span = roce.span(self.mtu);
         self.open_read = match (roce.kind, span) {
@@ -137,7 +137,7 @@ impl Sending {
         self.latest = self.posted;
         if self.copies.len() >= MOST_COPIES {
             // Without the oldest copy, a NACK for it is the host's to answer.
-            if self.copies.front().is_some_and(|copy| copy.number >= self.sender.high()) {
+            if self.copies.front().is_some_and(|copy| copy.number >= self.sender.position().high) {
                 return Posted::Full;
             }
             self.copies.pop_front();
@@ -145,7 +145,7 @@ impl Sending {
         self.copies.push_back(Copy { number: self.posted, frame });
         let span = u64::from(span.unwrap_or(1));
         self.posted += span;
-        self.sender.post(span);
+        self.sender.post_message(span, 1, 1);
         Posted::New
     }
 
@@ -158,7 +158,8 @@ impl Sending {
             self.control.on_timeout(now);
         }
         // A packet that was never sent still waits for its turn.
-        let waits = number >= self.sender.high() || self.again.iter().any(|copy| copy.number == number);
+        let waits =
+            number >= self.sender.position().high || self.again.iter().any(|copy| copy.number == number);
         if !waits && self.again.len() < MOST_COPIES {
             self.again.push_back(Copy { number, frame });
         }
@@ -178,7 +179,7 @@ impl Sending {
         let start = match self.again.pop_front() {
             Some(Copy { number, frame }) => Start { psn: self.psn(number), frame, retransmitted: false },
             None => loop {
-                let (number, again) = self.sender.next(now, window)?;
+                let Departure { seq: number, again, .. } = self.sender.send(now, window)?;
                 if let Ok(at) = self.copies.binary_search_by_key(&number, |copy| copy.number) {
                     let frame = self.copies[at].frame.clone();
                     break Start { psn: self.psn(number), frame, retransmitted: again };
@@ -197,7 +198,7 @@ impl Sending {
     pub(crate) fn reply(&mut self, now: Time, psn: Psn, nack: bool) -> bool {
         let psn = self.number(psn);
         let reply = if nack { Reply::Nack(psn) } else { Reply::Ack(psn) };
-        let Progress { acked, nack: heeded } = self.sender.on_reply(now, reply);
+        let (Progress { acked, nack: heeded }, _) = self.sender.hear(now, &Heard::Reply(reply));
         if nack {
             self.control.on_nacked(now, acked, false);
         } else {
@@ -206,7 +207,7 @@ impl Sending {
         if heeded {
             self.control.on_nack(now);
         }
-        let una = self.sender.una();
+        let una = self.sender.position().una;
         while self.copies.front().is_some_and(|copy| copy.number < una) {
             self.copies.pop_front();
         }
@@ -257,9 +258,9 @@ impl End for Sending {
 
     /// A reply names a packet that is under way, or one that was acknowledged not long ago.
     fn may_answer(&self, psn: Psn) -> bool {
-        let distance = i64::from(psn.distance_from(self.psn(self.sender.una())));
-        let ahead = (self.sender.high() - self.sender.una()) as i64;
-        let behind = self.sender.una().min(MOST_COPIES as u64) as i64;
+        let distance = i64::from(psn.distance_from(self.psn(self.sender.position().una)));
+        let ahead = (self.sender.position().high - self.sender.position().una) as i64;
+        let behind = self.sender.position().una.min(MOST_COPIES as u64) as i64;
         // A NACK may name the first packet that was never sent; the responses to a read have PSNs of their own.
         (-behind..=ahead).contains(&distance) || self.open_read.is_some() && (0..1 << 22).contains(&distance)
     }

@@ -6,7 +6,8 @@ pub use sack::{Envelope, Sack, SackStamp};
 
 use crate::digest::Meter;
 use crate::telemetry::{TracedLink, Trail};
-use crate::{HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
+use crate::transport::{Heard, Reply};
+use crate::{Congestion, HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 
@@ -72,6 +73,9 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
 
     /// A reply's report on single packets.
     fn selective(&self) -> Selective;
+
+    /// What a sender hears by a reply with this annex, which arrived at `at` by its clock. `control` is its congestion control.
+    fn heard(&self, now: Time, at: Time, reply: Reply, control: &mut impl Congestion) -> Heard;
 
     /// The notice that a data packet carries instead of payload.
     fn notice(&self) -> Option<Notice>;
@@ -277,6 +281,11 @@ impl Annex for () {
     }
 
     #[inline(always)]
+    fn heard(&self, _: Time, _: Time, reply: Reply, _: &mut impl Congestion) -> Heard {
+        Heard::Reply(reply)
+    }
+
+    #[inline(always)]
     fn notice(&self) -> Option<Notice> {
         None
     }
@@ -436,6 +445,11 @@ impl Annex for Stamp {
         }
     }
 
+    #[inline(always)]
+    fn heard(&self, _: Time, _: Time, reply: Reply, _: &mut impl Congestion) -> Heard {
+        Heard::Named(reply, self.selective())
+    }
+
     #[inline]
     fn notice(&self) -> Option<Notice> {
         let is = self.what & NOTICE != 0;
@@ -527,6 +541,11 @@ impl Annex for TelemetryStamp {
     #[inline]
     fn selective(&self) -> Selective {
         self.stamp.selective()
+    }
+
+    #[inline(always)]
+    fn heard(&self, _: Time, _: Time, reply: Reply, _: &mut impl Congestion) -> Heard {
+        Heard::Named(reply, self.selective())
     }
 
     #[inline]

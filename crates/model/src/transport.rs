@@ -69,48 +69,91 @@ pub struct Delivery {
     pub restore: bool,
 }
 
+/// A reply or headers, as a sender hears of them. A sender takes a kind that it does not know for a plain reply, or ignores it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A plain reply.
+    Reply(Reply),
+    /// A reply with a report on single packets.
+    Named(Reply, Selective),
+    /// A reply with a [`Sack`].
+    Sacked(Reply, Sacked),
+    /// The headers of a cut packet that its receiver has sent back ([`Receiver::returns_headers`]).
+    Returned(Returned),
+}
+
+impl Heard {
+    /// The reply and its report on single packets; `None` for headers.
+    #[inline(always)]
+    pub const fn reply(&self) -> Option<(Reply, Selective)> {
+        match *self {
+            Heard::Reply(reply) => Some((reply, Selective::Nothing)),
+            Heard::Named(reply, selective) => Some((reply, selective)),
+            Heard::Sacked(reply, Sacked { selective, .. }) => Some((reply, selective)),
+            Heard::Returned(_) => None,
+        }
+    }
+}
+
+/// The report of a reply in a run with SACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sacked {
+    /// The report on single packets, for senders without maps.
+    pub selective: Selective,
+    /// The map.
+    pub sack: Sack,
+    /// Round trip of the probe that the reply answers.
+    pub trip: Time,
+    /// Delay to assume if that probe was not the latest one ([`crate::Congestion::assumed_delay`]).
+    pub assumed: Option<Time>,
+    /// The window before the reply.
+    pub window: u64,
+}
+
+/// The headers of a cut packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Returned {
+    /// PSN of the packet.
+    pub psn: Psn,
+    /// Its message.
+    pub envelope: Envelope,
+    /// True if the receiver's own switch has cut it.
+    pub last_hop: bool,
+    /// The window before their return.
+    pub window: u64,
+}
+
 /// The sending end of a queue pair.
 ///
-/// A window counts packets from the oldest unacknowledged one, or for senders that count bytes ([`Sender::on_sack`]) the
-/// bytes in flight.
+/// A window counts packets from the oldest unacknowledged one, or for senders that report a [`Delivery`] the bytes in flight.
 pub trait Sender {
-    /// Adds `packets` packets that the application posts.
-    fn post(&mut self, packets: u64);
+    /// Adds the packets of a message that the application posts: frames of `full` bytes, and one of `last`.
+    fn post_message(&mut self, packets: u64, full: u32, last: u32);
 
-    /// Adds the packets of a message, in runs with [`crate::Annex::SACKS`]: frames of `full` bytes, and one of `last`. The
-    /// default ignores these lengths.
-    #[inline(always)]
-    fn post_message(&mut self, packets: u64, _full: u32, _last: u32) {
-        self.post(packets);
-    }
+    /// The packet to send now, if `window` lets one pass, and the sender's state after it. The caller must send it.
+    fn send(&mut self, now: Time, window: u64) -> Option<Departure>;
 
-    /// The packet to send now, if there is one within `window` packets of the oldest unacknowledged packet: its number, and
-    /// whether it was sent before. The caller must send it.
-    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)>;
-
-    /// [`Sender::next`] and all that a host asks after it, in one call, in runs with [`crate::Annex::SACKS`].
-    #[inline]
-    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
-        let (seq, again) = self.next(now, window)?;
-        let (leaving, deadline) = (self.leaving(), self.deadline());
-        Some(Departure { seq, again, leaving, deadline, goes_on: self.ready(window) })
-    }
-
-    /// True if [`Sender::next`] would return a packet.
+    /// True if [`Sender::send`] would return a packet.
     fn ready(&self, window: u64) -> bool;
 
-    /// Number of packets that [`Sender::next`] would return in a row. The default is 0 or 1; override it for senders whose
+    /// Number of packets that [`Sender::send`] would return in a row. The default is 0 or 1; override it for senders whose
     /// steering calls [`crate::steering::Room`].
     fn room(&self, window: u64) -> u64 {
         u64::from(self.ready(window))
     }
 
-    /// Handles a reply.
-    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress;
+    /// Handles what the receiver has sent. [`Progress::nack`] of returned headers tells whether their packet will be sent again.
+    fn hear(&mut self, now: Time, heard: &Heard) -> (Progress, Delivery);
 
-    /// Number of packets that [`Sender::next`] would return one after the other under any window, all for the first time
+    /// The sender's place in the packets of its queue pair, and its deadline.
+    fn position(&self) -> Position;
+
+    /// Handles the time of [`Position::deadline`], or any other time.
+    fn on_deadline(&mut self, now: Time) -> Due;
+
+    /// Number of packets that [`Sender::send`] would return one after the other under any window, all for the first time
     /// and without any effect on the timer, and after which [`Sender::ready`] would still hold. The first is number
-    /// [`Sender::high`]. The default is 0.
+    /// [`Position::high`]. The default is 0.
     fn row(&self) -> u64 {
         0
     }
@@ -125,68 +168,9 @@ pub trait Sender {
         false
     }
 
-    /// Handles a reply with a report on single packets. The default ignores the report.
-    fn on_selective(&mut self, now: Time, reply: Reply, _selective: Selective) -> Progress {
-        self.on_reply(now, reply)
-    }
-
-    /// Handles a reply in runs with [`crate::Annex::SACKS`]; `window` is that before the reply. The default ignores the SACK.
-    fn on_sack(
-        &mut self,
-        now: Time,
-        reply: Reply,
-        selective: Selective,
-        _sack: &Sack,
-        _window: u64,
-    ) -> (Progress, Delivery) {
-        (self.on_selective(now, reply, selective), Delivery::default())
-    }
-
-    /// Handles the headers of a cut packet that its receiver has sent back ([`Receiver::returns_headers`]): the packet's PSN,
-    /// its message, and whether the receiver's own switch has cut it. [`Progress::nack`] tells whether the packet will be
-    /// sent again. The default ignores them.
-    fn on_returned(
-        &mut self,
-        _now: Time,
-        _psn: Psn,
-        _envelope: Envelope,
-        _last_hop: bool,
-        _window: u64,
-    ) -> (Progress, Delivery) {
-        Default::default()
-    }
-
-    /// True if the last packet that [`Sender::next`] has returned asks for an ACK.
-    fn asks(&self) -> bool {
-        false
-    }
-
-    /// Message of the last packet that [`Sender::next`] has returned, in runs with [`crate::Annex::SACKS`].
-    fn envelope(&self) -> Envelope {
-        Envelope::default()
-    }
-
-    /// Bytes that wait to be sent for the first time or again; 0 for senders that do not count bytes.
-    fn backlog(&self) -> u64 {
-        0
-    }
-
-    /// The answers to [`Sender::asks`], [`Sender::envelope`] and [`Sender::backlog`], in one call.
-    #[inline]
-    fn leaving(&self) -> Leaving {
-        Leaving { asks: self.asks(), envelope: self.envelope(), backlog: self.backlog() }
-    }
-
-    /// What a host asks after each reply of a run with [`crate::Annex::SACKS`], in one call.
-    #[inline]
-    fn position(&self) -> Position {
-        Position { una: self.una(), high: self.high(), deadline: self.deadline() }
-    }
-
-    /// Notes that this window holds packets back, in runs with [`crate::Annex::SACKS`]; true if [`Sender::deadline`] has become
-    /// earlier. Under a window of 0 with no packet in flight whose timer could fire, the sender may start a timer, so that a
-    /// lost grant does not hold it forever. Under another window it may plan a probe, if no packet in flight has asked for an
-    /// ACK.
+    /// Notes that this window holds packets back; true if [`Position::deadline`] has become earlier. Under a window of 0 with no
+    /// packet in flight whose timer could fire, the sender may start a timer, so that a lost grant does not hold it forever.
+    /// Under another window it may plan a probe, if no packet in flight has asked for an ACK. The default does nothing.
     fn on_held(&mut self, _now: Time, _window: u64) -> bool {
         false
     }
@@ -196,31 +180,15 @@ pub trait Sender {
     fn take_lost(&mut self) -> Option<u64> {
         None
     }
+}
 
-    /// Number of the oldest unacknowledged packet.
-    fn una(&self) -> u64;
-
-    /// Number of the first packet that has never been sent. The default is for congestion controls that do not use it.
-    fn high(&self) -> u64 {
-        self.una()
-    }
-
-    /// Time at which the retransmission timer fires, or a probe is due ([`Sender::take_probe`]); [`Time::NEVER`] if neither will
-    /// happen.
-    fn deadline(&self) -> Time;
-
-    /// The kind of the probe that is due at the time of [`Sender::deadline`], in runs with [`crate::Annex::SACKS`]; its receiver
-    /// answers it with an ACK. The caller must send it at once. By default, senders do not probe.
-    fn take_probe(&mut self, _now: Time) -> Option<Kind> {
-        None
-    }
-
-    /// Notes the round trip of a probe whose answer [`Sender::on_sack`] is about to take, and the delay to assume if the probe was not
-    /// the latest one ([`crate::Congestion::assumed_delay`]).
-    fn on_answer(&mut self, _now: Time, _trip: Time, _assumed: Option<Time>) {}
-
-    /// Handles the expiry of the retransmission timer.
-    fn on_timeout(&mut self, now: Time);
+/// What a sender does at its deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// Kind of the probe that is due; its receiver answers it with an ACK. The caller must send it at once.
+    pub probe: Option<Kind>,
+    /// True if the retransmission timer has fired.
+    pub timeout: bool,
 }
 
 /// The packet that [`Receiver::on_plain`] has accepted.
@@ -383,17 +351,6 @@ pub trait Receiver {
     }
 }
 
-/// The answers to [`Sender::asks`], [`Sender::envelope`] and [`Sender::backlog`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Leaving {
-    /// [`Sender::asks`].
-    pub asks: bool,
-    /// [`Sender::envelope`].
-    pub envelope: Envelope,
-    /// [`Sender::backlog`].
-    pub backlog: u64,
-}
-
 /// A packet that [`Sender::send`] has returned, and the sender's state after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Departure {
@@ -401,22 +358,26 @@ pub struct Departure {
     pub seq: u64,
     /// True if it was sent before.
     pub again: bool,
-    /// [`Sender::leaving`].
-    pub leaving: Leaving,
-    /// [`Sender::deadline`].
+    /// True if it asks for an ACK.
+    pub asks: bool,
+    /// Its message, for receivers that count the packets of each message.
+    pub envelope: Envelope,
+    /// Bytes that wait to be sent for the first time or again; 0 for senders that do not count bytes.
+    pub backlog: u64,
+    /// [`Position::deadline`].
     pub deadline: Time,
     /// [`Sender::ready`] under the same window.
     pub goes_on: bool,
 }
 
-/// The answers to [`Sender::una`], [`Sender::high`] and [`Sender::deadline`].
+/// A sender's place in the packets of its queue pair, and its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// [`Sender::una`].
+    /// Number of the oldest unacknowledged packet.
     pub una: u64,
-    /// [`Sender::high`].
+    /// Number of the first packet that has never been sent.
     pub high: u64,
-    /// [`Sender::deadline`].
+    /// Time at which the retransmission timer fires, or a probe is due; [`Time::NEVER`] if neither will happen.
     pub deadline: Time,
 }
 

@@ -3,11 +3,12 @@
 use crate::limits::PSN_LIMIT;
 use crate::sender::{self, Sender};
 use crate::{counted, in_flight, in_order, receiver, sack, scoreboard, selective};
-use model::annex::{Envelope, Notice, NoticeRules, Sack, Selective};
+use model::annex::{Notice, NoticeRules, Sack, Selective};
 use model::transport::{
-    Arrived, Delivery, Departure, Leaving, Plain, Position, Progress, Reception, Reply, Reporting, Standing,
+    Arrived, Delivery, Departure, Due, Heard, Plain, Position, Progress, Reception, Reply, Reporting,
+    Standing,
 };
-use model::{Kind, PortIndex, Psn, Time};
+use model::{PortIndex, Psn, Time};
 use std::sync::Arc;
 
 /// Kind of sender, with the settings that all senders of a NIC share.
@@ -103,6 +104,15 @@ fn rarely<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
+/// An end of any recovery mode in a run with SACKs: calls reach those ends most quickly that most of these runs have.
+pub struct WithSacks<End>(pub End);
+
+impl<End> From<End> for WithSacks<End> {
+    fn from(end: End) -> Self {
+        WithSacks(end)
+    }
+}
+
 /// Calls a method of any sender. The sender of most modes comes first: a jump table for all takes more instructions.
 macro_rules! of_sender {
     ($any:expr, $sender:ident => $call:expr) => {
@@ -116,14 +126,8 @@ macro_rules! of_sender {
                 rare();
                 $call
             }
-            AnySender::Sack($sender) => {
-                rare();
-                $call
-            }
-            AnySender::Counted($sender) => {
-                rare();
-                $call
-            }
+            AnySender::Sack($sender) => rarely(|| $call),
+            AnySender::Counted($sender) => rarely(|| $call),
             AnySender::Custom($sender) => {
                 rare();
                 $call
@@ -132,170 +136,83 @@ macro_rules! of_sender {
     };
 }
 
-/// [`of_sender`] for methods of runs with SACKs, most quickly those of the sender that most of these runs have.
+/// [`of_sender`] in runs with SACKs.
 macro_rules! of_sack_sender {
     ($any:expr, $sender:ident => $call:expr) => {
         match $any {
-            AnySender::Sack($sender) => $call,
-            any => rarely(|| of_sender!(any, $sender => $call)),
+            WithSacks(AnySender::Sack($sender)) => $call,
+            WithSacks(any) => rarely(|| of_sender!(any, $sender => $call)),
         }
     };
 }
 
-impl model::Sender for AnySender {
-    #[inline]
-    fn post(&mut self, packets: u64) {
-        of_sender!(self, sender => sender.post(packets))
-    }
+/// Implements the sending end by a macro that calls a method of any sender.
+macro_rules! calls_any_sender {
+    ($any:ty, $of:ident) => {
+        impl model::Sender for $any {
+            #[inline]
+            fn post_message(&mut self, packets: u64, full: u32, last: u32) {
+                $of!(self, sender => sender.post_message(packets, full, last))
+            }
 
-    #[inline]
-    fn post_message(&mut self, packets: u64, full: u32, last: u32) {
-        of_sender!(self, sender => sender.post_message(packets, full, last))
-    }
+            #[inline(always)]
+            fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
+                $of!(self, sender => sender.send(now, window))
+            }
 
-    #[inline]
-    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
-        of_sender!(self, sender => sender.next(now, window))
-    }
+            #[inline]
+            fn ready(&self, window: u64) -> bool {
+                $of!(self, sender => sender.ready(window))
+            }
 
-    #[inline(always)]
-    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
-        of_sack_sender!(self, sender => sender.send(now, window))
-    }
+            fn room(&self, window: u64) -> u64 {
+                $of!(self, sender => sender.room(window))
+            }
 
-    #[inline]
-    fn ready(&self, window: u64) -> bool {
-        of_sender!(self, sender => sender.ready(window))
-    }
+            #[inline(always)]
+            fn hear(&mut self, now: Time, heard: &Heard) -> (Progress, Delivery) {
+                $of!(self, sender => sender.hear(now, heard))
+            }
 
-    fn room(&self, window: u64) -> u64 {
-        of_sender!(self, sender => sender.room(window))
-    }
+            #[inline(always)]
+            fn position(&self) -> Position {
+                $of!(self, sender => sender.position())
+            }
 
-    #[inline]
-    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
-        of_sender!(self, sender => sender.on_reply(now, reply))
-    }
+            fn on_deadline(&mut self, now: Time) -> Due {
+                $of!(self, sender => sender.on_deadline(now))
+            }
 
-    #[inline(always)]
-    fn row(&self) -> u64 {
-        match self {
-            AnySender::Counting(sender) => sender.row(),
-            AnySender::Custom(sender) => sender.row(),
-            AnySender::Scoreboard(_)
-            | AnySender::InFlight(_)
-            | AnySender::Sack(_)
-            | AnySender::Counted(_) => 0,
+            #[inline(always)]
+            fn row(&self) -> u64 {
+                $of!(self, sender => sender.row())
+            }
+
+            #[inline(always)]
+            fn send_row(&mut self, packets: u64) {
+                $of!(self, sender => sender.send_row(packets))
+            }
+
+            #[inline(always)]
+            fn on_free_ack(&mut self, now: Time, psn: Psn, burst: u32) -> bool {
+                $of!(self, sender => sender.on_free_ack(now, psn, burst))
+            }
+
+            #[inline]
+            fn on_held(&mut self, now: Time, window: u64) -> bool {
+                $of!(self, sender => sender.on_held(now, window))
+            }
+
+            #[inline(always)]
+            fn take_lost(&mut self) -> Option<u64> {
+                $of!(self, sender => sender.take_lost())
+            }
         }
-    }
-
-    #[inline(always)]
-    fn send_row(&mut self, packets: u64) {
-        of_sender!(self, sender => sender.send_row(packets));
-    }
-
-    #[inline(always)]
-    fn on_free_ack(&mut self, now: Time, psn: Psn, burst: u32) -> bool {
-        match self {
-            AnySender::Counting(sender) => sender.on_free_ack(now, psn, burst),
-            AnySender::Custom(sender) => sender.on_free_ack(now, psn, burst),
-            AnySender::Scoreboard(_)
-            | AnySender::InFlight(_)
-            | AnySender::Sack(_)
-            | AnySender::Counted(_) => false,
-        }
-    }
-
-    #[inline]
-    fn on_selective(&mut self, now: Time, reply: Reply, selective: Selective) -> Progress {
-        of_sender!(self, sender => sender.on_selective(now, reply, selective))
-    }
-
-    #[inline(always)]
-    fn on_sack(
-        &mut self,
-        now: Time,
-        reply: Reply,
-        selective: Selective,
-        sack: &Sack,
-        window: u64,
-    ) -> (Progress, Delivery) {
-        of_sack_sender!(self, sender => sender.on_sack(now, reply, selective, sack, window))
-    }
-
-    fn on_returned(
-        &mut self,
-        now: Time,
-        psn: Psn,
-        envelope: Envelope,
-        last_hop: bool,
-        window: u64,
-    ) -> (Progress, Delivery) {
-        of_sender!(self, sender => sender.on_returned(now, psn, envelope, last_hop, window))
-    }
-
-    #[inline]
-    fn asks(&self) -> bool {
-        of_sender!(self, sender => sender.asks())
-    }
-
-    #[inline]
-    fn envelope(&self) -> Envelope {
-        of_sender!(self, sender => sender.envelope())
-    }
-
-    #[inline]
-    fn backlog(&self) -> u64 {
-        of_sender!(self, sender => sender.backlog())
-    }
-
-    #[inline]
-    fn leaving(&self) -> Leaving {
-        of_sender!(self, sender => sender.leaving())
-    }
-
-    #[inline(always)]
-    fn position(&self) -> Position {
-        of_sack_sender!(self, sender => sender.position())
-    }
-
-    #[inline]
-    fn on_held(&mut self, now: Time, window: u64) -> bool {
-        of_sender!(self, sender => sender.on_held(now, window))
-    }
-
-    #[inline(always)]
-    fn take_lost(&mut self) -> Option<u64> {
-        of_sack_sender!(self, sender => sender.take_lost())
-    }
-
-    #[inline]
-    fn una(&self) -> u64 {
-        of_sender!(self, sender => sender.una())
-    }
-
-    #[inline]
-    fn high(&self) -> u64 {
-        of_sender!(self, sender => sender.high())
-    }
-
-    #[inline]
-    fn deadline(&self) -> Time {
-        of_sender!(self, sender => sender.deadline())
-    }
-
-    fn take_probe(&mut self, now: Time) -> Option<Kind> {
-        of_sender!(self, sender => sender.take_probe(now))
-    }
-
-    fn on_answer(&mut self, now: Time, trip: Time, assumed: Option<Time>) {
-        of_sender!(self, sender => sender.on_answer(now, trip, assumed))
-    }
-
-    fn on_timeout(&mut self, now: Time) {
-        of_sender!(self, sender => sender.on_timeout(now))
-    }
+    };
 }
+
+calls_any_sender!(AnySender, of_sender);
+calls_any_sender!(WithSacks<AnySender>, of_sack_sender);
 
 /// Receiver of any recovery mode.
 pub enum AnyReceiver {

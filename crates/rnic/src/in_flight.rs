@@ -2,8 +2,8 @@
 
 use crate::limits::PSN_LIMIT;
 use crate::timeout::Timing;
-use model::annex::Selective;
-use model::transport::{Progress, Reply};
+use model::Sender as _;
+use model::transport::{Delivery, Departure, Due, Heard, Position, Progress, Reply};
 use model::{Psn, Time};
 use std::sync::Arc;
 
@@ -59,14 +59,9 @@ impl Sender {
     fn to_repeat(&self) -> u64 {
         self.recovery.min(self.end()).saturating_sub(self.again.max(self.una))
     }
-}
 
-impl model::Sender for Sender {
-    fn post(&mut self, packets: u64) {
-        self.posted = self.posted.saturating_add(packets);
-    }
-
-    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
+    /// The packet to send now: its number, and whether it was sent before.
+    pub(crate) fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
         if !self.ready(window) {
             return None;
         }
@@ -83,18 +78,7 @@ impl model::Sender for Sender {
         Some((self.next - 1, false))
     }
 
-    fn ready(&self, window: u64) -> bool {
-        self.room(window) > 0
-    }
-
-    fn room(&self, window: u64) -> u64 {
-        let limit = u64::from(PSN_LIMIT) - (self.next - self.una);
-        let new = self.posted.min(self.end()).saturating_sub(self.next);
-        let wanted = self.to_repeat() + new.min(limit);
-        wanted.min(window.saturating_sub(self.in_flight))
-    }
-
-    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
+    pub(crate) fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
         let (expected, is_nack) = match reply {
             Reply::Ack(psn) => (psn.next(), false),
             Reply::Nack(psn) => (psn, true),
@@ -120,38 +104,61 @@ impl model::Sender for Sender {
         Progress { acked, nack: lost }
     }
 
-    /// Handles the cumulative part alone: only the steering needs the packet that has arrived.
-    fn on_selective(&mut self, now: Time, reply: Reply, _selective: Selective) -> Progress {
-        self.on_reply(now, reply)
-    }
-
-    fn una(&self) -> u64 {
-        self.una
-    }
-
-    fn high(&self) -> u64 {
-        self.next
-    }
-
-    fn deadline(&self) -> Time {
-        self.deadline
-    }
-
-    fn on_timeout(&mut self, now: Time) {
-        if self.deadline != Time::NEVER && now >= self.deadline {
+    /// Handles the expiry of the timer; returns whether it has expired.
+    pub(crate) fn on_timeout(&mut self, now: Time) -> bool {
+        let fires = self.deadline != Time::NEVER && now >= self.deadline;
+        if fires {
             self.fired = self.fired.saturating_add(1);
             self.deadline = self.rules.timing.deadline(now, self.fired);
             self.in_flight = 0;
             self.recover();
         }
+        fires
+    }
+}
+
+impl model::Sender for Sender {
+    fn post_message(&mut self, packets: u64, _: u32, _: u32) {
+        self.posted = self.posted.saturating_add(packets);
+    }
+
+    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
+        let (seq, again) = self.next(now, window)?;
+        let (deadline, goes_on) = (self.deadline, self.ready(window));
+        Some(Departure { seq, again, deadline, goes_on, ..Departure::default() })
+    }
+
+    fn ready(&self, window: u64) -> bool {
+        self.room(window) > 0
+    }
+
+    fn room(&self, window: u64) -> u64 {
+        let limit = u64::from(PSN_LIMIT) - (self.next - self.una);
+        let new = self.posted.min(self.end()).saturating_sub(self.next);
+        let wanted = self.to_repeat() + new.min(limit);
+        wanted.min(window.saturating_sub(self.in_flight))
+    }
+
+    /// Handles the cumulative part alone: only the steering needs the packet that has arrived.
+    fn hear(&mut self, now: Time, heard: &Heard) -> (Progress, Delivery) {
+        let progress = heard.reply().map(|(reply, _)| self.on_reply(now, reply));
+        (progress.unwrap_or_default(), Delivery::default())
+    }
+
+    fn position(&self) -> Position {
+        Position { una: self.una, high: self.next, deadline: self.deadline }
+    }
+
+    fn on_deadline(&mut self, now: Time) -> Due {
+        Due { probe: None, timeout: self.on_timeout(now) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SenderCalls as _;
     use crate::timeout::{Backoff, Timeout};
-    use model::Sender as _;
 
     const MS: fn(u64) -> Time = Time::from_ms;
 
@@ -169,7 +176,7 @@ mod tests {
     }
 
     fn reply(sender: &mut Sender, ms: u64, reply: Reply) -> Progress {
-        sender.on_selective(MS(ms), reply, Selective::Nothing)
+        sender.on_reply(MS(ms), reply)
     }
 
     fn ack(psn: u32) -> Reply {

@@ -65,7 +65,7 @@ pub mod window;
 mod tests;
 
 pub use config::{NicConfig, OwnNic};
-pub use ends::{AnyReceiver, AnySender};
+pub use ends::{AnyReceiver, AnySender, WithSacks};
 pub use facts::{
     Acks, Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Grants, OnNack, SilentLoss,
     TransportFacts, Unit,

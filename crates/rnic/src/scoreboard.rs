@@ -2,8 +2,9 @@
 
 use crate::sender::Resend;
 use crate::timeout::Timing;
+use model::Sender as _;
 use model::annex::Selective;
-use model::transport::{Progress, Reply};
+use model::transport::{Delivery, Departure, Due, Heard, Position, Progress, Reply};
 use model::{Psn, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -140,14 +141,9 @@ impl Sender {
             self.missing.retain(|r| !r.is_empty());
         }
     }
-}
 
-impl model::Sender for Sender {
-    fn post(&mut self, packets: u64) {
-        self.posted = self.posted.saturating_add(packets);
-    }
-
-    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
+    /// The packet to send now: its number, and whether it was sent before.
+    pub(crate) fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
         if !self.ready(window) {
             return None;
         }
@@ -170,18 +166,9 @@ impl model::Sender for Sender {
         Some(sent)
     }
 
-    fn ready(&self, window: u64) -> bool {
-        let room = window.min(u64::from(self.rules.limit));
-        !self.missing.is_empty() && window > 0 || self.next < self.posted && self.next - self.una < room
-    }
-
-    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
-        self.on_selective(now, reply, Selective::Nothing)
-    }
-
     /// Missing packets count as lost, and the congestion control learns of them, if the reply is a NACK; in an ACK they
     /// are only requested. A NACK without further information means the packet that it names.
-    fn on_selective(&mut self, now: Time, reply: Reply, selective: Selective) -> Progress {
+    pub(crate) fn on_selective(&mut self, now: Time, reply: Reply, selective: Selective) -> Progress {
         let (expected, is_nack) = match reply {
             Reply::Ack(psn) => (psn.next(), false),
             Reply::Nack(psn) => (psn, true),
@@ -238,21 +225,10 @@ impl model::Sender for Sender {
         Progress { acked, nack: lost }
     }
 
-    fn una(&self) -> u64 {
-        self.una
-    }
-
-    fn high(&self) -> u64 {
-        self.next
-    }
-
-    fn deadline(&self) -> Time {
-        self.deadline
-    }
-
-    fn on_timeout(&mut self, now: Time) {
+    /// Handles the expiry of the timer; returns whether it has expired.
+    pub(crate) fn on_timeout(&mut self, now: Time) -> bool {
         if self.deadline == Time::NEVER || now < self.deadline {
-            return;
+            return false;
         }
         self.fired = self.fired.saturating_add(1);
         self.start_timer(now);
@@ -268,14 +244,45 @@ impl model::Sender for Sender {
             Resend::Oldest => self.una.max(highest),
             Resend::All => self.next,
         };
+        true
+    }
+}
+
+impl model::Sender for Sender {
+    fn post_message(&mut self, packets: u64, _: u32, _: u32) {
+        self.posted = self.posted.saturating_add(packets);
+    }
+
+    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
+        let (seq, again) = self.next(now, window)?;
+        let (deadline, goes_on) = (self.deadline, self.ready(window));
+        Some(Departure { seq, again, deadline, goes_on, ..Departure::default() })
+    }
+
+    fn ready(&self, window: u64) -> bool {
+        let room = window.min(u64::from(self.rules.limit));
+        !self.missing.is_empty() && window > 0 || self.next < self.posted && self.next - self.una < room
+    }
+
+    fn hear(&mut self, now: Time, heard: &Heard) -> (Progress, Delivery) {
+        let progress = heard.reply().map(|(reply, selective)| self.on_selective(now, reply, selective));
+        (progress.unwrap_or_default(), Delivery::default())
+    }
+
+    fn position(&self) -> Position {
+        Position { una: self.una, high: self.next, deadline: self.deadline }
+    }
+
+    fn on_deadline(&mut self, now: Time) -> Due {
+        Due { probe: None, timeout: self.on_timeout(now) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SenderCalls as _;
     use crate::timeout::{Backoff, Timeout};
-    use model::Sender as _;
 
     fn sender(packets: u64) -> Sender {
         let timing = |ms| Timing::new(Timeout::Fixed(Time::from_ms(ms)), None);

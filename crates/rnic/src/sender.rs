@@ -1,7 +1,8 @@
 //! Sender of most recovery modes: counters of posted, sent and acknowledged packets, and its retransmissions.
 
 use crate::timeout::Timing;
-use model::transport::{Progress, Reply};
+use model::Sender as _;
+use model::transport::{Delivery, Departure, Due, Heard, Position, Progress, Reply};
 use model::{Psn, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,16 +79,10 @@ impl Sender {
     const fn outstanding(&self) -> bool {
         self.high > 0
     }
-}
 
-impl model::Sender for Sender {
+    /// The packet to send now: its number, and whether it was sent before.
     #[inline]
-    fn post(&mut self, packets: u64) {
-        self.posted = self.posted.saturating_add(packets);
-    }
-
-    #[inline]
-    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
+    pub(crate) fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
         if !self.ready(window) {
             return None;
         }
@@ -104,17 +99,10 @@ impl model::Sender for Sender {
         Some((seq, again))
     }
 
-    #[inline]
-    fn ready(&self, window: u64) -> bool {
-        let next = u64::from(self.next);
-        let open = next < self.posted - self.una && next < window.min(u64::from(self.rules.limit));
-        open || self.resend && window > 0
-    }
-
     /// Handles a reply. ACK(n) acknowledges all packets before n + 1, and NACK(e) all before e. A reply that ends before
     /// `una` is stale, and one that reaches beyond `high` names packets that were never sent: both are ignored.
     #[inline]
-    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
+    pub(crate) fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
         let (psn, nack) = match reply {
             Reply::Ack(psn) => (psn.next(), false),
             Reply::Nack(psn) => (psn, true),
@@ -141,6 +129,53 @@ impl model::Sender for Sender {
             heeded = true;
         }
         Progress { acked: u64::from(acked), nack: heeded }
+    }
+
+    /// Handles the expiry of the timer; returns whether it has expired.
+    pub(crate) fn on_timeout(&mut self, now: Time) -> bool {
+        let fires = self.deadline != Time::NEVER && now >= self.deadline;
+        if fires {
+            self.fired = self.fired.saturating_add(1);
+            self.deadline = self.rules.timing.deadline(now, self.fired);
+            self.again(self.rules.on_timeout);
+        }
+        fires
+    }
+}
+
+impl model::Sender for Sender {
+    #[inline]
+    fn post_message(&mut self, packets: u64, _: u32, _: u32) {
+        self.posted = self.posted.saturating_add(packets);
+    }
+
+    #[inline]
+    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
+        let (seq, again) = self.next(now, window)?;
+        let (deadline, goes_on) = (self.deadline, self.ready(window));
+        Some(Departure { seq, again, deadline, goes_on, ..Departure::default() })
+    }
+
+    #[inline]
+    fn ready(&self, window: u64) -> bool {
+        let next = u64::from(self.next);
+        let open = next < self.posted - self.una && next < window.min(u64::from(self.rules.limit));
+        open || self.resend && window > 0
+    }
+
+    #[inline]
+    fn hear(&mut self, now: Time, heard: &Heard) -> (Progress, Delivery) {
+        let progress = heard.reply().map(|(reply, _)| self.on_reply(now, reply));
+        (progress.unwrap_or_default(), Delivery::default())
+    }
+
+    #[inline]
+    fn position(&self) -> Position {
+        Position { una: self.una, high: self.una + u64::from(self.high), deadline: self.deadline }
+    }
+
+    fn on_deadline(&mut self, now: Time) -> Due {
+        Due { probe: None, timeout: self.on_timeout(now) }
     }
 
     #[inline]
@@ -174,37 +209,14 @@ impl model::Sender for Sender {
         self.deadline = self.rules.timing.deadline(now, 0);
         true
     }
-
-    #[inline]
-    fn una(&self) -> u64 {
-        self.una
-    }
-
-    #[inline]
-    fn high(&self) -> u64 {
-        self.una + u64::from(self.high)
-    }
-
-    #[inline]
-    fn deadline(&self) -> Time {
-        self.deadline
-    }
-
-    fn on_timeout(&mut self, now: Time) {
-        if self.deadline != Time::NEVER && now >= self.deadline {
-            self.fired = self.fired.saturating_add(1);
-            self.deadline = self.rules.timing.deadline(now, self.fired);
-            self.again(self.rules.on_timeout);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::limits::PSN_LIMIT;
+    use crate::tests::SenderCalls as _;
     use crate::timeout::{Backoff, Timeout};
-    use model::Sender as _;
 
     fn sender(packets: u64) -> Sender {
         let timing = Timing::new(Timeout::Fixed(Time::from_ms(1)), None);

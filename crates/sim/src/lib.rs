@@ -10,7 +10,7 @@ use engine::live::Live;
 use engine::{Kind, Observer, Outcome};
 use model::annex::{SackStamp, Stamp, TelemetryStamp};
 use model::steering::{WithSacks, WithTelemetry};
-use model::{Annex, Granter, HostId, Parts, Plan, QpId, QpSite, Site, Steering, Time};
+use model::{Annex, Granter, HostId, Parts, Plan, QpId, QpSite, Sender, Site, Steering, Time};
 use rnic::pacer::AnyGranter;
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
 use schemes::{AnyScheme, AnySteering, Assignment};
@@ -86,7 +86,7 @@ impl<'a, A> RealParts<'a, A> {
 
 impl<A: Steered> Parts for RealParts<'_, A> {
     type Scheme = AnyScheme;
-    type Sender = AnySender;
+    type Sender = A::Sender;
     type Receiver = AnyReceiver;
     type Congestion = Reacting;
     type Annex = A;
@@ -97,8 +97,8 @@ impl<A: Steered> Parts for RealParts<'_, A> {
         self.schemes.build(site)
     }
 
-    fn sender(&self, plan: &Plan, qp: QpId) -> AnySender {
-        self.nics.sender(plan, qp)
+    fn sender(&self, plan: &Plan, qp: QpId) -> A::Sender {
+        self.nics.sender(plan, qp).into()
     }
 
     fn receiver(&self, plan: &Plan, qp: QpId) -> AnyReceiver {
@@ -131,6 +131,9 @@ pub trait Steered: Annex {
     /// What steers a queue pair's packets.
     type Steering: Steering<Annex = Self> + Send;
 
+    /// The sending end of a queue pair.
+    type Sender: Sender + From<AnySender> + Send;
+
     /// Credit that hosts grant; only packets with SACKs have space for it.
     type Granter: Granter + Send;
 
@@ -143,7 +146,7 @@ pub trait Steered: Annex {
 
 impl Steered for () {
     type Steering = ();
-
+    type Sender = AnySender;
     type Granter = ();
 
     fn steering(_: &Assignment, _: QpSite<'_>) {}
@@ -153,6 +156,7 @@ impl Steered for () {
 
 impl Steered for Stamp {
     type Steering = AnySteering;
+    type Sender = AnySender;
     type Granter = ();
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> AnySteering {
@@ -164,6 +168,7 @@ impl Steered for Stamp {
 
 impl Steered for SackStamp {
     type Steering = WithSacks<AnySteering>;
+    type Sender = rnic::WithSacks<AnySender>;
     type Granter = AnyGranter;
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering {
@@ -177,6 +182,7 @@ impl Steered for SackStamp {
 
 impl Steered for TelemetryStamp {
     type Steering = WithTelemetry<AnySteering>;
+    type Sender = AnySender;
     type Granter = ();
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering {

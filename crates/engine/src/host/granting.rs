@@ -132,7 +132,7 @@ impl<P: Parts> Host<P> {
         now: u64,
         pkt: &Parcel<P::Annex>,
     ) -> Option<Parcel<P::Annex>> {
-        if P::Annex::SACKS && pkt.annex.is_returned() {
+        if pkt.annex.is_returned() {
             self.on_control(setup, now, pkt);
             return None;
         }

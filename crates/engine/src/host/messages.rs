@@ -8,7 +8,7 @@ use crate::posted::{AnyMessage, PostedMessage};
 use crate::setup::Setup;
 use model::plan::Trigger;
 use model::transport::Sender;
-use model::{Annex, MessageId, Parts, QpId, Time};
+use model::{MessageId, Parts, QpId, Time};
 
 /// A data packet as it goes onto the wire.
 pub(super) struct Framed {
@@ -72,7 +72,7 @@ impl<P: Parts> Host<P> {
     #[inline(never)]
     pub(super) fn acknowledged(&mut self, setup: &Setup<'_>, now: u64, slot: u32) {
         let (out, queue) = (&mut self.outgoing[slot as usize], &mut self.send_queues[slot as usize]);
-        let una = out.sender.una();
+        let una = out.sender.position().una;
         while queue.acked < queue.posted && out.acked_end <= una {
             self.outbound[(queue.first + queue.acked) as usize].record.acked = Time(now);
             let job = match setup.message(out.qp, queue.acked) {
@@ -153,12 +153,8 @@ impl<P: Parts> Host<P> {
             self.liveness.last_progress = now;
             let (wire, bytes) = (&setup.plan.wire, message.bytes());
             let packets = wire.packets(bytes);
-            if P::Annex::SACKS {
-                let last = wire.data_frame(wire.payload_of(bytes, packets - 1));
-                out.sender.post_message(packets, self.full_frame, last);
-            } else {
-                out.sender.post(packets);
-            }
+            let last = wire.data_frame(wire.payload_of(bytes, packets - 1));
+            out.sender.post_message(packets, self.full_frame, last);
             queue.posted += 1;
         }
         self.enqueue(slot, now);

@@ -16,7 +16,7 @@ use crate::setup::{NO_TRACK, Setup};
 use crate::stall::Liveness;
 use model::congestion::Congestion;
 use model::plan::Trigger;
-use model::transport::{Receiver, Sender};
+use model::transport::{Due, Receiver, Sender};
 use model::wire::Clock;
 use model::{Annex, Granter, HostId, Kind, MessageId, Pace, Packet, Parcel, Parts, QpId, Steering, Time};
 
@@ -268,14 +268,12 @@ impl<P: Parts> Host<P> {
                     if P::Annex::CARRIES && out.steering_deadline(self.clock) <= now {
                         out.steering.on_deadline(Time(now + self.clock));
                     }
-                    if P::Annex::SACKS
-                        && let Some(kind) = out.sender.take_probe(Time(now))
-                    {
+                    let Due { probe, timeout } = out.sender.on_deadline(Time(now));
+                    if let Some(kind) = probe {
                         self.send_probe(setup, now, slot, kind);
                     }
                     let out = &mut self.outgoing[slot as usize];
-                    if out.sender.deadline().ps() <= now {
-                        out.sender.on_timeout(Time(now));
+                    if timeout {
                         out.congestion.on_timeout(Time(now));
                         out.steering.on_timeout(Time(now + self.clock));
                         out.tell_losses(now + self.clock);
@@ -341,7 +339,7 @@ impl<P: Parts> Host<P> {
                     Waiting::Predecessor
                 } else {
                     let total = setup.plan.wire.packets(setup.plan.messages[id.index()].bytes);
-                    let acked = (out.sender.una() + total).saturating_sub(outbound.end);
+                    let acked = (out.sender.position().una + total).saturating_sub(outbound.end);
                     Waiting::Packets { acked, total }
                 };
                 list.push((id, waiting));

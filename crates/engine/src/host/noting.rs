@@ -125,7 +125,7 @@ impl<P: Parts> Host<P> {
     fn oldest(&self, setup: &Setup<'_>, slot: u32) -> Packet {
         let out = &self.outgoing[slot as usize];
         let to = setup.plan.qps[out.qp.index()].to;
-        Packet::new(Kind::Data, out.qp, to, Psn::from_seq(out.sender.una()), 0)
+        Packet::new(Kind::Data, out.qp, to, Psn::from_seq(out.sender.position().una), 0)
     }
 
     /// Records the arrival of data at a receiver whose ePSN was `expected`.

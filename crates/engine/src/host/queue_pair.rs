@@ -121,17 +121,15 @@ impl<P: Parts> Outgoing<P> {
     /// Reports the packets that the sender takes for lost to the steering, at `now` by the host's clock.
     #[inline]
     pub(super) fn tell_losses(&mut self, now: u64) {
-        if P::Annex::SACKS {
-            while let Some(seq) = self.sender.take_lost() {
-                self.steering.on_lost(Time(now), seq);
-            }
+        while let Some(seq) = self.sender.take_lost() {
+            self.steering.on_lost(Time(now), seq);
         }
     }
 
     /// Tells the sender that this window holds it back.
     #[inline]
     pub(super) fn note_held(&mut self, now: u64, slot: u32, clock: u64, window: u64, timers: &mut Timers) {
-        if P::Annex::SACKS && self.sender.on_held(Time(now), window) {
+        if self.sender.on_held(Time(now), window) {
             self.arm(now, slot, clock, timers);
         }
     }
@@ -139,7 +137,7 @@ impl<P: Parts> Outgoing<P> {
     /// Time at which its timer must fire. The host's clock is ahead by `clock`.
     #[inline]
     pub(super) fn deadline(&self, clock: u64) -> u64 {
-        self.deadline_with(self.sender.deadline(), clock)
+        self.deadline_with(self.sender.position().deadline, clock)
     }
 
     /// [`Outgoing::deadline`] if `deadline` is that of the sender.
@@ -165,7 +163,7 @@ impl<P: Parts> Outgoing<P> {
     /// shorter timeout applies once few packets are in flight; the timer then fires next.
     #[inline]
     pub(super) fn arm(&mut self, now: u64, slot: u32, clock: u64, timers: &mut Timers) {
-        self.arm_for(self.sender.deadline(), now, slot, clock, timers);
+        self.arm_for(self.sender.position().deadline, now, slot, clock, timers);
     }
 
     /// [`Outgoing::arm`] if `deadline` is that of the sender.

@@ -13,7 +13,7 @@ use crate::setup::{NO_TRACK, Setup};
 use model::annex::Selective;
 use model::congestion::{Congestion, Feedback};
 use model::steering::{AsideKind, Sent};
-use model::transport::{Delivery, Departure, Leaving, Position, Reply, Sender};
+use model::transport::{Departure, Position, Reply, Sender};
 use model::{Advice, Annex, HostId, Kind, Pace, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
 
 /// A rate is slow if it is below this fraction of line rate. Our choice: far below any fair share of a few flows.
@@ -103,14 +103,8 @@ impl<P: Parts> Host<P> {
                     None => out = &mut self.outgoing[slot as usize],
                 }
             }
-            let departure = match P::Annex::SACKS {
-                true => out.sender.send(Time(now), allowed.window),
-                false => {
-                    let next = out.sender.next(Time(now), allowed.window);
-                    next.map(|(seq, again)| Departure { seq, again, ..Departure::default() })
-                }
-            };
-            let Some(Departure { seq, again, leaving, deadline, goes_on }) = departure else {
+            let departure = out.sender.send(Time(now), allowed.window);
+            let Some(Departure { seq, again, asks, envelope, backlog, deadline, goes_on }) = departure else {
                 out.note_held(now, slot, self.clock, allowed.window, &mut self.timers);
                 out.peer.set_queued(false);
                 self.ready.remove_first();
@@ -140,7 +134,6 @@ impl<P: Parts> Host<P> {
             let sent = Sent { seq, again, left, frame: packet.frame() };
             let mut annex = out.steering.on_send(Time(now + self.clock), sent);
             if P::Annex::SACKS {
-                let Leaving { asks, envelope, backlog } = leaving;
                 let active =
                     (self.ready.len() + self.ports.as_ref().map_or(0, |ports| ports.waiting())) as u64;
                 let demand = out.congestion.on_send(Time(now), packet.frame(), backlog, active);
@@ -154,14 +147,8 @@ impl<P: Parts> Host<P> {
                 self.note_paced(now, slot, packet.frame(), allowed.pace, held);
                 out = &mut self.outgoing[slot as usize];
             }
-            let sends = if P::Annex::SACKS {
-                out.arm_for(deadline, now, slot, self.clock, &mut self.timers);
-                out.may_go_on(goes_on, allowed.window)
-            } else {
-                out.arm(now, slot, self.clock, &mut self.timers);
-                out.can_send(allowed.window)
-            };
-            if sends {
+            out.arm_for(deadline, now, slot, self.clock, &mut self.timers);
+            if out.may_go_on(goes_on, allowed.window) {
                 self.ready.replace_first(next_at, now);
             } else {
                 out.peer.set_queued(false);
@@ -183,7 +170,7 @@ impl<P: Parts> Host<P> {
         }
         let slot = self.ready.first().slot;
         let out = self.outgoing.get_mut(slot as usize)?;
-        let (seq, steady_until) = (out.sender.high(), out.congestion.steady_until().ps());
+        let (seq, steady_until) = (out.sender.position().high, out.congestion.steady_until().ps());
         let mut left = out.sender.row().min(out.current_end.saturating_sub(seq + 1));
         if left == 0 || out.peer.watched() || !out.steering.is_passive() || start >= steady_until {
             return None;
@@ -234,7 +221,7 @@ impl<P: Parts> Host<P> {
     #[inline(always)]
     pub(crate) fn end_row(&mut self, row: &Row) {
         let out = &mut self.outgoing[row.slot as usize];
-        let sent = row.seq - out.sender.high();
+        let sent = row.seq - out.sender.position().high;
         out.sender.send_row(sent);
         let paced = row.pace > self.line_pace;
         if paced {
@@ -316,7 +303,7 @@ impl<P: Parts> Host<P> {
     pub(super) fn prefetch_outgoing(&self, slot: u32) {
         if let Some(out) = self.outgoing.get(slot as usize) {
             // These fields lie in different cache lines.
-            std::hint::black_box((out.sender.una(), out.armed));
+            std::hint::black_box((out.sender.position().una, out.armed));
         }
     }
 
@@ -346,7 +333,7 @@ impl<P: Parts> Host<P> {
         }
         self.last_event = now;
         self.control.arrived += 1;
-        Some(out.sender.una() >= out.acked_end)
+        Some(out.sender.position().una >= out.acked_end)
     }
 
     /// Handles the end of a message after [`Host::on_free_ack`].
@@ -389,32 +376,12 @@ impl<P: Parts> Host<P> {
                 return self.enqueue(slot, now);
             }
             // Headers that have come back ask for their packet, as a NACK does.
-            Kind::Control if P::Annex::SACKS => Reply::Nack(pkt.psn()),
-            Kind::Data | Kind::Trimmed | Kind::Control | Kind::Probe => return,
+            Kind::Control => Reply::Nack(pkt.psn()),
+            Kind::Data | Kind::Trimmed | Kind::Probe => return,
         };
-        let (progress, delivery) = match P::Annex::CARRIES {
-            true if P::Annex::SACKS => {
-                let window = out.congestion.allowance(Time(now)).window;
-                if pkt.kind() == Kind::Control {
-                    let (psn, envelope) = (pkt.psn(), pkt.annex.envelope());
-                    out.sender.on_returned(Time(now), psn, envelope, pkt.annex.sack().last_hop, window)
-                } else {
-                    let (selective, sack) = (pkt.annex.selective(), pkt.annex.sack());
-                    if sack.probe {
-                        let sent = pkt.annex.sent().unwrap_or_default();
-                        let trip = Time((now + self.clock).saturating_sub(sent.ps()));
-                        out.sender.on_answer(Time(now), trip, out.congestion.assumed_delay());
-                    }
-                    out.sender.on_sack(Time(now), reply, selective, &sack, window)
-                }
-            }
-            true => (out.sender.on_selective(Time(now), reply, pkt.annex.selective()), Delivery::default()),
-            false => (out.sender.on_reply(Time(now), reply), Delivery::default()),
-        };
-        let Position { una, high, deadline } = match P::Annex::SACKS {
-            true => out.sender.position(),
-            false => Position { una: out.sender.una(), high: 0, deadline: Time::NEVER },
-        };
+        let heard = pkt.annex.heard(Time(now), Time(now + self.clock), reply, &mut out.congestion);
+        let (progress, delivery) = out.sender.hear(Time(now), &heard);
+        let Position { una, high, deadline } = out.sender.position();
         if P::Annex::FEEDBACK {
             let sent = pkt.annex.sent().map_or(now + self.clock, Time::ps);
             let feedback = Feedback {
@@ -422,7 +389,7 @@ impl<P: Parts> Host<P> {
                 echo: pkt.echo(),
                 nack: matches!(reply, Reply::Nack(_)),
                 una,
-                high: if P::Annex::SACKS { high } else { out.sender.high() },
+                high,
                 round_trip: Time((now + self.clock).saturating_sub(sent)),
                 trail: pkt.annex.trail(),
                 delivery,
@@ -442,7 +409,7 @@ impl<P: Parts> Host<P> {
         }
         if P::Annex::CARRIES {
             // The steering did not choose the path of a sender's probe.
-            if !(P::Annex::SACKS && pkt.annex.sack().probe) {
+            if !pkt.annex.sack().probe {
                 let mut room = || out.sender.room(out.congestion.allowance(Time(now)).window);
                 let cnps = out.steering.on_reply(Time(now + self.clock), una, &pkt.annex, &mut room);
                 (0..cnps).for_each(|_| out.congestion.on_cnp(Time(now)));
@@ -453,10 +420,7 @@ impl<P: Parts> Host<P> {
         }
         let whole = progress.acked > 0 && una >= out.acked_end;
         // Progress after a long (backed-off) timeout brings the next timeout forward.
-        match P::Annex::SACKS {
-            true => out.arm_for(deadline, now, slot, self.clock, &mut self.timers),
-            false => out.arm(now, slot, self.clock, &mut self.timers),
-        }
+        out.arm_for(deadline, now, slot, self.clock, &mut self.timers);
         let queued = out.peer.queued();
         if whole {
             self.acknowledged(setup, now, slot);

@@ -1,7 +1,8 @@
 //! The annex of runs whose replies acknowledge single packets by a map (SACK).
 
 use super::{Annex, Answer, CUT, Notice, Selective, Stamp};
-use crate::{Psn, RouteState, Time};
+use crate::transport::{Heard, Reply, Returned, Sacked};
+use crate::{Congestion, Psn, RouteState, Time};
 
 /// A receiver's report on its packets, beside the ePSN of the reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -119,6 +120,21 @@ impl Annex for SackStamp {
     #[inline]
     fn selective(&self) -> Selective {
         self.stamp.selective()
+    }
+
+    #[inline(always)]
+    fn heard(&self, now: Time, at: Time, reply: Reply, control: &mut impl Congestion) -> Heard {
+        let (window, sack) = (control.allowance(now).window, self.sack());
+        if self.is_returned() {
+            let (Reply::Ack(psn) | Reply::Nack(psn)) = reply;
+            let (envelope, last_hop) = (self.envelope(), sack.last_hop);
+            return Heard::Returned(Returned { psn, envelope, last_hop, window });
+        }
+        let (trip, assumed) = match sack.probe {
+            true => (Time(at.ps().saturating_sub(self.sent.ps())), control.assumed_delay()),
+            false => (Time::ZERO, None),
+        };
+        Heard::Sacked(reply, Sacked { selective: self.selective(), sack, trip, assumed, window })
     }
 
     #[inline]

@@ -3,8 +3,9 @@
 
 use crate::limits::PSN_LIMIT;
 use crate::timeout::Timing;
-use model::annex::{Envelope, Sack, Selective};
-use model::transport::{Delivery, Progress, Reply};
+use model::Sender as _;
+use model::annex::{Envelope, Sack};
+use model::transport::{Delivery, Departure, Due, Heard, Position, Progress, Reply, Returned, Sacked};
 use model::{Psn, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -170,25 +171,8 @@ impl Sender {
         }
         self.una - before
     }
-}
 
-impl model::Sender for Sender {
-    /// For senders of other modes: the packets count as frames of 1 B.
-    fn post(&mut self, packets: u64) {
-        self.post_message(packets, 1, 1);
-    }
-
-    fn post_message(&mut self, packets: u64, full: u32, last: u32) {
-        if packets == 0 {
-            return;
-        }
-        let end = self.posted.back().map_or(self.next, |message| message.end).saturating_add(packets);
-        self.posted.push_back(Posted { end, last });
-        self.full = full;
-        let bytes = (packets - 1).saturating_mul(full.into()).saturating_add(last.into());
-        self.unsent = self.unsent.saturating_add(bytes);
-    }
-
+    /// The packet to send now: its number, and whether it was sent before.
     fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
         self.bounded = window != u64::MAX;
         if !self.ready(window) {
@@ -206,24 +190,7 @@ impl model::Sender for Sender {
         Some((seq, again))
     }
 
-    fn ready(&self, window: u64) -> bool {
-        let room = self.next - self.una < u64::from(PSN_LIMIT);
-        let new = !self.posted.is_empty() && room;
-        (!self.resend.is_empty() || self.anew.is_some() || new) && self.fits(window)
-    }
-
-    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
-        self.on_sack(now, reply, Selective::Nothing, &Sack::default(), u64::MAX).0
-    }
-
-    fn on_sack(
-        &mut self,
-        now: Time,
-        reply: Reply,
-        _: Selective,
-        sack: &Sack,
-        window: u64,
-    ) -> (Progress, Delivery) {
+    fn on_sack(&mut self, now: Time, reply: Reply, sack: &Sack, window: u64) -> (Progress, Delivery) {
         let expected = match reply {
             Reply::Ack(psn) => psn.next(),
             Reply::Nack(psn) => psn,
@@ -246,14 +213,8 @@ impl model::Sender for Sender {
     }
 
     /// Headers of an older attempt are ignored: the packet is sent again in any case.
-    fn on_returned(
-        &mut self,
-        now: Time,
-        psn: Psn,
-        envelope: Envelope,
-        last_hop: bool,
-        window: u64,
-    ) -> (Progress, Delivery) {
+    fn on_returned(&mut self, now: Time, returned: Returned) -> (Progress, Delivery) {
+        let Returned { psn, envelope, last_hop, window } = returned;
         self.bounded |= window != u64::MAX;
         let ignored = (Progress::default(), Delivery { flight: self.flight, ..Delivery::default() });
         let Ok(ahead) = u64::try_from(psn.distance_from(Psn::from_seq(self.una))) else { return ignored };
@@ -274,27 +235,10 @@ impl model::Sender for Sender {
         (Progress { acked: 0, nack: true }, delivery)
     }
 
-    /// A window cannot wait for the end of a message.
-    fn asks(&self) -> bool {
-        self.bounded
-    }
-
-    fn envelope(&self) -> Envelope {
-        self.envelope
-    }
-
     fn backlog(&self) -> u64 {
         let oldest = self.messages.front();
         let anew = self.anew.zip(oldest).map_or(0, |(seq, message)| message.end - seq);
         self.unsent + (self.resend.len() as u64 + anew) * u64::from(self.full)
-    }
-
-    fn una(&self) -> u64 {
-        self.una
-    }
-
-    fn high(&self) -> u64 {
-        self.next
     }
 
     /// The timer runs for the oldest unacknowledged message, from its last transmission on. While packets of it wait to be
@@ -306,13 +250,6 @@ impl model::Sender for Sender {
             None if self.held != Time::NEVER => self.rules.timing.deadline(self.held, self.fired),
             None => Time::NEVER,
         }
-    }
-
-    fn on_held(&mut self, now: Time, window: u64) -> bool {
-        let starts =
-            window == 0 && self.messages.is_empty() && self.held == Time::NEVER && !self.posted.is_empty();
-        self.held = if starts { now } else { self.held };
-        starts
     }
 
     fn on_timeout(&mut self, now: Time) {
@@ -331,11 +268,67 @@ impl model::Sender for Sender {
     }
 }
 
+impl model::Sender for Sender {
+    fn post_message(&mut self, packets: u64, full: u32, last: u32) {
+        if packets == 0 {
+            return;
+        }
+        let end = self.posted.back().map_or(self.next, |message| message.end).saturating_add(packets);
+        self.posted.push_back(Posted { end, last });
+        self.full = full;
+        let bytes = (packets - 1).saturating_mul(full.into()).saturating_add(last.into());
+        self.unsent = self.unsent.saturating_add(bytes);
+    }
+
+    /// A window cannot wait for the end of a message, so every packet asks for an ACK.
+    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
+        let (seq, again) = self.next(now, window)?;
+        let (asks, envelope, backlog) = (self.bounded, self.envelope, self.backlog());
+        let (deadline, goes_on) = (self.deadline(), self.ready(window));
+        Some(Departure { seq, again, asks, envelope, backlog, deadline, goes_on })
+    }
+
+    fn ready(&self, window: u64) -> bool {
+        let room = self.next - self.una < u64::from(PSN_LIMIT);
+        let new = !self.posted.is_empty() && room;
+        (!self.resend.is_empty() || self.anew.is_some() || new) && self.fits(window)
+    }
+
+    fn on_held(&mut self, now: Time, window: u64) -> bool {
+        let starts =
+            window == 0 && self.messages.is_empty() && self.held == Time::NEVER && !self.posted.is_empty();
+        self.held = if starts { now } else { self.held };
+        starts
+    }
+
+    fn hear(&mut self, now: Time, heard: &Heard) -> (Progress, Delivery) {
+        match *heard {
+            Heard::Returned(returned) => self.on_returned(now, returned),
+            Heard::Sacked(reply, Sacked { ref sack, window, .. }) => self.on_sack(now, reply, sack, window),
+            Heard::Reply(reply) | Heard::Named(reply, _) => {
+                self.on_sack(now, reply, &Sack::default(), u64::MAX)
+            }
+        }
+    }
+
+    fn position(&self) -> Position {
+        Position { una: self.una, high: self.next, deadline: self.deadline() }
+    }
+
+    fn on_deadline(&mut self, now: Time) -> Due {
+        let timeout = self.deadline() <= now;
+        if timeout {
+            self.on_timeout(now);
+        }
+        Due { probe: None, timeout }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SenderCalls as _;
     use crate::timeout::Timeout;
-    use model::Sender as _;
 
     const US: fn(u64) -> Time = Time::from_us;
     const OPEN: u64 = u64::MAX;
@@ -358,7 +351,7 @@ mod tests {
     fn ack(sender: &mut Sender, us: u64, seq: u64, arrived: u32) -> (u64, u64) {
         let sack = Sack { arrived, ..Sack::default() };
         let reply = Reply::Ack(Psn::from_seq(seq.wrapping_sub(1)));
-        let (progress, delivery) = sender.on_sack(US(us), reply, Selective::Nothing, &sack, OPEN);
+        let (progress, delivery) = sender.on_sack(US(us), reply, &sack, OPEN);
         (progress.acked, delivery.flight)
     }
 
@@ -371,7 +364,8 @@ mod tests {
         attempt: u8,
     ) -> Option<u64> {
         let envelope = Envelope { first: Psn::from_seq(first), packets, attempt };
-        let (progress, delivery) = sender.on_returned(US(us), Psn::from_seq(seq), envelope, true, OPEN);
+        let returned = Returned { psn: Psn::from_seq(seq), envelope, last_hop: true, window: OPEN };
+        let (progress, delivery) = sender.on_returned(US(us), returned);
         assert_eq!(progress.nack, delivery.last_hop);
         progress.nack.then_some(delivery.cut)
     }
@@ -387,7 +381,7 @@ mod tests {
         assert_eq!(send(&mut sender, 2, OPEN), [0, 2, 3, 4, 5, 6, 7]);
         assert_eq!(back(&mut sender, 3, 7, (4, 4), 0), Some(300), "the last frame is short");
         assert_eq!(send(&mut sender, 3, OPEN), [7]);
-        assert_eq!((sender.envelope().first, sender.envelope().packets), (Psn::new(4), 4));
+        assert_eq!((sender.envelope.first, sender.envelope.packets), (Psn::new(4), 4));
     }
 
     #[test]
@@ -428,7 +422,7 @@ mod tests {
         sender.on_timeout(US(80));
         assert_eq!(sender.backlog(), 3000);
         assert_eq!(sender.next(US(81), OPEN), Some((0, true)));
-        assert_eq!(sender.envelope().attempt, 1);
+        assert_eq!(sender.envelope.attempt, 1);
         assert_eq!(back(&mut sender, 82, 0, (0, 3), 0), None, "headers of the first attempt");
         assert_eq!(back(&mut sender, 82, 0, (0, 3), 1), Some(1000));
         assert_eq!(send(&mut sender, 83, OPEN), [0, 1, 2]);
@@ -436,7 +430,7 @@ mod tests {
         assert_eq!((ack(&mut sender, 90, 3, 0).0, sender.deadline()), (3, US(140)));
         sender.on_timeout(US(140));
         assert_eq!(send(&mut sender, 141, OPEN), [3, 4]);
-        assert_eq!(sender.envelope(), Envelope { first: Psn::new(3), packets: 2, attempt: 1 });
+        assert_eq!(sender.envelope, Envelope { first: Psn::new(3), packets: 2, attempt: 1 });
     }
 
     #[test]
@@ -454,7 +448,7 @@ mod tests {
         let mut sender = sender(3, &[7, 2]);
         let mut parts = Vec::new();
         while sender.next(Time::ZERO, OPEN).is_some() {
-            parts.push((sender.envelope().first.value(), sender.envelope().packets));
+            parts.push((sender.envelope.first.value(), sender.envelope.packets));
         }
         assert_eq!(parts, [(0, 3), (0, 3), (0, 3), (3, 3), (3, 3), (3, 3), (6, 1), (7, 2), (7, 2)]);
         assert_eq!(sender.flight, 5 * 1000 + 2 * 300 + 2000);
@@ -465,13 +459,13 @@ mod tests {
     fn a_sender_with_a_window_asks_for_acks_and_its_window_counts_bytes_in_flight() {
         let mut sender = sender(100, &[40]);
         assert_eq!(send(&mut sender, 1, 8_500).len(), 8);
-        assert!(sender.asks());
+        assert!(sender.bounded);
         assert_eq!(ack(&mut sender, 2, 0, 5_000), (0, 3_000));
         assert_eq!(send(&mut sender, 2, 8_500).len(), 5);
         assert_eq!(back(&mut sender, 3, 9, (0, 40), 0), Some(1000));
         assert_eq!(send(&mut sender, 3, 8_500), [9]);
         let mut free = self::sender(100, &[40]);
-        assert!((0..40).all(|_| free.next(US(1), OPEN).is_some() && !free.asks()));
+        assert!((0..40).all(|_| free.next(US(1), OPEN).is_some() && !free.bounded));
     }
 
     #[test]

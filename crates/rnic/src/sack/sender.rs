@@ -1,8 +1,9 @@
 //! A sender that knows the fate of every packet, and counts the bytes in flight.
 
 use crate::timeout::Timing;
-use model::annex::{Sack, Selective};
-use model::transport::{Delivery, Departure, Progress, Reply};
+use model::Sender as _;
+use model::annex::Sack;
+use model::transport::{Delivery, Departure, Due, Heard, Position, Progress, Reply, Sacked};
 use model::{Kind, Psn, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::{Index, IndexMut};
@@ -476,10 +477,10 @@ impl Sender {
         };
     }
 
-    /// [`model::Sender::next`].
+    /// The packet to send now: its number, and whether it was sent before.
     #[inline(always)]
-    fn take_next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
-        if !model::Sender::ready(self, window) {
+    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
+        if !self.ready(window) {
             return None;
         }
         let again = !self.missing.is_empty();
@@ -539,50 +540,9 @@ impl Sender {
         }
         self.set_timer();
     }
-}
-
-impl model::Sender for Sender {
-    /// For senders of other modes: the packets count as frames of 1 B.
-    fn post(&mut self, packets: u64) {
-        self.post_message(packets, 1, 1);
-    }
-
-    fn post_message(&mut self, packets: u64, full: u32, last: u32) {
-        let end = self.posted.back().map_or(self.message.end, |message| message.end) + packets;
-        self.posted.push_back(Posted { end, full, last });
-        self.forget_sent();
-        self.unsent += (packets - 1) * u64::from(full) + u64::from(last);
-    }
-
-    fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
-        self.take_next(now, window)
-    }
 
     #[inline(always)]
-    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
-        let (seq, again) = self.take_next(now, window)?;
-        let (leaving, deadline) = (self.leaving(), self.deadline());
-        Some(Departure { seq, again, leaving, deadline, goes_on: self.ready(window) })
-    }
-
-    #[inline(always)]
-    fn ready(&self, window: u64) -> bool {
-        (self.has_new() || !self.missing.is_empty()) && self.fits(window)
-    }
-
-    fn on_reply(&mut self, now: Time, reply: Reply) -> Progress {
-        self.on_sack(now, reply, Selective::Nothing, &Sack::default(), u64::MAX).0
-    }
-
-    #[inline(always)]
-    fn on_sack(
-        &mut self,
-        now: Time,
-        reply: Reply,
-        _: Selective,
-        sack: &Sack,
-        window: u64,
-    ) -> (Progress, Delivery) {
+    fn on_sack(&mut self, now: Time, reply: Reply, sack: &Sack, window: u64) -> (Progress, Delivery) {
         let (expected, is_nack) = match reply {
             Reply::Ack(psn) => (psn.next(), false),
             Reply::Nack(psn) => (psn, true),
@@ -633,29 +593,8 @@ impl model::Sender for Sender {
         (Progress { acked, nack: delivery.cut > 0 }, delivery)
     }
 
-    fn asks(&self) -> bool {
-        self.asks
-    }
-
     fn backlog(&self) -> u64 {
         self.unsent + self.again
-    }
-
-    fn take_lost(&mut self) -> Option<u64> {
-        self.lost.pop_front()
-    }
-
-    fn una(&self) -> u64 {
-        self.open.una
-    }
-
-    fn high(&self) -> u64 {
-        self.open.next
-    }
-
-    #[inline]
-    fn deadline(&self) -> Time {
-        self.due.min(self.probe_at)
     }
 
     /// A probe that is to tell whether the queues on the way are empty waits in those of data. A mere request for an ACK does not.
@@ -667,12 +606,56 @@ impl model::Sender for Sender {
         Some(if self.probes_when_silent() { Kind::Probe } else { Kind::Control })
     }
 
+    /// Notes the round trip of a probe whose answer the sender is about to take, and the delay to assume if it was not the latest
+    /// probe.
     fn on_answer(&mut self, now: Time, trip: Time, assumed: Option<Time>) {
         let latest = now.ps() - trip.ps() == self.probed.ps();
         self.answered = match assumed {
             Some(delay) if !latest => self.least_trip + delay,
             _ => trip,
         };
+    }
+
+    fn on_timeout(&mut self, now: Time) {
+        let fired = self.fired;
+        if self.oldest().is_none() && self.held != Time::NEVER {
+            (self.held, self.fired) = (now, fired.saturating_add(1));
+        }
+        while let Some((at, seq)) = self.oldest()
+            && self.rules.timing.deadline(at, fired) <= now
+        {
+            self.give_up(seq);
+            self.lost.push_back(seq);
+            self.fired = fired.saturating_add(1);
+            self.tidy();
+        }
+        self.set_timer();
+    }
+}
+
+impl model::Sender for Sender {
+    fn post_message(&mut self, packets: u64, full: u32, last: u32) {
+        let end = self.posted.back().map_or(self.message.end, |message| message.end) + packets;
+        self.posted.push_back(Posted { end, full, last });
+        self.forget_sent();
+        self.unsent += (packets - 1) * u64::from(full) + u64::from(last);
+    }
+
+    #[inline(always)]
+    fn send(&mut self, now: Time, window: u64) -> Option<Departure> {
+        let (seq, again) = self.next(now, window)?;
+        let Position { deadline, .. } = self.position();
+        let (asks, backlog, goes_on) = (self.asks, self.backlog(), self.ready(window));
+        Some(Departure { seq, again, asks, backlog, deadline, goes_on, ..Departure::default() })
+    }
+
+    #[inline(always)]
+    fn ready(&self, window: u64) -> bool {
+        (self.has_new() || !self.missing.is_empty()) && self.fits(window)
+    }
+
+    fn take_lost(&mut self) -> Option<u64> {
+        self.lost.pop_front()
     }
 
     /// Packets in flight may all have arrived without an ACK: a window that shrinks can hold the sender back before any of
@@ -700,20 +683,34 @@ impl model::Sender for Sender {
         }
     }
 
-    fn on_timeout(&mut self, now: Time) {
-        let fired = self.fired;
-        if self.oldest().is_none() && self.held != Time::NEVER {
-            (self.held, self.fired) = (now, fired.saturating_add(1));
+    #[inline(always)]
+    fn hear(&mut self, now: Time, heard: &Heard) -> (Progress, Delivery) {
+        match *heard {
+            Heard::Sacked(reply, Sacked { ref sack, trip, assumed, window, .. }) => {
+                if sack.probe {
+                    self.on_answer(now, trip, assumed);
+                }
+                self.on_sack(now, reply, sack, window)
+            }
+            Heard::Reply(reply) | Heard::Named(reply, _) => {
+                self.on_sack(now, reply, &Sack::default(), u64::MAX)
+            }
+            Heard::Returned(_) => Default::default(),
         }
-        while let Some((at, seq)) = self.oldest()
-            && self.rules.timing.deadline(at, fired) <= now
-        {
-            self.give_up(seq);
-            self.lost.push_back(seq);
-            self.fired = fired.saturating_add(1);
-            self.tidy();
+    }
+
+    #[inline]
+    fn position(&self) -> Position {
+        Position { una: self.open.una, high: self.open.next, deadline: self.due.min(self.probe_at) }
+    }
+
+    fn on_deadline(&mut self, now: Time) -> Due {
+        let probe = self.take_probe(now);
+        let timeout = self.position().deadline <= now;
+        if timeout {
+            self.on_timeout(now);
         }
-        self.set_timer();
+        Due { probe, timeout }
     }
 }
 
@@ -723,8 +720,8 @@ mod stories;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SenderCalls as _;
     use crate::timeout::Timeout;
-    use model::Sender as _;
 
     const US: fn(u64) -> Time = Time::from_us;
 
@@ -750,14 +747,12 @@ mod tests {
             ahead: beyond.len() as u16,
             ..Sack::default()
         };
-        sender
-            .on_sack(US(1), Reply::Ack(Psn::new(expected.wrapping_sub(1))), Selective::Nothing, &sack, window)
-            .1
+        sender.on_sack(US(1), Reply::Ack(Psn::new(expected.wrapping_sub(1))), &sack, window).1
     }
 
     fn cut(sender: &mut Sender, expected: u32, cause: u32) -> Delivery {
         let sack = Sack { cause: Psn::new(cause), cut: true, ..Sack::default() };
-        sender.on_sack(US(1), Reply::Nack(Psn::new(expected)), Selective::Nothing, &sack, u64::MAX).1
+        sender.on_sack(US(1), Reply::Nack(Psn::new(expected)), &sack, u64::MAX).1
     }
 
     #[test]
@@ -779,7 +774,7 @@ mod tests {
         assert_eq!(cut(&mut sender, 0, 3), Delivery { cut: 1000, flight: 5_000, ..Delivery::default() });
         assert_eq!(cut(&mut sender, 0, 3).cut, 0, "it waits to be sent again");
         assert_eq!(sender.next(US(2), 1 << 40), Some((3, true)));
-        assert!(sender.asks(), "a repeated packet asks for an ACK");
+        assert!(sender.asks, "a repeated packet asks for an ACK");
         assert_eq!(cut(&mut sender, 0, 3).cut, 1000, "it was cut again");
         // The packet has arrived after all: the receiver's count has it.
         assert_eq!(reply(&mut sender, 4, &[]).flight, 2_000);
@@ -792,13 +787,7 @@ mod tests {
         for &(base, bits) in maps {
             let sack = Sack { base: Psn::new(base), bits, ..Sack::default() };
             let una = u32::try_from(sender.open.una).unwrap();
-            sender.on_sack(
-                US(1),
-                Reply::Ack(Psn::new(una.wrapping_sub(1))),
-                Selective::Nothing,
-                &sack,
-                u64::MAX,
-            );
+            sender.on_sack(US(1), Reply::Ack(Psn::new(una.wrapping_sub(1))), &sack, u64::MAX);
         }
         let una = sender.open.una;
         (una..90).filter(|seq| sender.open[*seq].state == State::Arrived).collect()
@@ -819,7 +808,7 @@ mod tests {
         let mut sender = sender(99, 20, None);
         reply(&mut sender, 10, &[12]);
         let sack = Sack { base: Psn::new(7), bits: 0b1_0000_1011, arrived: 11_000, ..Sack::default() };
-        sender.on_sack(US(2), Reply::Ack(Psn::new(9)), Selective::Nothing, &sack, u64::MAX);
+        sender.on_sack(US(2), Reply::Ack(Psn::new(9)), &sack, u64::MAX);
         let states: Vec<_> = (10..17).map(|seq| sender.open[seq].state).collect();
         let arrived = |seq: usize| states[seq - 10] == State::Arrived;
         assert!(arrived(10) && arrived(12) && arrived(15) && !arrived(11) && !arrived(13) && !arrived(14));
@@ -829,11 +818,11 @@ mod tests {
     fn a_window_of_bytes_and_the_reach_bound_new_packets() {
         let mut few = sender(9, 2, None);
         assert!(!few.ready(2_999) && few.ready(3_000));
-        assert!(few.next(US(1), 3_500).is_some() && few.asks(), "less than a frame is left of the window");
+        assert!(few.next(US(1), 3_500).is_some() && few.asks, "less than a frame is left of the window");
         let full = sender(500, 100, None);
         assert!(!full.ready(u64::MAX), "the receiver can note 100 packets");
         assert!(
-            full.asks() && !sender(500, 99, None).asks(),
+            full.asks && !sender(500, 99, None).asks,
             "the last of them asks, or nobody would send again"
         );
     }
@@ -869,7 +858,7 @@ mod tests {
         assert_eq!((sender.backlog(), sender.deadline()), (1_300, US(100)));
         reply(&mut sender, 1, &[]);
         assert_eq!((sender.backlog(), sender.deadline()), (300, US(100)), "packet 1 still waits");
-        sender.on_sack(US(60), Reply::Ack(Psn::new(1)), Selective::Nothing, &Sack::default(), 0);
+        sender.on_sack(US(60), Reply::Ack(Psn::new(1)), &Sack::default(), 0);
         assert_eq!((sender.backlog(), sender.deadline()), (0, Time::NEVER));
     }
 
@@ -892,7 +881,7 @@ mod tests {
         assert_eq!(sender.deadline(), US(9), "the probe may be lost");
         // The answer reports that all have arrived.
         let sack = Sack { cause: Psn::new(4), arrived: 4_000, probe: true, ..Sack::default() };
-        sender.on_sack(US(5), Reply::Ack(Psn::new(3)), Selective::Nothing, &sack, 2_000);
+        sender.on_sack(US(5), Reply::Ack(Psn::new(3)), &sack, 2_000);
         assert!(sender.ready(2_000) && sender.deadline() == Time::NEVER);
     }
 
@@ -911,9 +900,8 @@ mod tests {
         let sack =
             |arrived: u32| Sack { base: Psn::new(1), bits: 0b101, arrived, ahead: 2, ..Sack::default() };
         let ack = Reply::Ack(Psn::new(u32::MAX));
-        let late = |sender: &mut Sender, at: Time, bytes| {
-            sender.on_sack(at, ack, Selective::Nothing, &sack(bytes), u64::MAX).1.lost
-        };
+        let late =
+            |sender: &mut Sender, at: Time, bytes| sender.on_sack(at, ack, &sack(bytes), u64::MAX).1.lost;
         // Packet 3, which was sent at 1.5 us, has arrived; packets 0 and 2 were sent at 0.
         assert_eq!(late(&mut sender, US(3), 2_000), 0, "three round trips have not passed");
         assert_eq!(late(&mut sender, Time::from_ns(3_001), 2_000), 2_000);
@@ -944,7 +932,7 @@ mod tests {
     fn inferring() -> Sender {
         let mut sender = sender(40, 20, Some(Infer::Beyond { windows: 1.5, least: 5 }));
         let first = Sack { cause: Psn::new(0), arrived: 1000, ..Sack::default() };
-        sender.on_sack(US(1), Reply::Ack(Psn::new(0)), Selective::Nothing, &first, 4_000);
+        sender.on_sack(US(1), Reply::Ack(Psn::new(0)), &first, 4_000);
         sender
     }
 
@@ -957,7 +945,7 @@ mod tests {
         let (cause, base) = (Psn::new(1), Psn::new(2));
         let sack = Sack { cause, base, arrived: 1000, probe: true, ..Sack::default() };
         sender.on_answer(at, trip, assumed);
-        sender.on_sack(at, Reply::Ack(Psn::new(0)), Selective::Nothing, &sack, 4_000).1.lost
+        sender.on_sack(at, Reply::Ack(Psn::new(0)), &sack, 4_000).1.lost
     }
 
     #[test]
@@ -971,9 +959,9 @@ mod tests {
         // Nothing is left to send for the first time.
         let mut last = self::sender(2, 2, Some(Infer::Beyond { windows: 1.5, least: 5 }));
         let first = Sack { cause: Psn::new(0), arrived: 1000, ..Sack::default() };
-        last.on_sack(US(1), Reply::Ack(Psn::new(0)), Selective::Nothing, &first, 4_000);
+        last.on_sack(US(1), Reply::Ack(Psn::new(0)), &first, 4_000);
         assert_eq!(last.deadline(), US(3));
-        last.on_sack(US(2), Reply::Ack(Psn::new(1)), Selective::Nothing, &first, 4_000);
+        last.on_sack(US(2), Reply::Ack(Psn::new(1)), &first, 4_000);
         assert_eq!(last.deadline(), Time::NEVER, "everything has arrived");
     }
 
@@ -1023,7 +1011,7 @@ mod tests {
         let mut sender = sender(40, 20, Some(Infer::Beyond { windows: 1.5, least: 5 }));
         sender.expect(US(4));
         let first = Sack { cause: Psn::new(0), arrived: 1000, ..Sack::default() };
-        sender.on_sack(US(30), Reply::Ack(Psn::new(0)), Selective::Nothing, &first, 4_000);
+        sender.on_sack(US(30), Reply::Ack(Psn::new(0)), &first, 4_000);
         assert_eq!(sender.deadline(), US(42));
         assert!(sender.take_probe(US(42)).is_some() && sender.deadline() == US(50), "the timer");
         assert_eq!(probed(&mut sender, US(49), US(7)), 4_000, "below the round trip and the target");

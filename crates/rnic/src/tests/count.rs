@@ -1,11 +1,12 @@
 //! Under cuts, losses and any order of arrival, a receiver that counts packets counts every packet of a message exactly once in
 //! the attempt that completes it, and its sender repeats a cut packet once per cut.
 
+use super::SenderCalls as _;
 use crate::timeout::Timeout;
 use crate::transport::dcp;
 use crate::{NicConfig, TransportConfig};
 use model::annex::{Envelope, Sack, Selective};
-use model::transport::{Arrived, Reply};
+use model::transport::{Arrived, Departure, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,8 +59,7 @@ fn play(
     for step in 0.. {
         assert!(step < 200_000, "the exchange does not end: {} of {total}", sender.una());
         let arrival = events.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
-        if let Some((seq, again)) = sender.next(now, window) {
-            let envelope = sender.envelope();
+        if let Some(Departure { seq, again, asks, envelope, .. }) = sender.send(now, window) {
             assert!(
                 envelope.first.value() as u64 <= seq
                     && seq < u64::from(envelope.first.value() + envelope.packets)
@@ -68,7 +68,7 @@ fn play(
             (tally.sent, tally.again) = (tally.sent + 1, tally.again + u64::from(again));
             now = Time(now.ps() + 1000);
             let event = match fate {
-                Fate::Arrives => Some(Event::Data(seq, envelope, sender.asks())),
+                Fate::Arrives => Some(Event::Data(seq, envelope, asks)),
                 Fate::Cut => Some(Event::Header(seq, envelope)),
                 Fate::CutAndLost | Fate::Lost => None,
             };

@@ -1,5 +1,6 @@
 //! Parts from outside this crate.
 
+use super::SenderCalls as _;
 use crate::{AnyCongestion, AnyReceiver, AnySender, NicConfig, Reacting, Reaction};
 use model::{Allowance, Congestion, Feedback, Pace, Rate, Receiver as _, Sender as _, Time};
 

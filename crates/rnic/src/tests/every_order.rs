@@ -1,8 +1,9 @@
 //! Every loss and every order of arrival, for a message small enough to try them all.
 
+use super::SenderCalls as _;
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
 use model::annex::{Envelope, Sack, Selective};
-use model::transport::{Arrived, Fate, Reply};
+use model::transport::{Arrived, Departure, Fate, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -90,12 +91,13 @@ impl Story {
     }
 
     fn send_all(&mut self) {
-        while let Some((seq, _)) = self.sender.next(self.now, u64::MAX) {
+        while let Some(sent) = self.sender.send(self.now, u64::MAX) {
+            let Departure { seq, asks, envelope, .. } = sent;
             let lost = self.sent < 8 && self.losses >> self.sent & 1 != 0;
             self.sent += 1;
             assert!(self.sent < 500, "the sender never stops");
             if !lost {
-                self.paths[seq as usize % PATHS].push_back((seq, self.sender.asks(), self.sender.envelope()));
+                self.paths[seq as usize % PATHS].push_back((seq, asks, envelope));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What the rest of the workspace gets from a NIC: every call reaches the part, and the facts of the parts reach the caller.
 
+use super::SenderCalls as _;
 use super::nic;
 use crate::Digested;
 use crate::congestion::{dcqcn, hpcc, swift};
@@ -7,11 +8,11 @@ use crate::notification::Cnp;
 use crate::transport::{ideal, nic_sr};
 use crate::{
     AnyReceiver, AnySender, CongestionConfig, Evidence, Nic, NicConfig, Nics, OwnNic, Path, Reaction,
-    TransportConfig,
+    TransportConfig, WithSacks,
 };
 use model::annex::{Envelope, Notice, NoticeRules, Selective};
-use model::transport::{Delivery, Fate, Plain, Progress, Reception, Reply};
-use model::{Congestion as _, Psn, QpId, Rate, Receiver as _, Sender as _, Time};
+use model::transport::{Delivery, Departure, Due, Fate, Heard, Plain, Position, Progress, Reception, Reply};
+use model::{Congestion as _, Kind, Psn, QpId, Rate, Receiver as _, Sender as _, Time};
 use std::sync::Arc;
 
 const NO_REPLY: Reception =
@@ -21,11 +22,11 @@ const NO_REPLY: Reception =
 struct Odd(u64);
 
 impl model::Sender for Odd {
-    fn post(&mut self, packets: u64) {
-        self.0 += packets;
+    fn post_message(&mut self, packets: u64, full: u32, last: u32) {
+        self.0 += packets + u64::from(full + last);
     }
-    fn next(&mut self, _: Time, window: u64) -> Option<(u64, bool)> {
-        Some((window, true))
+    fn send(&mut self, _: Time, window: u64) -> Option<Departure> {
+        Some(Departure { seq: window, again: true, backlog: 29, ..Departure::default() })
     }
     fn ready(&self, _: u64) -> bool {
         true
@@ -33,8 +34,21 @@ impl model::Sender for Odd {
     fn room(&self, window: u64) -> u64 {
         window + 7
     }
-    fn on_reply(&mut self, _: Time, _: Reply) -> Progress {
-        Progress { acked: 5, nack: true }
+    fn hear(&mut self, _: Time, heard: &Heard) -> (Progress, Delivery) {
+        let acked = match heard {
+            Heard::Reply(_) => 5,
+            Heard::Named(..) => 6,
+            Heard::Sacked(..) => 7,
+            Heard::Returned(returned) => returned.window,
+        };
+        (Progress { acked, nack: true }, Delivery { lost: 9, ..Delivery::default() })
+    }
+    fn position(&self) -> Position {
+        Position { una: self.0, high: 13, deadline: Time::from_us(17) }
+    }
+    fn on_deadline(&mut self, _: Time) -> Due {
+        self.0 += 10_000;
+        Due { probe: Some(Kind::Probe), timeout: true }
     }
     fn row(&self) -> u64 {
         11
@@ -45,26 +59,11 @@ impl model::Sender for Odd {
     fn on_free_ack(&mut self, _: Time, _: Psn, burst: u32) -> bool {
         burst == 3
     }
-    fn on_selective(&mut self, _: Time, _: Reply, _: Selective) -> Progress {
-        Progress { acked: 6, nack: true }
+    fn on_held(&mut self, _: Time, window: u64) -> bool {
+        window == 31
     }
-    fn on_returned(&mut self, _: Time, _: Psn, _: Envelope, _: bool, window: u64) -> (Progress, Delivery) {
-        (Progress { acked: window, nack: true }, Delivery::default())
-    }
-    fn envelope(&self) -> Envelope {
-        Envelope { packets: 29, ..Envelope::default() }
-    }
-    fn una(&self) -> u64 {
-        self.0
-    }
-    fn high(&self) -> u64 {
-        13
-    }
-    fn deadline(&self) -> Time {
-        Time::from_us(17)
-    }
-    fn on_timeout(&mut self, _: Time) {
-        self.0 += 10_000;
+    fn take_lost(&mut self) -> Option<u64> {
+        Some(37)
     }
 }
 
@@ -107,22 +106,32 @@ impl model::Receiver for Odd {
     }
 }
 
+/// Calls every method of a sender that wraps [`Odd`].
+fn reaches_the_sender(mut sender: impl model::Sender) {
+    let (now, ack) = (Time::ZERO, Reply::Ack(Psn::new(0)));
+    sender.post_message(2, 3, 4);
+    assert_eq!(sender.una(), 9);
+    let sent = sender.send(now, 4).unwrap();
+    assert_eq!((sent.seq, sent.again, sent.backlog), (4, true, 29));
+    assert_eq!((sender.ready(0), sender.room(4)), (true, 11));
+    assert_eq!(sender.on_reply(now, ack).acked, 5);
+    assert_eq!(sender.on_selective(now, ack, Selective::Nothing).acked, 6);
+    let (progress, delivery) = sender.on_sack(now, ack, Selective::Nothing, &Default::default(), 0);
+    assert_eq!((progress, delivery.lost), (Progress { acked: 7, nack: true }, 9));
+    assert_eq!(sender.on_returned(now, Psn::new(0), Envelope::default(), true, 31).0.acked, 31);
+    assert!(sender.on_free_ack(now, Psn::new(0), 3) && !sender.on_free_ack(now, Psn::new(0), 4));
+    assert!(sender.on_held(now, 31) && !sender.on_held(now, 30));
+    sender.send_row(3);
+    assert_eq!(sender.on_deadline(now), Due { probe: Some(Kind::Probe), timeout: true });
+    assert_eq!((sender.una(), sender.row(), sender.take_lost()), (10_309, 11, Some(37)));
+    assert_eq!((sender.high(), sender.deadline()), (13, Time::from_us(17)));
+}
+
 #[test]
 fn every_call_reaches_a_sender_from_outside() {
-    let (now, ack) = (Time::ZERO, Reply::Ack(Psn::new(0)));
-    let mut sender = AnySender::Custom(Box::new(Odd(0)));
-    sender.post(2);
-    assert_eq!(sender.una(), 2);
-    assert_eq!((sender.next(now, 4), sender.ready(0), sender.room(4)), (Some((4, true)), true, 11));
-    assert_eq!(sender.on_reply(now, ack), Progress { acked: 5, nack: true });
-    assert_eq!(sender.on_selective(now, ack, Selective::Nothing), Progress { acked: 6, nack: true });
-    assert!(sender.on_free_ack(now, Psn::new(0), 3) && !sender.on_free_ack(now, Psn::new(0), 4));
-    let returned = sender.on_returned(now, Psn::new(0), Envelope::default(), true, 31).0;
-    assert_eq!((returned, sender.envelope().packets), (Progress { acked: 31, nack: true }, 29));
-    sender.send_row(3);
-    sender.on_timeout(now);
-    assert_eq!(sender.una(), 10_302);
-    assert_eq!((sender.row(), sender.high(), sender.deadline()), (11, 13, Time::from_us(17)));
+    let odd = || AnySender::Custom(Box::new(Odd(0)));
+    reaches_the_sender(odd());
+    reaches_the_sender(WithSacks(odd()));
 }
 
 #[test]

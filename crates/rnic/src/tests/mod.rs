@@ -1,6 +1,7 @@
 //! A sender, a receiver and the line between them, for the tests of every recovery mode.
 
 mod bounds;
+mod calls;
 mod count;
 mod custom;
 mod dcqcn;
@@ -11,9 +12,11 @@ mod handover;
 mod recovery;
 mod shortcuts;
 
+pub(crate) use calls::SenderCalls;
+
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
 use model::annex::{Envelope, Sack, Selective};
-use model::transport::{Arrived, Fate, Reply};
+use model::transport::{Arrived, Departure, Fate, Reply};
 use model::{Psn, Receiver as _, Sender as _, Time};
 use std::collections::BTreeMap;
 
@@ -188,7 +191,8 @@ impl Pair {
     }
 
     fn send(&mut self) {
-        let (seq, again) = self.sender.next(self.now, self.window).expect("the sender was ready");
+        let sent = self.sender.send(self.now, self.window).expect("the sender was ready");
+        let Departure { seq, again, asks, envelope, .. } = sent;
         assert_eq!(again, self.sent.contains(&seq));
         assert!(seq >= self.sender.una() && seq < self.packets);
         let fault = self.data_faults.get(&(self.sent.len() as u64)).copied();
@@ -200,7 +204,7 @@ impl Pair {
             Some(Fault::Copy(_)) => self.copied += 1,
             _ => {}
         }
-        self.travel(Event::Data(seq, self.sender.asks(), self.sender.envelope()), fault);
+        self.travel(Event::Data(seq, asks, envelope), fault);
     }
 
     fn on_data(&mut self, seq: u64, asks: bool, envelope: Envelope) {

@@ -1,5 +1,6 @@
 //! The shortcuts of senders and receivers have the effect of the calls that they replace.
 
+use super::SenderCalls as _;
 use crate::sender::{Resend, Rules, Sender};
 use crate::tests::nic;
 use crate::timeout::{Timeout, Timing};
@@ -60,7 +61,7 @@ fn sender_after(steps: &[Step]) -> Sender {
             }
             Step::Ack(psn) => _ = sender.on_reply(now, Reply::Ack(Psn::new(psn))),
             Step::Nack(psn) => _ = sender.on_reply(now, Reply::Nack(Psn::new(psn))),
-            Step::Timeout => sender.on_timeout(sender.deadline()),
+            Step::Timeout => _ = sender.on_timeout(sender.deadline()),
         }
     }
     sender

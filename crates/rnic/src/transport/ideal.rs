@@ -77,7 +77,7 @@ impl Recovery for Config {
 mod tests {
     use super::*;
     use crate::TransportConfig;
-    use crate::tests::{Pair, nic};
+    use crate::tests::{Pair, SenderCalls as _, nic};
     use model::transport::{Progress, Reply};
     use model::{Psn, Sender as _, Time};
 

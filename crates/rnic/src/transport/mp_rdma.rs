@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::TransportConfig;
     use crate::in_flight::{Rules, Sender};
-    use crate::tests::{Pair, nic};
+    use crate::tests::{Pair, SenderCalls as _, nic};
     use crate::timeout::Timeout;
     use model::annex::Selective;
     use model::transport::{Fate, Progress, Reply};

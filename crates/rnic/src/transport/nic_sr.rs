@@ -84,7 +84,7 @@ impl Recovery for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{Pair, nic};
+    use crate::tests::{Pair, SenderCalls as _, nic};
     use crate::{NicConfig, TransportConfig};
     use model::transport::{Fate, Progress, Reply};
     use model::{Psn, Receiver as _, Sender as _, Time};

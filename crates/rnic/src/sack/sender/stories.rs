@@ -1,6 +1,6 @@
 use super::*;
+use crate::tests::SenderCalls as _;
 use crate::timeout::{Backoff, Timeout};
-use model::Sender as _;
 
 const US: fn(u64) -> Time = Time::from_us;
 
@@ -22,7 +22,7 @@ fn sender_of(frames: u32, infer: Option<Infer>) -> Sender {
 fn ack(sender: &mut Sender, us: u64, expected: u64, arrived: u32) -> Delivery {
     let sack = Sack { arrived: 1000 * arrived, ..Sack::default() };
     let reply = Reply::Ack(Psn::from_seq(expected.wrapping_sub(1)));
-    sender.on_sack(US(us), reply, Selective::Nothing, &sack, u64::MAX).1
+    sender.on_sack(US(us), reply, &sack, u64::MAX).1
 }
 
 /// A receiver that reports more bytes is alive, even if the first packet is still missing. The timer then has its first length
@@ -60,7 +60,7 @@ fn a_report_may_be_about_64_packets_in_flight() {
     let mut sender = sender_of(64, Some(Infer::Age(3)));
     let sack = Sack { base: Psn::new(0), bits: !1, arrived: 63_000, ahead: 63, ..Sack::default() };
     let none = Reply::Ack(Psn::new(u32::MAX));
-    sender.on_sack(US(1), none, Selective::Nothing, &sack, u64::MAX);
+    sender.on_sack(US(1), none, &sack, u64::MAX);
     let flying: Vec<u64> = (0..64).filter(|&seq| sender.open[seq].state == State::Flying).collect();
     assert_eq!(flying, [0]);
 }
