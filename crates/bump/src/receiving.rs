@@ -4,7 +4,7 @@ use crate::frame::{Kind, MTUS, Roce};
 use crate::pairing::End;
 use crate::reply::Template;
 use crate::sending::{FAR, MOST_COPIES};
-use model::transport::{Fate, Receiver as _, Reply};
+use model::transport::{Arrived, Fate, Inbound, Receiver as _, Reception, Reply};
 use model::{Psn, Time};
 use rnic::{AnyReceiver, Nic};
 use std::collections::BTreeMap;
@@ -91,13 +91,19 @@ impl Receiving {
         }
     }
 
+    /// Gives a packet to the receiver, which counts no bytes and no messages.
+    fn receive(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+        let packet = Arrived { psn, frame: 0, marked, last, asks: false, envelope: Default::default() };
+        self.receiver.on_arrival(now, Inbound::Data(packet)).0
+    }
+
     /// Takes a packet.
     pub(crate) fn arrive(&mut self, now: Time, roce: &Roce, frame: Vec<u8>, mtu: Option<u32>) -> Arrival {
         (self.used, self.port) = (now, roce.port);
         self.mtu = roce.mtu.or(mtu).or(self.mtu);
         let mut arrival = Arrival::default();
         self.close_read(now);
-        self.deliver_held(now, self.receiver.expected(), &mut arrival);
+        self.deliver_held(now, self.receiver.standing().expected, &mut arrival);
         let mut distance = roce.psn.distance_from(self.expected());
         if let Some(bytes) = self.open_read.filter(|_| distance > 0)
             && let Some(mtu) = MTUS.into_iter().find(|mtu| bytes.div_ceil(*mtu) as i32 == distance + 1)
@@ -107,7 +113,7 @@ impl Receiving {
             self.close_read(now);
             distance = roce.psn.distance_from(self.expected());
         }
-        let Some(number) = self.receiver.expected().checked_add_signed(distance.into()) else {
+        let Some(number) = self.receiver.standing().expected.checked_add_signed(distance.into()) else {
             // From before this bump has looked.
             arrival.fate = Some(Fate::Duplicate);
             arrival.deliver.push(frame);
@@ -117,8 +123,8 @@ impl Receiving {
             arrival.full = true;
             return arrival;
         }
-        let before = self.receiver.expected();
-        let reception = self.receiver.on_data(now, Psn::from_seq(number), roce.marked, roce.asks);
+        let before = self.receiver.standing().expected;
+        let reception = self.receive(now, Psn::from_seq(number), roce.marked, roce.asks);
         arrival.fate = Some(reception.fate);
         arrival.cnp = reception.cnp;
         arrival.out_of_order = reception.out_of_order;
@@ -152,7 +158,7 @@ impl Receiving {
     /// Hands packets to the host that nothing holds up, from number `at` on.
     fn deliver_held(&mut self, now: Time, mut at: u64, arrival: &mut Arrival) {
         loop {
-            while at < self.receiver.expected() {
+            while at < self.receiver.standing().expected {
                 if let Some(frame) = self.held.remove(&at)
                     && let Some(roce) = Roce::of(&frame)
                 {
@@ -171,8 +177,8 @@ impl Receiving {
         let (Some(bytes), Some(mtu)) = (self.open_read, self.mtu) else { return false };
         self.open_read = None;
         for _ in 1..bytes.div_ceil(mtu) {
-            let next = Psn::from_seq(self.receiver.expected());
-            self.receiver.on_data(now, next, false, false);
+            let next = Psn::from_seq(self.receiver.standing().expected);
+            self.receive(now, next, false, false);
         }
         true
     }
@@ -206,7 +212,7 @@ impl Receiving {
     }
 
     fn expected(&self) -> Psn {
-        self.psn(Psn::from_seq(self.receiver.expected()))
+        self.psn(Psn::from_seq(self.receiver.standing().expected))
     }
 
     /// PSN of a packet's number.

@@ -202,7 +202,7 @@ pub struct Answer {
     pub marked: bool,
     /// Report on single packets.
     pub selective: Selective,
-    /// True if the reorder buffer is above its high-water mark, see [`crate::Receiver::crowded`].
+    /// True if the reorder buffer is above its high-water mark, see [`crate::transport::Telling::crowded`].
     pub crowded: bool,
 }
 

@@ -41,6 +41,12 @@ pub struct Reception {
     pub echo: bool,
 }
 
+impl Reception {
+    /// No reaction.
+    pub const IGNORED: Self =
+        Reception { fate: Fate::Discarded, out_of_order: false, reply: None, cnp: false, echo: false };
+}
+
 /// Effect of a reply on a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -219,136 +225,77 @@ pub struct Arrived {
     pub envelope: Envelope,
 }
 
+/// What arrives at a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inbound {
+    /// A data packet.
+    Data(Arrived),
+    /// The headers of a data packet that a switch has cut. The reply concerns its PSN.
+    Headers {
+        /// Its PSN.
+        psn: Psn,
+        /// True if a switch marked it.
+        marked: bool,
+        /// True if the receiver's own switch cut it.
+        last_hop: bool,
+    },
+    /// A notice. The receiver replies as to a data packet without payload.
+    Notice {
+        /// The notice.
+        notice: Notice,
+        /// True if a switch marked it.
+        marked: bool,
+    },
+    /// A sender's probe, which an ACK answers.
+    Probe,
+}
+
 /// The receiving end of a queue pair.
 pub trait Receiver {
-    /// A shortcut of [`Receiver::on_data`] for frequent packets: it handles an unmarked packet that is accepted and
+    /// A shortcut of [`Receiver::on_arrival`] for frequent packets: it handles an unmarked packet that is accepted and
     /// answered by an ACK or a NACK. For any other packet it changes nothing and returns `None`. The default takes no packet.
     /// A receiver with this shortcut holds no packets and reports no single packets.
     fn on_plain(&mut self, _psn: Psn) -> Option<Plain> {
         None
     }
 
-    /// Handles a data packet: its PSN, whether a switch marked it, and whether it is the last of its message.
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception;
+    /// Handles an arrival. What is no data packet has no [`Reception::fate`], and a receiver that does not know its kind answers
+    /// by [`Reception::IGNORED`].
+    fn on_arrival(&mut self, now: Time, inbound: Inbound) -> (Reception, Standing);
 
-    /// Handles a data packet in runs with [`crate::Annex::SACKS`]. The default is [`Receiver::on_data`].
-    fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
-        self.on_data(now, packet.psn, packet.marked, packet.last)
-    }
+    /// The receiver's place in the packets of its queue pair, and its deadline.
+    fn standing(&self) -> Standing;
 
-    /// [`Receiver::on_arrived`] and [`Receiver::standing`] in one call.
+    /// What the last reply tells the sender beside its PSN, if it leaves by this port and answers a packet with this entropy. The
+    /// default tells nothing.
     #[inline]
-    fn arrive(&mut self, now: Time, packet: Arrived) -> (Reception, Standing) {
-        (self.on_arrived(now, packet), self.standing())
+    fn telling(&self, _of_packet: u16, _port: PortIndex) -> Telling {
+        Telling::default()
     }
 
-    /// Handles a sender's probe, in runs with [`crate::Annex::SACKS`]; returns the ACK that answers it. The default returns
-    /// none.
-    fn on_probe(&mut self) -> Option<Reply> {
-        None
-    }
-
-    /// Entropy of a reply by this port to a packet with this entropy ([`crate::Annex::own_entropy`]), in runs with
-    /// [`crate::Annex::SACKS`]. The default is 0, the base path.
-    #[inline]
-    fn reply_entropy(&self, _of_packet: u16, _port: PortIndex) -> u16 {
-        0
-    }
-
-    /// The entropy to probe at the time of [`Receiver::deadline`], if a probe is due, in runs with [`crate::Annex::SACKS`]: a
-    /// control message over its path to the sender, which answers it. The caller must send it by the port of the last data
-    /// packet. By default, receivers do not probe.
-    fn take_probe(&mut self, _now: Time) -> Option<u16> {
-        None
+    /// Handles the time of [`Standing::deadline`], or any other time. By default nothing is due.
+    fn on_deadline(&mut self, _now: Time) -> Overdue {
+        Overdue::default()
     }
 
     /// Handles the answer to a receiver's probe of this entropy, which has arrived by this port after this round trip.
     fn on_probed(&mut self, _entropy: u16, _round_trip: Time, _port: PortIndex) {}
 
-    /// The report of the last reply, in runs with [`crate::Annex::SACKS`].
-    fn sack(&self) -> Sack {
-        Sack::default()
-    }
-
-    /// Number of the next packet in order (ePSN, unwrapped).
-    fn expected(&self) -> u64;
-
-    /// The reply's report on single packets, after the last data packet.
-    #[inline]
-    fn selective(&self) -> Selective {
-        Selective::Nothing
-    }
-
-    /// Handles a notice; `marked` if a switch marked it. The receiver replies as to a data packet without payload, and
-    /// [`Reception::fate`] has no meaning.
-    fn on_notice(&mut self, _now: Time, _notice: Notice, _marked: bool) -> Reception {
-        Reception { fate: Fate::Discarded, out_of_order: false, reply: None, cnp: false, echo: false }
-    }
-
-    /// Handles the headers of a data packet that a switch has cut; `marked` if a switch marked it, `last_hop` if the
-    /// receiver's own switch cut it. The reply concerns its PSN, and [`Reception::fate`] has no meaning. The default sends
-    /// no reply.
-    fn on_cut(&mut self, _now: Time, _psn: Psn, _marked: bool, _last_hop: bool) -> Reception {
-        Reception { fate: Fate::Discarded, out_of_order: false, reply: None, cnp: false, echo: false }
-    }
-
-    /// True if the headers of cut packets go back to their sender at once, in runs with [`crate::Annex::SACKS`]. Nothing else
-    /// reaches the receiver then, and [`Receiver::on_cut`] is not called.
+    /// True if the headers of cut packets go back to their sender at once. They do not reach the receiver then.
     #[inline]
     fn returns_headers(&self) -> bool {
         false
     }
+}
 
-    /// Number of packets that count towards the end of messages: a message is complete once this number reaches its last
-    /// packet. The default is ePSN, so that messages complete in order. A receiver that counts accepted packets in any
-    /// order returns their number. The number only grows, and only with packets that are accepted or duplicates.
-    #[inline]
-    fn completed(&self) -> u64 {
-        self.expected()
-    }
-
-    /// Time of the next [`Receiver::on_deadline`]; [`Time::NEVER`] if none is due, as by default. It may become later at
-    /// any time, but earlier only in a handler.
-    #[inline]
-    fn deadline(&self) -> Time {
-        Time::NEVER
-    }
-
-    /// Handles the time of [`Receiver::deadline`]; returns a reply, and whether it carries a mark. The reply has the annex
-    /// of a reply to the last data packet.
-    fn on_deadline(&mut self, _now: Time) -> Option<(Reply, bool)> {
-        None
-    }
-
-    /// What a host asks after each packet of a run with [`crate::Annex::SACKS`], in one call.
-    #[inline]
-    fn standing(&self) -> Standing {
-        Standing { completed: self.completed(), held: self.held(), deadline: self.deadline() }
-    }
-
-    /// What a host asks for each reply of a run with [`crate::Annex::SACKS`], in one call. The arguments are those of
-    /// [`Receiver::reply_entropy`].
-    #[inline]
-    fn reporting(&self, of_packet: u16, port: PortIndex) -> Reporting {
-        Reporting {
-            selective: self.selective(),
-            crowded: self.crowded(),
-            sack: self.sack(),
-            entropy: self.reply_entropy(of_packet, port),
-        }
-    }
-
-    /// True if the reorder buffer is above its high-water mark.
-    #[inline]
-    fn crowded(&self) -> bool {
-        false
-    }
-
-    /// Number of packets in the reorder buffer.
-    #[inline]
-    fn held(&self) -> u64 {
-        0
-    }
+/// What a receiver does at its deadline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overdue {
+    /// The entropy to probe: a control message over its path to the sender, which answers it. The caller must send it by the port
+    /// of the last data packet.
+    pub probe: Option<u16>,
+    /// A reply, and whether it carries a mark. It has the annex of a reply to the last data packet.
+    pub reply: Option<(Reply, bool)>,
 }
 
 /// A packet that [`Sender::send`] has returned, and the sender's state after it.
@@ -381,26 +328,39 @@ pub struct Position {
     pub deadline: Time,
 }
 
-/// The answers to [`Receiver::completed`], [`Receiver::held`] and [`Receiver::deadline`].
+/// A receiver's place in the packets of its queue pair, and its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// [`Receiver::completed`].
+    /// Number of the next packet in order (ePSN, unwrapped).
+    pub expected: u64,
+    /// Number of packets that count towards the end of messages: a message is complete once this number reaches its last packet.
+    /// It is ePSN where messages complete in order, and the number of accepted packets where they are counted in any order. It
+    /// only grows, and only with packets that are accepted or duplicates.
     pub completed: u64,
-    /// [`Receiver::held`].
+    /// Number of packets in the reorder buffer.
     pub held: u64,
-    /// [`Receiver::deadline`].
+    /// Time of the next [`Receiver::on_deadline`]; [`Time::NEVER`] if none is due. It may become later at any time, but earlier
+    /// only in a handler.
     pub deadline: Time,
 }
 
-/// The answers to [`Receiver::selective`], [`Receiver::crowded`], [`Receiver::sack`] and [`Receiver::reply_entropy`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reporting {
-    /// [`Receiver::selective`].
+impl Standing {
+    /// Standing of a receiver whose messages complete in order, and that neither counts held packets nor has a deadline.
+    #[inline(always)]
+    pub const fn at(expected: u64) -> Self {
+        Standing { expected, completed: expected, held: 0, deadline: Time::NEVER }
+    }
+}
+
+/// What a reply tells the sender beside its PSN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Telling {
+    /// The report on single packets.
     pub selective: Selective,
-    /// [`Receiver::crowded`].
+    /// True if the reorder buffer is above its high-water mark.
     pub crowded: bool,
-    /// [`Receiver::sack`].
+    /// The map, in runs with [`crate::Annex::SACKS`].
     pub sack: Sack,
-    /// [`Receiver::reply_entropy`].
+    /// Entropy of the reply ([`crate::Annex::own_entropy`]), in the same runs; 0 is the base path.
     pub entropy: u16,
 }

@@ -3,10 +3,10 @@
 use crate::limits::PSN_LIMIT;
 use crate::sender::{self, Sender};
 use crate::{counted, in_flight, in_order, receiver, sack, scoreboard, selective};
-use model::annex::{Notice, NoticeRules, Sack, Selective};
+use model::annex::NoticeRules;
 use model::transport::{
-    Arrived, Delivery, Departure, Due, Heard, Plain, Position, Progress, Reception, Reply, Reporting,
-    Standing,
+    Delivery, Departure, Due, Heard, Inbound, Overdue, Plain, Position, Progress, Reception, Standing,
+    Telling,
 };
 use model::{PortIndex, Psn, Time};
 use std::sync::Arc;
@@ -243,14 +243,8 @@ macro_rules! of_receiver {
                 rare();
                 $call
             }
-            AnyReceiver::Sack($receiver) => {
-                rare();
-                $call
-            }
-            AnyReceiver::Counted($receiver) => {
-                rare();
-                $call
-            }
+            AnyReceiver::Sack($receiver) => rarely(|| $call),
+            AnyReceiver::Counted($receiver) => rarely(|| $call),
             AnyReceiver::Custom($receiver) => {
                 rare();
                 $call
@@ -259,118 +253,55 @@ macro_rules! of_receiver {
     };
 }
 
-/// [`of_receiver`] for methods of runs with SACKs, most quickly those of the receiver that most of these runs have.
+/// [`of_receiver`] in runs with SACKs.
 macro_rules! of_sack_receiver {
     ($any:expr, $receiver:ident => $call:expr) => {
         match $any {
-            AnyReceiver::Sack($receiver) => $call,
-            any => rarely(|| of_receiver!(any, $receiver => $call)),
+            WithSacks(AnyReceiver::Sack($receiver)) => $call,
+            WithSacks(any) => rarely(|| of_receiver!(any, $receiver => $call)),
         }
     };
 }
 
-impl model::Receiver for AnyReceiver {
-    #[inline(always)]
-    fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
-        match self {
-            AnyReceiver::Keeping(receiver) => receiver.on_plain(psn),
-            AnyReceiver::InOrder(receiver) => receiver.on_plain(psn),
-            AnyReceiver::Custom(receiver) => receiver.on_plain(psn),
-            AnyReceiver::Selective(_) | AnyReceiver::Sack(_) | AnyReceiver::Counted(_) => None,
+/// Implements the receiving end by a macro that calls a method of any receiver.
+macro_rules! calls_any_receiver {
+    ($any:ty, $of:ident) => {
+        impl model::Receiver for $any {
+            #[inline(always)]
+            fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
+                $of!(self, receiver => receiver.on_plain(psn))
+            }
+
+            #[inline(always)]
+            fn on_arrival(&mut self, now: Time, inbound: Inbound) -> (Reception, Standing) {
+                $of!(self, receiver => receiver.on_arrival(now, inbound))
+            }
+
+            #[inline]
+            fn standing(&self) -> Standing {
+                $of!(self, receiver => receiver.standing())
+            }
+
+            #[inline(always)]
+            fn telling(&self, of_packet: u16, port: PortIndex) -> Telling {
+                $of!(self, receiver => receiver.telling(of_packet, port))
+            }
+
+            fn on_deadline(&mut self, now: Time) -> Overdue {
+                $of!(self, receiver => receiver.on_deadline(now))
+            }
+
+            fn on_probed(&mut self, entropy: u16, round_trip: Time, port: PortIndex) {
+                $of!(self, receiver => receiver.on_probed(entropy, round_trip, port))
+            }
+
+            #[inline]
+            fn returns_headers(&self) -> bool {
+                $of!(self, receiver => receiver.returns_headers())
+            }
         }
-    }
-
-    #[inline]
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        of_receiver!(self, receiver => receiver.on_data(now, psn, marked, last))
-    }
-
-    #[inline]
-    fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
-        of_receiver!(self, receiver => receiver.on_arrived(now, packet))
-    }
-
-    #[inline(always)]
-    fn arrive(&mut self, now: Time, packet: Arrived) -> (Reception, Standing) {
-        of_sack_receiver!(self, receiver => receiver.arrive(now, packet))
-    }
-
-    fn on_probe(&mut self) -> Option<Reply> {
-        of_receiver!(self, receiver => receiver.on_probe())
-    }
-
-    #[inline]
-    fn reply_entropy(&self, of_packet: u16, port: PortIndex) -> u16 {
-        of_receiver!(self, receiver => receiver.reply_entropy(of_packet, port))
-    }
-
-    fn take_probe(&mut self, now: Time) -> Option<u16> {
-        of_receiver!(self, receiver => receiver.take_probe(now))
-    }
-
-    fn on_probed(&mut self, entropy: u16, round_trip: Time, port: PortIndex) {
-        of_receiver!(self, receiver => receiver.on_probed(entropy, round_trip, port));
-    }
-
-    #[inline]
-    fn sack(&self) -> Sack {
-        of_receiver!(self, receiver => receiver.sack())
-    }
-
-    #[inline]
-    fn expected(&self) -> u64 {
-        of_receiver!(self, receiver => receiver.expected())
-    }
-
-    #[inline]
-    fn selective(&self) -> Selective {
-        of_receiver!(self, receiver => receiver.selective())
-    }
-
-    fn on_notice(&mut self, now: Time, notice: Notice, marked: bool) -> Reception {
-        of_receiver!(self, receiver => receiver.on_notice(now, notice, marked))
-    }
-
-    #[inline]
-    fn completed(&self) -> u64 {
-        of_receiver!(self, receiver => receiver.completed())
-    }
-
-    #[inline]
-    fn deadline(&self) -> Time {
-        of_receiver!(self, receiver => receiver.deadline())
-    }
-
-    fn on_deadline(&mut self, now: Time) -> Option<(Reply, bool)> {
-        of_receiver!(self, receiver => receiver.on_deadline(now))
-    }
-
-    fn on_cut(&mut self, now: Time, psn: Psn, marked: bool, last_hop: bool) -> Reception {
-        of_receiver!(self, receiver => receiver.on_cut(now, psn, marked, last_hop))
-    }
-
-    #[inline]
-    fn returns_headers(&self) -> bool {
-        of_receiver!(self, receiver => receiver.returns_headers())
-    }
-
-    #[inline]
-    fn standing(&self) -> Standing {
-        of_sack_receiver!(self, receiver => receiver.standing())
-    }
-
-    #[inline(always)]
-    fn reporting(&self, of_packet: u16, port: PortIndex) -> Reporting {
-        of_sack_receiver!(self, receiver => receiver.reporting(of_packet, port))
-    }
-
-    #[inline]
-    fn crowded(&self) -> bool {
-        of_receiver!(self, receiver => receiver.crowded())
-    }
-
-    #[inline]
-    fn held(&self) -> u64 {
-        of_receiver!(self, receiver => receiver.held())
-    }
+    };
 }
+
+calls_any_receiver!(AnyReceiver, of_receiver);
+calls_any_receiver!(WithSacks<AnyReceiver>, of_sack_receiver);

@@ -3,7 +3,7 @@
 use crate::ack::Acks;
 use crate::notification::Marks;
 use crate::receiver::Answers;
-use model::transport::{Fate, Plain, Reception};
+use model::transport::{Arrived, Fate, Inbound, Plain, Reception, Standing};
 use model::{Psn, Time};
 use std::sync::Arc;
 
@@ -34,21 +34,10 @@ impl Receiver {
         let (marks, acks) = (Marks::default(), Acks::default());
         Receiver { expected: 0, nack_after: Time::ZERO, marks, rules, acks }
     }
-}
 
-impl model::Receiver for Receiver {
+    /// Handles a data packet.
     #[inline]
-    fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
-        if psn != Psn::from_seq(self.expected) || !self.rules.answers.acks.each() {
-            return None;
-        }
-        self.expected = self.expected.wrapping_add(1);
-        self.nack_after = Time::ZERO;
-        Some(Plain { psn, nack: false, out_of_order: false })
-    }
-
-    #[inline]
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+    fn take(&mut self, now: Time, Arrived { psn, marked, last, .. }: Arrived) -> Reception {
         let acks = &self.rules.answers.acks;
         let distance = psn.distance_from(Psn::from_seq(self.expected));
         let (fate, reply) = if distance == 0 {
@@ -66,9 +55,30 @@ impl model::Receiver for Receiver {
         };
         self.marks.reception(&self.rules.answers.marks, now, marked, fate, distance > 0, reply)
     }
+}
+
+impl model::Receiver for Receiver {
+    #[inline]
+    fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
+        if psn != Psn::from_seq(self.expected) || !self.rules.answers.acks.each() {
+            return None;
+        }
+        self.expected = self.expected.wrapping_add(1);
+        self.nack_after = Time::ZERO;
+        Some(Plain { psn, nack: false, out_of_order: false })
+    }
 
     #[inline]
-    fn expected(&self) -> u64 {
-        self.expected
+    fn on_arrival(&mut self, now: Time, inbound: Inbound) -> (Reception, Standing) {
+        let got = match inbound {
+            Inbound::Data(packet) => self.take(now, packet),
+            _ => Reception::IGNORED,
+        };
+        (got, self.standing())
+    }
+
+    #[inline]
+    fn standing(&self) -> Standing {
+        Standing::at(self.expected)
     }
 }

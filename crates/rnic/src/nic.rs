@@ -147,9 +147,10 @@ impl Nic {
 mod tests {
     use super::*;
     use crate::selective::Report;
+    use crate::tests::ReceiverCalls as _;
     use crate::{OnNack, TransportConfig};
     use model::transport::{Fate, Reply};
-    use model::{Psn, Receiver as _, Time};
+    use model::{Psn, Time};
 
     /// A host keeps the state of a queue pair in one cache line where it receives and in two where it sends.
     #[test]

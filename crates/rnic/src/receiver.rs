@@ -3,7 +3,7 @@
 use crate::ack::{AckRules, Acks};
 use crate::bitmap::{Bitmap, Insert};
 use crate::notification::{MarkRules, Marks};
-use model::transport::{Fate, Plain, Reception, Reply};
+use model::transport::{Arrived, Fate, Inbound, Plain, Reception, Reply, Standing};
 use model::{Psn, Time};
 use std::sync::Arc;
 
@@ -72,6 +72,24 @@ impl Receiver {
         };
         (fate, reply)
     }
+
+    /// Handles a data packet.
+    #[inline]
+    fn take(&mut self, now: Time, Arrived { psn, marked, last, .. }: Arrived) -> Reception {
+        let distance = psn.distance_from(Psn::from_seq(self.expected));
+        let (fate, reply) = if distance == 0 {
+            let next = self.expected.wrapping_add(1);
+            self.expected = self.ahead.advance(self.expected);
+            self.nacked = false;
+            let urgent = last || self.expected != next;
+            (Fate::Accepted, self.acks.on_packet(&self.rules.answers.acks, self.expected, urgent))
+        } else if distance < 0 {
+            (Fate::Duplicate, self.acks.on_duplicate(&self.rules.answers.acks, self.expected))
+        } else {
+            self.on_ahead(distance as u32, last)
+        };
+        self.marks.reception(&self.rules.answers.marks, now, marked, fate, distance > 0, reply)
+    }
 }
 
 impl model::Receiver for Receiver {
@@ -96,24 +114,16 @@ impl model::Receiver for Receiver {
     }
 
     #[inline]
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        let distance = psn.distance_from(Psn::from_seq(self.expected));
-        let (fate, reply) = if distance == 0 {
-            let next = self.expected.wrapping_add(1);
-            self.expected = self.ahead.advance(self.expected);
-            self.nacked = false;
-            let urgent = last || self.expected != next;
-            (Fate::Accepted, self.acks.on_packet(&self.rules.answers.acks, self.expected, urgent))
-        } else if distance < 0 {
-            (Fate::Duplicate, self.acks.on_duplicate(&self.rules.answers.acks, self.expected))
-        } else {
-            self.on_ahead(distance as u32, last)
+    fn on_arrival(&mut self, now: Time, inbound: Inbound) -> (Reception, Standing) {
+        let got = match inbound {
+            Inbound::Data(packet) => self.take(now, packet),
+            _ => Reception::IGNORED,
         };
-        self.marks.reception(&self.rules.answers.marks, now, marked, fate, distance > 0, reply)
+        (got, self.standing())
     }
 
     #[inline]
-    fn expected(&self) -> u64 {
-        self.expected
+    fn standing(&self) -> Standing {
+        Standing::at(self.expected)
     }
 }

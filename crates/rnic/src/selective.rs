@@ -5,8 +5,8 @@ use crate::bitmap::{Bitmap, Insert};
 use crate::notification::Marks;
 use crate::receiver::Answers;
 use model::annex::{Notice, NoticeRules, Selective};
-use model::transport::{Fate, Reception, Reply};
-use model::{Psn, Time};
+use model::transport::{Arrived, Fate, Inbound, Reception, Reply, Standing, Telling};
+use model::{PortIndex, Psn, Time};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -151,10 +151,9 @@ impl Receiver {
             self.crowded = self.held > if self.crowded { rules.low } else { rules.high };
         }
     }
-}
 
-impl model::Receiver for Receiver {
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+    /// Handles a data packet.
+    fn take(&mut self, now: Time, Arrived { psn, marked, last, .. }: Arrived) -> Reception {
         self.selective = Selective::Nothing;
         if self.rules.report == Report::Each {
             self.selective = Selective::Arrived(psn);
@@ -166,14 +165,6 @@ impl model::Receiver for Receiver {
             _ => (Fate::Duplicate, self.acks.on_duplicate(&self.rules.answers.acks, self.expected)),
         };
         self.marks.reception(&self.rules.answers.marks, now, marked, fate, distance > 0, reply)
-    }
-
-    fn expected(&self) -> u64 {
-        self.expected
-    }
-
-    fn selective(&self) -> Selective {
-        self.selective
     }
 
     /// After a marked notice the receiver waits: the sender's new path is congested, so packets in flight on the old one may
@@ -201,12 +192,25 @@ impl model::Receiver for Receiver {
         let reply = self.acks.on_packet(&self.rules.answers.acks, self.expected, true);
         self.marks.reception(&self.rules.answers.marks, now, marked, Fate::Discarded, false, reply)
     }
+}
 
-    fn crowded(&self) -> bool {
-        self.crowded
+impl model::Receiver for Receiver {
+    fn on_arrival(&mut self, now: Time, inbound: Inbound) -> (Reception, Standing) {
+        let got = match inbound {
+            Inbound::Data(packet) => self.take(now, packet),
+            Inbound::Notice { notice, marked } => self.on_notice(now, notice, marked),
+            Inbound::Headers { .. } | Inbound::Probe => Reception::IGNORED,
+        };
+        (got, self.standing())
     }
 
-    fn held(&self) -> u64 {
-        u64::from(self.held)
+    #[inline]
+    fn standing(&self) -> Standing {
+        Standing { held: self.held.into(), ..Standing::at(self.expected) }
+    }
+
+    #[inline]
+    fn telling(&self, _: u16, _: PortIndex) -> Telling {
+        Telling { selective: self.selective, crowded: self.crowded, ..Telling::default() }
     }
 }

@@ -10,7 +10,7 @@ use engine::live::Live;
 use engine::{Kind, Observer, Outcome};
 use model::annex::{SackStamp, Stamp, TelemetryStamp};
 use model::steering::{WithSacks, WithTelemetry};
-use model::{Annex, Granter, HostId, Parts, Plan, QpId, QpSite, Sender, Site, Steering, Time};
+use model::{Annex, Granter, HostId, Parts, Plan, QpId, QpSite, Receiver, Sender, Site, Steering, Time};
 use rnic::pacer::AnyGranter;
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
 use schemes::{AnyScheme, AnySteering, Assignment};
@@ -87,7 +87,7 @@ impl<'a, A> RealParts<'a, A> {
 impl<A: Steered> Parts for RealParts<'_, A> {
     type Scheme = AnyScheme;
     type Sender = A::Sender;
-    type Receiver = AnyReceiver;
+    type Receiver = A::Receiver;
     type Congestion = Reacting;
     type Annex = A;
     type Steering = A::Steering;
@@ -101,8 +101,8 @@ impl<A: Steered> Parts for RealParts<'_, A> {
         self.nics.sender(plan, qp).into()
     }
 
-    fn receiver(&self, plan: &Plan, qp: QpId) -> AnyReceiver {
-        self.nics.receiver(qp, self.schemes.notices(plan, qp))
+    fn receiver(&self, plan: &Plan, qp: QpId) -> A::Receiver {
+        self.nics.receiver(qp, self.schemes.notices(plan, qp)).into()
     }
 
     fn cnp_interval_of_port(&self, qp: QpId) -> Option<Time> {
@@ -134,6 +134,9 @@ pub trait Steered: Annex {
     /// The sending end of a queue pair.
     type Sender: Sender + From<AnySender> + Send;
 
+    /// The receiving end of a queue pair.
+    type Receiver: Receiver + From<AnyReceiver> + Send;
+
     /// Credit that hosts grant; only packets with SACKs have space for it.
     type Granter: Granter + Send;
 
@@ -147,6 +150,7 @@ pub trait Steered: Annex {
 impl Steered for () {
     type Steering = ();
     type Sender = AnySender;
+    type Receiver = AnyReceiver;
     type Granter = ();
 
     fn steering(_: &Assignment, _: QpSite<'_>) {}
@@ -157,6 +161,7 @@ impl Steered for () {
 impl Steered for Stamp {
     type Steering = AnySteering;
     type Sender = AnySender;
+    type Receiver = AnyReceiver;
     type Granter = ();
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> AnySteering {
@@ -169,6 +174,7 @@ impl Steered for Stamp {
 impl Steered for SackStamp {
     type Steering = WithSacks<AnySteering>;
     type Sender = rnic::WithSacks<AnySender>;
+    type Receiver = rnic::WithSacks<AnyReceiver>;
     type Granter = AnyGranter;
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering {
@@ -183,6 +189,7 @@ impl Steered for SackStamp {
 impl Steered for TelemetryStamp {
     type Steering = WithTelemetry<AnySteering>;
     type Sender = AnySender;
+    type Receiver = AnyReceiver;
     type Granter = ();
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering {

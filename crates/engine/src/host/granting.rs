@@ -7,8 +7,8 @@ use crate::setup::Setup;
 use model::annex::Answer;
 use model::congestion::Congestion;
 use model::granter::{Arrival, Grant};
-use model::transport::Receiver;
-use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, PortIndex, QpId, Steering, Time};
+use model::transport::{Inbound, Overdue, Receiver, Telling};
+use model::{Annex, Granter, Kind, Packet, Parcel, Parts, PortIndex, QpId, Steering, Time};
 
 /// The timer of a receiver.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ impl<P: Parts> Host<P> {
 
     #[inline(never)]
     fn rearm_receiver(&mut self, now: u64, index: u32) {
-        let deadline = self.incoming[index as usize].receiver.deadline().ps();
+        let deadline = self.incoming[index as usize].receiver.standing().deadline.ps();
         let timer = &mut self.reply_timers[index as usize];
         if deadline < timer.armed {
             timer.armed = deadline.max(now + 1);
@@ -62,20 +62,18 @@ impl<P: Parts> Host<P> {
         timer.armed = u64::MAX;
         let (annex, port) = (timer.annex, timer.port);
         let (to, port) = self.back(self.incoming[index as usize].from, port, End::Receiver(index));
-        if P::Annex::SACKS {
-            self.send_reverse_probe(setup, now, index, (to, port));
+        let qp = QpId(self.first_incoming + index);
+        let Overdue { probe, reply } = self.incoming[index as usize].receiver.on_deadline(Time(now));
+        if let Some(entropy) = probe {
+            let label = Packet::new(Kind::Control, qp, to, Packet::PROBE, setup.plan.wire.ack);
+            self.control.probes += 1;
+            self.control.created += 1;
+            let annex = P::Annex::reverse_probe(entropy, Time(now + self.clock));
+            self.made.push(Parcel { label: label.arriving(0, port), annex });
         }
-        let incoming = &mut self.incoming[index as usize];
-        if incoming.receiver.deadline().ps() <= now
-            && let Some((reply, echo)) = incoming.receiver.on_deadline(Time(now))
-        {
-            let (selective, crowded) = (incoming.receiver.selective(), incoming.receiver.crowded());
-            let answer = Answer { marked: echo, selective, crowded };
-            let entropy = incoming.receiver.reply_entropy(annex.entropy(), port);
-            let mut annex = annex.answer(Time(now + self.clock), answer);
-            annex.set_sack(&incoming.receiver.sack());
-            annex.set_own_entropy(entropy);
-            let label = self.label(setup, QpId(self.first_incoming + index), to, reply).with_echo(echo);
+        if let Some((reply, echo)) = reply {
+            let annex = self.incoming[index as usize].answer(Time(now + self.clock), &annex, echo, port);
+            let label = self.label(setup, qp, to, reply).with_echo(echo);
             self.made.push(Parcel { label: label.arriving(0, port), annex });
         }
         self.rearm_receiver(now, index);
@@ -190,34 +188,19 @@ impl<P: Parts> Host<P> {
         let answer = Answer { marked: pkt.marked(), ..Answer::default() };
         let mut annex = pkt.annex.answer(Time(now + self.clock), answer);
         let receiver = &mut self.incoming[index].receiver;
-        annex.set_own_entropy(receiver.reply_entropy(pkt.annex.entropy(), port));
-        let label = if pkt.annex.asks() {
-            let reply = receiver.on_probe()?;
-            annex.set_sack(&receiver.sack());
-            self.label(setup, pkt.qp(), to, reply)
+        let asks = pkt.annex.asks();
+        let reply = if asks { receiver.on_arrival(Time(now), Inbound::Probe).0.reply } else { None };
+        let Telling { sack, entropy, .. } = receiver.telling(pkt.annex.entropy(), port);
+        annex.set_own_entropy(entropy);
+        let label = if asks {
+            annex.set_sack(&sack);
+            self.label(setup, pkt.qp(), to, reply?)
         } else {
             self.control.probes += 1;
             self.control.created += 1;
             Packet::new(Kind::Control, pkt.qp(), to, Packet::ANSWER, setup.plan.wire.ack)
         };
         Some(Parcel { label: label.arriving(0, port), annex })
-    }
-
-    /// Sends a receiver's probe to the sender, if one is due.
-    fn send_reverse_probe(
-        &mut self,
-        setup: &Setup<'_>,
-        now: u64,
-        index: u32,
-        (to, port): (HostId, PortIndex),
-    ) {
-        let Some(entropy) = self.incoming[index as usize].receiver.take_probe(Time(now)) else { return };
-        let qp = QpId(self.first_incoming + index);
-        let label = Packet::new(Kind::Control, qp, to, Packet::PROBE, setup.plan.wire.ack);
-        self.control.probes += 1;
-        self.control.created += 1;
-        let annex = P::Annex::reverse_probe(entropy, Time(now + self.clock));
-        self.made.push(Parcel { label: label.arriving(0, port), annex });
     }
 
     /// The answer to a receiver's probe. Our choice: it has the entropy of the probe.

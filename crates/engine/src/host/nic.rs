@@ -193,7 +193,7 @@ impl<P: Parts> Host<P> {
         if !pkt.is_data() {
             self.prefetch_outgoing(setup.sender_slot[pkt.qp().index()]);
         } else if let Some(incoming) = self.incoming.get((pkt.qp().0 - self.first_incoming) as usize) {
-            std::hint::black_box(incoming.receiver.expected());
+            std::hint::black_box(incoming.receiver.standing().expected);
         }
     }
 
@@ -203,7 +203,7 @@ impl<P: Parts> Host<P> {
         let (data, control) = (self.data.accepted, self.control.arrived);
         std::hint::black_box((data, control, self.last_event, self.full_time, self.timers.first()));
         if let Some(incoming) = self.incoming.first() {
-            std::hint::black_box((incoming.receiver.expected(), incoming.message_end));
+            std::hint::black_box((incoming.receiver.standing().expected, incoming.message_end));
         }
         self.prefetch_outgoing(0);
     }

@@ -148,7 +148,7 @@ impl<P: Parts> Host<P> {
         if *track != NO_TRACK {
             arrivals.packets += 1;
             arrivals.out_of_order += u64::from(got.out_of_order);
-            arrivals.expected = self.incoming[index].receiver.expected();
+            arrivals.expected = self.incoming[index].receiver.standing().expected;
             if got.out_of_order {
                 arrivals.ahead = arrivals.ahead.max(ahead);
             }

@@ -4,8 +4,8 @@
 use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
 use model::annex::Answer;
-use model::transport::{Receiver, Sender};
-use model::{Annex, Congestion, HostId, Pace, Parcel, Parts, PortSharing, QpId, Steering, Time};
+use model::transport::{Receiver, Sender, Telling};
+use model::{Annex, Congestion, HostId, Pace, Parts, PortIndex, PortSharing, QpId, Steering, Time};
 
 /// Sender state that every packet and every reply needs. It takes two cache lines, because a host may have
 /// thousands of queue pairs and serve another one with every packet. [`SendQueue`] has the rest.
@@ -264,10 +264,13 @@ pub(super) struct Incoming<P: Parts> {
 }
 
 impl<P: Parts> Incoming<P> {
-    /// Annex of the reply to a packet that has arrived at `at` by its host's clock.
+    /// Annex of a reply by this port to a packet with this annex, marked or not, which has arrived at `at` by its host's clock.
     #[inline(always)]
-    pub(super) fn answer(&self, at: Time, pkt: &Parcel<P::Annex>) -> P::Annex {
-        let (selective, crowded) = (self.receiver.selective(), self.receiver.crowded());
-        pkt.annex.answer(at, Answer { marked: pkt.marked(), selective, crowded })
+    pub(super) fn answer(&self, at: Time, packet: &P::Annex, marked: bool, port: PortIndex) -> P::Annex {
+        let Telling { selective, crowded, sack, entropy } = self.receiver.telling(packet.entropy(), port);
+        let mut annex = packet.answer(at, Answer { marked, selective, crowded });
+        annex.set_sack(&sack);
+        annex.set_own_entropy(entropy);
+        annex
     }
 }

@@ -5,7 +5,7 @@ use super::port_status::End;
 use super::queue_pair::Incoming;
 use crate::setup::Setup;
 use model::annex::Answer;
-use model::transport::{Arrived, Fate, Plain, Receiver, Reply, Reporting, Standing};
+use model::transport::{Arrived, Fate, Inbound, Plain, Receiver, Reply};
 use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Plan, QpId, Time};
 
 /// What a packet causes at its receiver.
@@ -57,7 +57,7 @@ impl<P: Parts> Host<P> {
         }
         let qp = pkt.qp();
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
-        if P::Annex::CARRIES && incoming.receiver.deadline() != Time::NEVER {
+        if P::Annex::CARRIES && incoming.receiver.standing().deadline != Time::NEVER {
             return None; // its next reply carries the annex of the last packet
         }
         let Plain { psn, nack, out_of_order } = incoming.receiver.on_plain(pkt.psn())?;
@@ -72,12 +72,12 @@ impl<P: Parts> Host<P> {
         let label = Packet::new(kind, qp, incoming.from.to(), psn, setup.plan.wire.ack);
         let mut reply = Parcel::bare(label);
         if P::Annex::CARRIES {
-            let held = incoming.receiver.held();
+            let held = incoming.receiver.standing().held;
             self.data.reorder_sum += held;
             self.data.reorder_peak = self.data.reorder_peak.max(held);
-            reply.annex = incoming.answer(Time(now + self.clock), pkt);
+            reply.annex = incoming.answer(Time(now + self.clock), &pkt.annex, pkt.marked(), pkt.ingress());
         }
-        Some((reply, incoming.receiver.completed() >= incoming.message_end))
+        Some((reply, incoming.receiver.standing().completed >= incoming.message_end))
     }
 
     /// Takes a data packet in a run with SACKs. The result affects no departure before the packet. Requires
@@ -97,52 +97,42 @@ impl<P: Parts> Host<P> {
         pkt: &Parcel<P::Annex>,
     ) -> Received {
         let qp = pkt.qp();
-        let mut incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
+        let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         let notice = pkt.annex.notice();
         let noted = !self.arrivals_of.is_empty();
-        let expected = if noted { incoming.receiver.expected() } else { 0 };
-        let (mut got, standing) = if P::Annex::SACKS && !CUT && notice.is_none() {
-            let arrived = Arrived {
+        let expected = if noted { incoming.receiver.standing().expected } else { 0 };
+        let marked = pkt.marked();
+        let inbound = match notice {
+            None if CUT => Inbound::Headers { psn: pkt.psn(), marked, last_hop: pkt.echo() },
+            None => Inbound::Data(Arrived {
                 psn: pkt.psn(),
                 frame: pkt.frame(),
-                marked: pkt.marked(),
+                marked,
                 last: pkt.last(),
                 asks: pkt.annex.asks(),
                 envelope: pkt.annex.envelope(),
-            };
-            incoming.receiver.arrive(Time(now), arrived)
-        } else {
-            let got = match notice {
-                None if CUT => incoming.receiver.on_cut(Time(now), pkt.psn(), pkt.marked(), pkt.echo()),
-                None => incoming.receiver.on_data(Time(now), pkt.psn(), pkt.marked(), pkt.last()),
-                Some(notice) => incoming.receiver.on_notice(Time(now), notice, pkt.marked()),
-            };
-            let standing = match P::Annex::SACKS {
-                true => incoming.receiver.standing(),
-                false => Standing { completed: 0, held: 0, deadline: Time::NEVER },
-            };
-            (got, standing)
+            }),
+            Some(notice) => Inbound::Notice { notice, marked },
         };
+        let (mut got, standing) = incoming.receiver.on_arrival(Time(now), inbound);
         if got.cnp
             && let Some(ports) = &mut self.cnp_ports
         {
             got.cnp = ports.may_send(Time(now), setup.plan.class_of(qp).into(), pkt.ingress().index());
         }
         let mut whole = false;
-        let completed =
-            |receiver: &P::Receiver| if P::Annex::SACKS { standing.completed } else { receiver.completed() };
         match got.fate {
             _ if CUT => self.data.headers_arrived += 1,
             _ if notice.is_some() => self.data.noticed += 1,
             Fate::Accepted => {
                 self.data.accepted += 1;
                 self.liveness.last_progress = now;
-                whole = completed(&incoming.receiver) >= incoming.message_end;
+                whole = standing.completed >= incoming.message_end;
             }
             Fate::Duplicate => {
                 self.data.duplicate += 1;
                 // Where a message has begun anew, a packet that arrived before may complete it.
-                whole = P::Annex::SACKS && standing.completed >= incoming.message_end;
+                whole = standing.completed >= incoming.message_end;
                 // Of a packet and its copy, the later arrival is no spurious retransmission.
                 if !pkt.annex.is_copy() {
                     match self.copies {
@@ -168,18 +158,15 @@ impl<P: Parts> Host<P> {
                 self.note_arrival(setup, now, expected, pkt, &got);
             }
             self.note_feedback_sent(setup, now, pkt, &got);
-            incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
         }
         if P::Annex::CARRIES {
             if pkt.annex.is_copy() && got.fate == Fate::Accepted && !CUT {
                 self.copies += 1;
             }
-            let held = if P::Annex::SACKS { standing.held } else { incoming.receiver.held() };
-            self.data.reorder_sum += if notice.is_none() && !CUT { held } else { 0 };
-            self.data.reorder_peak = self.data.reorder_peak.max(held);
+            self.data.reorder_sum += if notice.is_none() && !CUT { standing.held } else { 0 };
+            self.data.reorder_peak = self.data.reorder_peak.max(standing.held);
         }
-        let deadline = if P::Annex::SACKS { standing.deadline } else { incoming.receiver.deadline() };
-        self.arm_receiver(now, deadline, qp.0 - self.first_incoming, pkt);
+        self.arm_receiver(now, standing.deadline, qp.0 - self.first_incoming, pkt);
         if !self.granter.is_idle() {
             self.ask_granter(now, pkt);
         }
@@ -215,16 +202,7 @@ impl<P: Parts> Host<P> {
         let (to, port) = self.back(incoming.from, pkt.ingress(), End::Receiver(index));
         let mut annex = P::Annex::default();
         if P::Annex::CARRIES {
-            let at = Time(now + self.clock);
-            if P::Annex::SACKS {
-                let Reporting { selective, crowded, sack, entropy } =
-                    incoming.receiver.reporting(pkt.annex.entropy(), port);
-                annex = pkt.annex.answer(at, Answer { marked: pkt.marked(), selective, crowded });
-                annex.set_sack(&sack);
-                annex.set_own_entropy(entropy);
-            } else {
-                annex = incoming.answer(at, pkt);
-            }
+            annex = incoming.answer(Time(now + self.clock), &pkt.annex, pkt.marked(), port);
         }
         let label = self.label(setup, qp, to, reply).with_echo(echo).arriving(0, port);
         Parcel { label, annex }
@@ -254,7 +232,7 @@ impl<P: Parts> Host<P> {
     /// True if the headers of a cut packet go back to their sender.
     pub(super) fn returns(&self, pkt: &Parcel<P::Annex>) -> bool {
         let incoming = &self.incoming[(pkt.qp().0 - self.first_incoming) as usize];
-        P::Annex::SACKS && pkt.annex.notice().is_none() && incoming.receiver.returns_headers()
+        pkt.annex.notice().is_none() && incoming.receiver.returns_headers()
     }
 
     /// Sends the headers of a cut packet back to their sender.
@@ -325,7 +303,7 @@ impl<P: Parts> Host<P> {
     pub(crate) fn complete(&mut self, setup: &Setup<'_>, now: u64, qp: QpId) {
         let plan = setup.plan;
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
-        let completed = incoming.receiver.completed();
+        let completed = incoming.receiver.standing().completed;
         if let Some(posted) = setup.posted(qp) {
             let first = plan.qps[qp.index()].messages.start;
             while completed >= incoming.message_end {

@@ -3,8 +3,8 @@
 
 use crate::lab::{check_books, lay};
 use engine::{Kind, Outcome};
-use model::transport::Reception;
-use model::{Parts, Plan, Psn, QpId, QpSite, Receiver, Site, Stamp, Time};
+use model::transport::{Inbound, Reception, Standing, Telling};
+use model::{Parts, Plan, PortIndex, Psn, QpId, QpSite, Receiver, Site, Stamp, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
 use sim::RealParts;
@@ -33,9 +33,9 @@ struct Watching<R> {
     overtaken: Arc<AtomicU64>,
 }
 
-impl<R: Receiver> Receiver for Watching<R> {
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        let expected = self.receiver.expected();
+impl<R: Receiver> Watching<R> {
+    fn watch(&mut self, now: Time, psn: Psn) {
+        let expected = self.receiver.standing().expected;
         let ahead = psn.value().wrapping_sub(Psn::from_seq(expected).value()) & 0xFF_FFFF;
         let behind = 0x100_0000 - u64::from(ahead);
         let seq =
@@ -48,11 +48,23 @@ impl<R: Receiver> Receiver for Watching<R> {
             self.overtaken.fetch_add(u64::from(now < BEFORE_TIMERS), Ordering::Relaxed);
         }
         self.late.fetch_max(self.missing.len() as u64, Ordering::Relaxed);
-        self.receiver.on_data(now, psn, marked, last)
+    }
+}
+
+impl<R: Receiver> Receiver for Watching<R> {
+    fn on_arrival(&mut self, now: Time, inbound: Inbound) -> (Reception, Standing) {
+        if let Inbound::Data(packet) = inbound {
+            self.watch(now, packet.psn);
+        }
+        self.receiver.on_arrival(now, inbound)
     }
 
-    fn expected(&self) -> u64 {
-        self.receiver.expected()
+    fn standing(&self) -> Standing {
+        self.receiver.standing()
+    }
+
+    fn telling(&self, of_packet: u16, port: PortIndex) -> Telling {
+        self.receiver.telling(of_packet, port)
     }
 }
 

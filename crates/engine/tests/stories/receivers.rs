@@ -5,7 +5,7 @@
 
 use crate::lab::{agreed, lay, leaf_spine};
 use engine::outcome::Outcome;
-use model::transport::{Fate, Reception, Reply};
+use model::transport::{Fate, Inbound, Overdue, Reception, Reply, Standing};
 use model::{HostId, Parts, Plan, Psn, QpId, QpSite, Receiver, Site, Time};
 use sim::RealParts;
 
@@ -33,9 +33,8 @@ struct Habitual<R> {
     leaves: Time,
 }
 
-impl<R: Receiver> Receiver for Habitual<R> {
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        let got = self.receiver.on_data(now, psn, marked, last);
+impl<R: Receiver> Habitual<R> {
+    fn on_data(&mut self, now: Time, last: bool, got: Reception) -> Reception {
         self.accepted += u64::from(got.fate == Fate::Accepted);
         let Habit::Coalesces { most, patience } = self.habit else { return got };
         let may_wait = !last && !got.out_of_order && matches!(got.reply, Some(Reply::Ack(_)));
@@ -53,35 +52,42 @@ impl<R: Receiver> Receiver for Habitual<R> {
         got
     }
 
-    fn on_cut(&mut self, now: Time, psn: Psn, marked: bool, last_hop: bool) -> Reception {
-        let got = self.receiver.on_cut(now, psn, marked, last_hop);
+    fn on_cut(&self, psn: Psn, got: Reception) -> Reception {
         let Habit::AnswersCuts(true) = self.habit else { return got };
-        let expected = self.receiver.expected();
+        let expected = self.receiver.standing().expected;
         let reply = match psn.unwrap_near(expected) < expected {
             true => Reply::Ack(Psn::from_seq(expected - 1)),
             false => Reply::Nack(Psn::from_seq(expected)),
         };
         Reception { reply: Some(reply), ..got }
     }
+}
 
-    fn expected(&self) -> u64 {
-        self.receiver.expected()
+impl<R: Receiver> Receiver for Habitual<R> {
+    fn on_arrival(&mut self, now: Time, inbound: Inbound) -> (Reception, Standing) {
+        let (got, _) = self.receiver.on_arrival(now, inbound);
+        let got = match inbound {
+            Inbound::Data(packet) => self.on_data(now, packet.last, got),
+            Inbound::Headers { psn, .. } => self.on_cut(psn, got),
+            _ => got,
+        };
+        (got, self.standing())
     }
 
-    fn completed(&self) -> u64 {
+    fn standing(&self) -> Standing {
+        let standing = Standing { deadline: self.leaves, ..self.receiver.standing() };
         match self.habit {
-            Habit::Counts(true) => self.accepted,
-            _ => self.receiver.expected(),
+            Habit::Counts(true) => Standing { completed: self.accepted, ..standing },
+            _ => standing,
         }
     }
 
-    fn deadline(&self) -> Time {
-        self.leaves
-    }
-
-    fn on_deadline(&mut self, _: Time) -> Option<(Reply, bool)> {
+    fn on_deadline(&mut self, now: Time) -> Overdue {
+        if self.leaves > now {
+            return Overdue::default();
+        }
         (self.packets, self.leaves) = (0, Time::NEVER);
-        self.waiting.take().map(|reply| (reply, false))
+        Overdue { probe: None, reply: self.waiting.take().map(|reply| (reply, false)) }
     }
 }
 

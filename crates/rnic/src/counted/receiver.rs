@@ -5,8 +5,8 @@ use crate::bitmap::{Bitmap, Insert};
 use crate::notification::{Cnp, Marks};
 use crate::receiver::Answers;
 use model::annex::{Envelope, Sack};
-use model::transport::{Arrived, Fate, Reception, Reply};
-use model::{Psn, Time};
+use model::transport::{Arrived, Fate, Inbound, Reception, Reply, Standing, Telling};
+use model::{PortIndex, Psn, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -146,16 +146,9 @@ impl Receiver {
         }
         self.done > before
     }
-}
 
-impl model::Receiver for Receiver {
-    /// For senders of other modes: the packet is a message of its own.
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        let envelope = Envelope { first: psn, packets: 1, attempt: 0 };
-        self.on_arrived(now, Arrived { psn, frame: 1, marked, last, asks: false, envelope })
-    }
-
-    fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
+    /// Handles a data packet.
+    fn take(&mut self, now: Time, packet: Arrived) -> Reception {
         let Arrived { psn, frame, marked, asks, envelope, .. } = packet;
         let out_of_order = psn.distance_from(Psn::from_seq(self.seen.expected)) > 0;
         let count = self.count(psn, envelope);
@@ -175,21 +168,27 @@ impl model::Receiver for Receiver {
         });
         self.marks.reception(&self.rules.answers.marks, now, marked, fate, out_of_order, reply)
     }
+}
+
+impl model::Receiver for Receiver {
+    fn on_arrival(&mut self, now: Time, inbound: Inbound) -> (Reception, Standing) {
+        let got = match inbound {
+            Inbound::Data(packet) => self.take(now, packet),
+            _ => Reception::IGNORED,
+        };
+        (got, self.standing())
+    }
+
+    fn standing(&self) -> Standing {
+        Standing { completed: self.done, ..Standing::at(self.seen.expected) }
+    }
+
+    fn telling(&self, _: u16, _: PortIndex) -> Telling {
+        Telling { sack: self.sack, ..Telling::default() }
+    }
 
     fn returns_headers(&self) -> bool {
         true
-    }
-
-    fn completed(&self) -> u64 {
-        self.done
-    }
-
-    fn expected(&self) -> u64 {
-        self.seen.expected
-    }
-
-    fn sack(&self) -> Sack {
-        self.sack
     }
 }
 
@@ -197,7 +196,7 @@ impl model::Receiver for Receiver {
 mod tests {
     use super::*;
     use crate::NicConfig;
-    use model::Receiver as _;
+    use crate::tests::ReceiverCalls as _;
 
     /// A receiver of `dcp` with these settings of `[nic]`.
     fn receiver(keys: &str) -> crate::AnyReceiver {

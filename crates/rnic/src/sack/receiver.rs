@@ -4,8 +4,8 @@ use crate::bitmap::{Bitmap, Insert};
 use crate::notification::{MarkRules, Marks};
 use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::{Probed, ReplyPaths};
-use model::annex::{Envelope, Sack};
-use model::transport::{Arrived, Fate, Reception, Reply, Standing};
+use model::annex::Sack;
+use model::transport::{Arrived, Fate, Inbound, Overdue, Reception, Reply, Standing, Telling};
 use model::{PortIndex, Psn, Time};
 use std::sync::Arc;
 
@@ -116,7 +116,7 @@ impl Receiver {
         }
     }
 
-    /// [`model::Receiver::on_arrived`].
+    /// Handles a data packet.
     #[inline(always)]
     fn take(&mut self, now: Time, packet: Arrived) -> Reception {
         let Arrived { psn, frame, marked, asks, .. } = packet;
@@ -150,24 +150,6 @@ impl Receiver {
         self.pending = 0;
         Reply::Ack(Psn::from_seq(self.expected.wrapping_sub(1)))
     }
-}
-
-impl model::Receiver for Receiver {
-    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
-        self.on_arrived(
-            now,
-            Arrived { psn, frame: 1, marked, last, asks: last, envelope: Envelope::default() },
-        )
-    }
-
-    fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
-        self.take(now, packet)
-    }
-
-    #[inline(always)]
-    fn arrive(&mut self, now: Time, packet: Arrived) -> (Reception, Standing) {
-        (self.take(now, packet), self.standing())
-    }
 
     /// The headers of a packet ask for it at once, unless it has arrived before.
     fn on_cut(&mut self, now: Time, psn: Psn, marked: bool, last_hop: bool) -> Reception {
@@ -185,13 +167,14 @@ impl model::Receiver for Receiver {
         self.marks.reception(&self.rules.marks, now, marked, Fate::Discarded, false, Some(reply))
     }
 
-    /// The map of the answer begins after ePSN.
-    fn on_probe(&mut self) -> Option<Reply> {
+    /// Answers a probe. The map of the answer begins after ePSN.
+    fn on_probe(&mut self) -> Reply {
         self.report(Psn::from_seq(self.expected), false, false);
         self.sack.probe = true;
-        Some(self.ack())
+        self.ack()
     }
 
+    /// Entropy of a reply by this port to a packet with this entropy.
     #[inline]
     fn reply_entropy(&self, of_packet: u16, port: PortIndex) -> u16 {
         match &self.probed {
@@ -201,32 +184,40 @@ impl model::Receiver for Receiver {
             None => 0,
         }
     }
+}
 
-    #[inline]
-    fn deadline(&self) -> Time {
-        self.probed.as_ref().map_or(Time::NEVER, |probed| probed.deadline())
+impl model::Receiver for Receiver {
+    #[inline(always)]
+    fn on_arrival(&mut self, now: Time, inbound: Inbound) -> (Reception, Standing) {
+        let got = match inbound {
+            Inbound::Data(packet) => self.take(now, packet),
+            Inbound::Headers { psn, marked, last_hop } => self.on_cut(now, psn, marked, last_hop),
+            Inbound::Probe => Reception { reply: Some(self.on_probe()), ..Reception::IGNORED },
+            Inbound::Notice { .. } => Reception::IGNORED,
+        };
+        (got, self.standing())
     }
 
-    fn take_probe(&mut self, now: Time) -> Option<u16> {
-        self.probed.as_mut()?.take(now)
+    #[inline]
+    fn standing(&self) -> Standing {
+        let deadline = self.probed.as_ref().map_or(Time::NEVER, |probed| probed.deadline());
+        Standing { held: self.held.into(), deadline, ..Standing::at(self.expected) }
+    }
+
+    #[inline]
+    fn telling(&self, of_packet: u16, port: PortIndex) -> Telling {
+        let entropy = self.reply_entropy(of_packet, port);
+        Telling { sack: self.sack, entropy, ..Telling::default() }
+    }
+
+    fn on_deadline(&mut self, now: Time) -> Overdue {
+        Overdue { probe: self.probed.as_mut().and_then(|probed| probed.take(now)), reply: None }
     }
 
     fn on_probed(&mut self, entropy: u16, round_trip: Time, port: PortIndex) {
         if let Some(probed) = &mut self.probed {
             probed.on_answer(entropy, round_trip, port);
         }
-    }
-
-    fn expected(&self) -> u64 {
-        self.expected
-    }
-
-    fn sack(&self) -> Sack {
-        self.sack
-    }
-
-    fn held(&self) -> u64 {
-        self.held.into()
     }
 }
 

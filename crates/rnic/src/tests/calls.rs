@@ -1,8 +1,8 @@
 //! Short calls of ends, for tests.
 
-use model::annex::{Envelope, Sack, Selective};
-use model::transport::{Delivery, Heard, Progress, Reply, Returned, Sacked};
-use model::{Psn, Sender, Time};
+use model::annex::{Envelope, Notice, Sack, Selective};
+use model::transport::{Arrived, Delivery, Heard, Inbound, Progress, Reception, Reply, Returned, Sacked};
+use model::{PortIndex, Psn, Receiver, Sender, Time};
 
 /// Calls of a sender, each with one of many arguments.
 pub(crate) trait SenderCalls: Sender {
@@ -65,3 +65,54 @@ pub(crate) trait SenderCalls: Sender {
 }
 
 impl<S: Sender + ?Sized> SenderCalls for S {}
+
+/// Calls of a receiver, each with one kind of arrival or for one part of an answer.
+pub(crate) trait ReceiverCalls: Receiver {
+    /// Takes a packet that is a message of its own.
+    fn on_data(&mut self, now: Time, psn: Psn, marked: bool, last: bool) -> Reception {
+        let envelope = Envelope { first: psn, packets: 1, attempt: 0 };
+        self.on_arrived(now, Arrived { psn, frame: 1, marked, last, asks: last, envelope })
+    }
+
+    fn on_arrived(&mut self, now: Time, packet: Arrived) -> Reception {
+        self.on_arrival(now, Inbound::Data(packet)).0
+    }
+
+    fn on_notice(&mut self, now: Time, notice: Notice, marked: bool) -> Reception {
+        self.on_arrival(now, Inbound::Notice { notice, marked }).0
+    }
+
+    fn on_cut(&mut self, now: Time, psn: Psn, marked: bool, last_hop: bool) -> Reception {
+        self.on_arrival(now, Inbound::Headers { psn, marked, last_hop }).0
+    }
+
+    fn expected(&self) -> u64 {
+        self.standing().expected
+    }
+
+    fn completed(&self) -> u64 {
+        self.standing().completed
+    }
+
+    fn held(&self) -> u64 {
+        self.standing().held
+    }
+
+    fn deadline(&self) -> Time {
+        self.standing().deadline
+    }
+
+    fn selective(&self) -> Selective {
+        self.telling(0, PortIndex(0)).selective
+    }
+
+    fn crowded(&self) -> bool {
+        self.telling(0, PortIndex(0)).crowded
+    }
+
+    fn sack(&self) -> Sack {
+        self.telling(0, PortIndex(0)).sack
+    }
+}
+
+impl<R: Receiver + ?Sized> ReceiverCalls for R {}

@@ -1,13 +1,13 @@
 //! Under cuts, losses and any order of arrival, a receiver that counts packets counts every packet of a message exactly once in
 //! the attempt that completes it, and its sender repeats a cut packet once per cut.
 
-use super::SenderCalls as _;
+use super::{ReceiverCalls as _, SenderCalls as _};
 use crate::timeout::Timeout;
 use crate::transport::dcp;
 use crate::{NicConfig, TransportConfig};
 use model::annex::{Envelope, Sack, Selective};
 use model::transport::{Arrived, Departure, Reply};
-use model::{Psn, Receiver as _, Sender as _, Time};
+use model::{Psn, Sender as _, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 

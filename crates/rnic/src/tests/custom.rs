@@ -1,8 +1,8 @@
 //! Parts from outside this crate.
 
-use super::SenderCalls as _;
+use super::{ReceiverCalls as _, SenderCalls as _};
 use crate::{AnyCongestion, AnyReceiver, AnySender, NicConfig, Reacting, Reaction};
-use model::{Allowance, Congestion, Feedback, Pace, Rate, Receiver as _, Sender as _, Time};
+use model::{Allowance, Congestion, Feedback, Pace, Rate, Sender as _, Time};
 
 struct Window(u64);
 

@@ -1,10 +1,10 @@
 //! Every loss and every order of arrival, for a message small enough to try them all.
 
-use super::SenderCalls as _;
+use super::{ReceiverCalls as _, SenderCalls as _};
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
 use model::annex::{Envelope, Sack, Selective};
 use model::transport::{Arrived, Departure, Fate, Reply};
-use model::{Psn, Receiver as _, Sender as _, Time};
+use model::{Psn, Sender as _, Time};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 

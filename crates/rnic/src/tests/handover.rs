@@ -1,7 +1,7 @@
 //! What the rest of the workspace gets from a NIC: every call reaches the part, and the facts of the parts reach the caller.
 
-use super::SenderCalls as _;
 use super::nic;
+use super::{ReceiverCalls as _, SenderCalls as _};
 use crate::Digested;
 use crate::congestion::{dcqcn, hpcc, swift};
 use crate::notification::Cnp;
@@ -11,12 +11,12 @@ use crate::{
     TransportConfig, WithSacks,
 };
 use model::annex::{Envelope, Notice, NoticeRules, Selective};
-use model::transport::{Delivery, Departure, Due, Fate, Heard, Plain, Position, Progress, Reception, Reply};
-use model::{Congestion as _, Kind, Psn, QpId, Rate, Receiver as _, Sender as _, Time};
+use model::transport::{
+    Delivery, Departure, Due, Heard, Inbound, Overdue, Plain, Position, Progress, Reception, Reply, Standing,
+    Telling,
+};
+use model::{Congestion as _, Kind, PortIndex, Psn, QpId, Rate, Sender as _, Time};
 use std::sync::Arc;
-
-const NO_REPLY: Reception =
-    Reception { fate: Fate::Discarded, out_of_order: false, reply: None, cnp: false, echo: false };
 
 /// A sender and receiver whose answers differ from all defaults.
 struct Odd(u64);
@@ -71,38 +71,29 @@ impl model::Receiver for Odd {
     fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
         Some(Plain { psn, nack: true, out_of_order: true })
     }
-    fn on_data(&mut self, _: Time, _: Psn, _: bool, _: bool) -> Reception {
-        Reception { cnp: true, ..NO_REPLY }
+    fn on_arrival(&mut self, _: Time, inbound: Inbound) -> (Reception, Standing) {
+        let got = match inbound {
+            Inbound::Data(_) => Reception { cnp: true, ..Reception::IGNORED },
+            Inbound::Notice { marked, .. } => Reception { echo: marked, ..Reception::IGNORED },
+            Inbound::Headers { last_hop, .. } => Reception { out_of_order: last_hop, ..Reception::IGNORED },
+            Inbound::Probe => Reception { reply: Some(Reply::Nack(Psn::new(4))), ..Reception::IGNORED },
+        };
+        (got, self.standing())
     }
-    fn expected(&self) -> u64 {
-        5
+    fn standing(&self) -> Standing {
+        Standing { expected: 5, completed: 7, held: 23, deadline: Time::from_us(19) }
     }
-    fn selective(&self) -> Selective {
-        Selective::Arrived(Psn::new(3))
+    fn telling(&self, of_packet: u16, port: PortIndex) -> Telling {
+        Telling { crowded: true, entropy: of_packet + port.0, ..Telling::default() }
     }
-    fn on_notice(&mut self, _: Time, _: Notice, marked: bool) -> Reception {
-        Reception { echo: marked, ..NO_REPLY }
+    fn on_deadline(&mut self, _: Time) -> Overdue {
+        Overdue { probe: Some(41), reply: Some((Reply::Ack(Psn::new(2)), true)) }
     }
-    fn on_cut(&mut self, _: Time, _: Psn, _: bool, last_hop: bool) -> Reception {
-        Reception { out_of_order: last_hop, ..NO_REPLY }
-    }
-    fn completed(&self) -> u64 {
-        7
-    }
-    fn deadline(&self) -> Time {
-        Time::from_us(19)
-    }
-    fn on_deadline(&mut self, _: Time) -> Option<(Reply, bool)> {
-        Some((Reply::Ack(Psn::new(2)), true))
+    fn on_probed(&mut self, entropy: u16, _: Time, _: PortIndex) {
+        self.0 += u64::from(entropy);
     }
     fn returns_headers(&self) -> bool {
-        true
-    }
-    fn crowded(&self) -> bool {
-        true
-    }
-    fn held(&self) -> u64 {
-        23
+        self.0 == 43
     }
 }
 
@@ -134,19 +125,29 @@ fn every_call_reaches_a_sender_from_outside() {
     reaches_the_sender(WithSacks(odd()));
 }
 
-#[test]
-fn every_call_reaches_a_receiver_from_outside() {
+/// Calls every method of a receiver that wraps [`Odd`].
+fn reaches_the_receiver(mut receiver: impl model::Receiver) {
     let (now, psn) = (Time::ZERO, Psn::new(1));
-    let mut receiver = AnyReceiver::Custom(Box::new(Odd(0)));
     assert_eq!(receiver.on_plain(psn), Some(Plain { psn, nack: true, out_of_order: true }));
     assert!(receiver.on_data(now, psn, false, false).cnp);
     assert!(receiver.on_notice(now, Notice { first: psn, count: 1 }, true).echo);
     assert!(receiver.on_cut(now, psn, false, true).out_of_order);
+    let (got, standing) = receiver.on_arrival(now, Inbound::Probe);
+    assert_eq!((got.reply, standing), (Some(Reply::Nack(Psn::new(4))), receiver.standing()));
     assert_eq!((receiver.expected(), receiver.completed(), receiver.held()), (5, 7, 23));
-    assert_eq!(receiver.selective(), Selective::Arrived(Psn::new(3)));
-    assert_eq!((receiver.deadline(), receiver.crowded()), (Time::from_us(19), true));
+    let telling = receiver.telling(3, PortIndex(2));
+    assert_eq!((receiver.deadline(), telling.crowded, telling.entropy), (Time::from_us(19), true, 5));
+    let overdue = Overdue { probe: Some(41), reply: Some((Reply::Ack(Psn::new(2)), true)) };
+    assert_eq!((receiver.on_deadline(now), receiver.returns_headers()), (overdue, false));
+    receiver.on_probed(43, now, PortIndex(0));
     assert!(receiver.returns_headers());
-    assert_eq!(receiver.on_deadline(now), Some((Reply::Ack(Psn::new(2)), true)));
+}
+
+#[test]
+fn every_call_reaches_a_receiver_from_outside() {
+    let odd = || AnyReceiver::Custom(Box::new(Odd(0)));
+    reaches_the_receiver(odd());
+    reaches_the_receiver(WithSacks(odd()));
 }
 
 #[test]

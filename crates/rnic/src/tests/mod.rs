@@ -12,12 +12,12 @@ mod handover;
 mod recovery;
 mod shortcuts;
 
-pub(crate) use calls::SenderCalls;
+pub(crate) use calls::{ReceiverCalls, SenderCalls};
 
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};
 use model::annex::{Envelope, Sack, Selective};
 use model::transport::{Arrived, Departure, Fate, Reply};
-use model::{Psn, Receiver as _, Sender as _, Time};
+use model::{Psn, Sender as _, Time};
 use std::collections::BTreeMap;
 
 /// Default settings with this recovery mode.

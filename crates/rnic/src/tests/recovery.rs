@@ -1,7 +1,7 @@
 //! Under all faults of the line, every packet arrives exactly once and the sender finishes.
 
-use super::SenderCalls as _;
 use super::{Fault, Pair, acking, nic};
+use super::{ReceiverCalls as _, SenderCalls as _};
 use crate::facts::Acks;
 use crate::sender::Resend;
 use crate::timeout::{Backoff, Timeout};
@@ -9,7 +9,7 @@ use crate::transport::{adaptive_routing, dcp, go_back_n, ideal, irn, mp_rdma, ni
 use crate::{NicConfig, TransportConfig};
 use model::annex::{Notice, Selective};
 use model::transport::{Fate, Reply};
-use model::{Psn, Receiver as _, Time};
+use model::{Psn, Time};
 use proptest::prelude::*;
 
 fn transports() -> impl Strategy<Value = TransportConfig> {

@@ -1,6 +1,6 @@
 //! The shortcuts of senders and receivers have the effect of the calls that they replace.
 
-use super::SenderCalls as _;
+use super::{ReceiverCalls as _, SenderCalls as _};
 use crate::sender::{Resend, Rules, Sender};
 use crate::tests::nic;
 use crate::timeout::{Timeout, Timing};

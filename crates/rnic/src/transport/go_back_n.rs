@@ -74,9 +74,9 @@ impl Recovery for Config {
 mod tests {
     use super::*;
     use crate::NicConfig;
-    use crate::tests::{Pair, nic};
+    use crate::tests::{Pair, ReceiverCalls as _, nic};
+    use model::Psn;
     use model::transport::{Fate, Reply};
-    use model::{Psn, Receiver as _};
 
     fn go_back_n(config: Config) -> NicConfig {
         nic(crate::TransportConfig::GoBackN(config))

@@ -75,11 +75,11 @@ mod tests {
     use super::*;
     use crate::TransportConfig;
     use crate::in_flight::{Rules, Sender};
-    use crate::tests::{Pair, SenderCalls as _, nic};
+    use crate::tests::{Pair, ReceiverCalls as _, SenderCalls as _, nic};
     use crate::timeout::Timeout;
     use model::annex::Selective;
     use model::transport::{Fate, Progress, Reply};
-    use model::{Psn, Receiver as _, Sender as _, Time};
+    use model::{Psn, Sender as _, Time};
 
     fn pair(bitmap: u32) -> Pair {
         Pair::new(&nic(TransportConfig::MpRdma(Config { bitmap })))

@@ -84,10 +84,10 @@ impl Recovery for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{Pair, SenderCalls as _, nic};
+    use crate::tests::{Pair, ReceiverCalls as _, SenderCalls as _, nic};
     use crate::{NicConfig, TransportConfig};
     use model::transport::{Fate, Progress, Reply};
-    use model::{Psn, Receiver as _, Sender as _, Time};
+    use model::{Psn, Sender as _, Time};
 
     fn nic_sr(config: Config) -> NicConfig {
         nic(TransportConfig::NicSr(config))

@@ -77,10 +77,10 @@ impl Recovery for Config {
 mod tests {
     use super::*;
     use crate::TransportConfig;
-    use crate::tests::{Pair, nic};
+    use crate::tests::{Pair, ReceiverCalls as _, nic};
     use model::annex::{Notice, NoticeRules, Selective};
     use model::transport::{Fate, Reply};
-    use model::{Psn, Receiver as _, Time};
+    use model::{Psn, Time};
 
     fn missing(first: u32, count: u16) -> Selective {
         Selective::Missing { first: Psn::new(first), count }

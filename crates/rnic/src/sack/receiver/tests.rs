@@ -1,6 +1,8 @@
 use super::*;
 use crate::notification::Cnp;
+use crate::tests::ReceiverCalls as _;
 use model::Receiver as _;
+use model::annex::Envelope;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -120,7 +122,7 @@ fn a_cut_packet_is_asked_for_by_its_psn_unless_it_has_arrived() {
 fn the_answer_to_a_probe_tells_of_the_packets_after_epsn() {
     let mut receiver = receiver();
     receiver.on_arrived(Time::ZERO, packet(3));
-    assert_eq!(receiver.on_probe(), Some(Reply::Ack(Psn::new(0))));
+    assert_eq!(receiver.on_probe(), Reply::Ack(Psn::new(0)));
     let sack = receiver.sack();
     assert_eq!((sack.base, sack.bits, sack.cause), (Psn::new(2), 0b10, Psn::new(1)));
     assert!(sack.probe && !sack.cut && !sack.last_hop);
@@ -153,12 +155,12 @@ fn replies_take_the_entropy_of_the_packet_none_or_one_that_a_probe_has_tried() {
     assert_eq!(entropy(&receiver_with(ReplyPaths::OfPacket, &[])), 77);
     let mut flow = receiver_with(ReplyPaths::Flow, &[]);
     flow.on_probed(5, US(1), port);
-    assert_eq!((entropy(&flow), flow.deadline(), flow.take_probe(US(9))), (0, Time::NEVER, None));
+    assert_eq!((entropy(&flow), flow.deadline(), flow.on_deadline(US(9)).probe), (0, Time::NEVER, None));
     let mut probed = receiver_with(ReplyPaths::Probed, &[]);
     assert_eq!((entropy(&probed), probed.deadline()), (77, Time::NEVER), "no data yet");
     probed.on_arrived(US(1), packet(0));
     assert_eq!(probed.deadline(), Time::ZERO, "a probe is due");
-    let tried = probed.take_probe(US(1)).unwrap();
+    let tried = probed.on_deadline(US(1)).probe.unwrap();
     assert_eq!(probed.deadline(), Time::NEVER);
     probed.on_probed(tried, US(3), port);
     assert_eq!((entropy(&probed), probed.reply_entropy(77, PortIndex(0))), (tried, 77));
@@ -194,7 +196,7 @@ proptest! {
             let expected = (0..).find(|seq| !set.contains(seq)).unwrap_or(0);
             let held = set.range(expected..).count();
             prop_assert_eq!((receiver.expected() - first, receiver.held()), (expected, held as u64));
-            let (_, standing) = receiver.clone().arrive(Time::ZERO, Arrived { psn, ..packet(0) });
+            let (_, standing) = receiver.clone().on_arrival(Time::ZERO, Inbound::Data(Arrived { psn, ..packet(0) }));
             prop_assert_eq!(standing, receiver.standing());
             let sack = receiver.sack();
             prop_assert_eq!((sack.arrived, usize::from(sack.ahead)), (1000 * set.len() as u32, held));
