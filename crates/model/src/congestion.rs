@@ -1,8 +1,26 @@
 //! Congestion control: rate and window of one queue pair.
 
 use crate::telemetry::Trail;
-use crate::transport::Delivery;
 use crate::{Advice, Pace, Time};
+
+/// Effect of a reply on the bytes of a sender that counts bytes. Bytes are those of frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// Bytes that the reply reports as arrived for the first time.
+    pub arrived: u64,
+    /// Bytes in flight after the reply.
+    pub flight: u64,
+    /// Bytes of the packet that a switch has cut, if the sender will send it again; else 0.
+    pub cut: u64,
+    /// True if the receiver's own switch has cut it.
+    pub last_hop: bool,
+    /// Bytes of packets that the sender now takes for lost.
+    pub lost: u64,
+    /// [`crate::annex::Sack::penalty`].
+    pub penalty: u8,
+    /// [`crate::annex::Sack::restore`].
+    pub restore: bool,
+}
 
 /// Limits on what a queue pair may send now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

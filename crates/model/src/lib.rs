@@ -55,7 +55,7 @@ pub mod wire;
 
 pub use advice::Advice;
 pub use annex::{Annex, Parcel, SackStamp, Stamp, TelemetryStamp};
-pub use congestion::{Allowance, Congestion, Demand, Feedback};
+pub use congestion::{Allowance, Congestion, Delivery, Demand, Feedback};
 pub use fabric::{Fabric, FabricBuilder, FabricError, Routing};
 pub use failure::Failures;
 pub use granter::Granter;

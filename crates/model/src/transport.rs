@@ -4,7 +4,7 @@
 //! never wraps. On the wire it becomes a 24-bit [`Psn`], which each end unwraps.
 
 use crate::annex::{Envelope, Notice, Sack, Selective};
-use crate::{Kind, PortIndex, Psn, Time};
+use crate::{Delivery, Kind, PortIndex, Psn, Time};
 
 /// A receiver's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,25 +54,6 @@ pub struct Progress {
     pub acked: u64,
     /// True for a NACK that the sender acts on, as it is not stale. The congestion control then gets it, too.
     pub nack: bool,
-}
-
-/// Effect of a reply on the bytes of a sender that counts bytes. Bytes are those of frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Delivery {
-    /// Bytes that the reply reports as arrived for the first time.
-    pub arrived: u64,
-    /// Bytes in flight after the reply.
-    pub flight: u64,
-    /// Bytes of the packet that a switch has cut, if the sender will send it again; else 0.
-    pub cut: u64,
-    /// True if the receiver's own switch has cut it.
-    pub last_hop: bool,
-    /// Bytes of packets that the sender now takes for lost.
-    pub lost: u64,
-    /// [`Sack::penalty`].
-    pub penalty: u8,
-    /// [`Sack::restore`].
-    pub restore: bool,
 }
 
 /// A reply or headers, as a sender hears of them. A sender takes a kind that it does not know for a plain reply, or ignores it.

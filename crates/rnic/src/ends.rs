@@ -5,10 +5,9 @@ use crate::sender::{self, Sender};
 use crate::{counted, in_flight, in_order, receiver, sack, scoreboard, selective};
 use model::annex::NoticeRules;
 use model::transport::{
-    Delivery, Departure, Due, Heard, Inbound, Overdue, Plain, Position, Progress, Reception, Standing,
-    Telling,
+    Departure, Due, Heard, Inbound, Overdue, Plain, Position, Progress, Reception, Standing, Telling,
 };
-use model::{PortIndex, Psn, Time};
+use model::{Delivery, PortIndex, Psn, Time};
 use std::sync::Arc;
 
 /// Kind of sender, with the settings that all senders of a NIC share.

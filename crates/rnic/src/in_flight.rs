@@ -3,8 +3,8 @@
 use crate::limits::PSN_LIMIT;
 use crate::timeout::Timing;
 use model::Sender as _;
-use model::transport::{Delivery, Departure, Due, Heard, Position, Progress, Reply};
-use model::{Psn, Time};
+use model::transport::{Departure, Due, Heard, Position, Progress, Reply};
+use model::{Delivery, Psn, Time};
 use std::sync::Arc;
 
 /// Settings that all senders of a NIC share.

@@ -2,8 +2,8 @@
 
 use crate::timeout::Timing;
 use model::Sender as _;
-use model::transport::{Delivery, Departure, Due, Heard, Position, Progress, Reply};
-use model::{Psn, Time};
+use model::transport::{Departure, Due, Heard, Position, Progress, Reply};
+use model::{Delivery, Psn, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -182,8 +182,8 @@ impl Congestion for Ndp {
 mod tests {
     use super::*;
     use crate::pacer::Pacer;
+    use model::Delivery;
     use model::granter::{Arrival, Grant};
-    use model::transport::Delivery;
     use model::{Granter as _, QpId};
     use std::collections::BTreeMap;
 

@@ -22,8 +22,7 @@ use super::smartt;
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
 use crate::limits::Invalid;
 use crate::path::Path;
-use model::transport::Delivery;
-use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
+use model::{Allowance, Congestion, Delivery, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -140,7 +140,7 @@ impl Control for Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::transport::Delivery;
+    use model::Delivery;
     use model::{Congestion as _, Feedback};
 
     /// The window of 100,000 B after a reply that reports 20,000 B. The path has 10 us at 400 Gb/s and frames of 1500 B: the largest

@@ -236,7 +236,7 @@ impl Congestion for Strack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::transport::Delivery;
+    use model::Delivery;
 
     /// A queue pair at 100 Gb/s with a path of 10 us, frames of 1500 B and a target of 8 us, whose window is 60,000 B.
     fn control() -> Strack {

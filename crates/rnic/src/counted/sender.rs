@@ -5,8 +5,8 @@ use crate::limits::PSN_LIMIT;
 use crate::timeout::Timing;
 use model::Sender as _;
 use model::annex::{Envelope, Sack};
-use model::transport::{Delivery, Departure, Due, Heard, Position, Progress, Reply, Returned, Sacked};
-use model::{Psn, Time};
+use model::transport::{Departure, Due, Heard, Position, Progress, Reply, Returned, Sacked};
+use model::{Delivery, Psn, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 use crate::timeout::Timing;
 use model::Sender as _;
 use model::annex::Sack;
-use model::transport::{Delivery, Departure, Due, Heard, Position, Progress, Reply, Sacked};
-use model::{Kind, Psn, Time};
+use model::transport::{Departure, Due, Heard, Position, Progress, Reply, Sacked};
+use model::{Delivery, Kind, Psn, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Short calls of ends, for tests.
 
 use model::annex::{Envelope, Notice, Sack, Selective};
-use model::transport::{Arrived, Delivery, Heard, Inbound, Progress, Reception, Reply, Returned, Sacked};
-use model::{PortIndex, Psn, Receiver, Sender, Time};
+use model::transport::{Arrived, Heard, Inbound, Progress, Reception, Reply, Returned, Sacked};
+use model::{Delivery, PortIndex, Psn, Receiver, Sender, Time};
 
 /// Calls of a sender, each with one of many arguments.
 pub(crate) trait SenderCalls: Sender {

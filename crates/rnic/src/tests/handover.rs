@@ -12,10 +12,9 @@ use crate::{
 };
 use model::annex::{Envelope, Notice, NoticeRules, Selective};
 use model::transport::{
-    Delivery, Departure, Due, Heard, Inbound, Overdue, Plain, Position, Progress, Reception, Reply, Standing,
-    Telling,
+    Departure, Due, Heard, Inbound, Overdue, Plain, Position, Progress, Reception, Reply, Standing, Telling,
 };
-use model::{Congestion as _, Kind, PortIndex, Psn, QpId, Rate, Sender as _, Time};
+use model::{Congestion as _, Delivery, Kind, PortIndex, Psn, QpId, Rate, Sender as _, Time};
 use std::sync::Arc;
 
 /// A sender and receiver whose answers differ from all defaults.
