@@ -174,7 +174,7 @@ fn lossy(keys: &str) -> String {
 fn nacks_of_cut_packets_that_themis_may_block_are_warned_of() {
     let of = |keys: &str| lossy(&format!("cut = \"on\"\n[nic.transport.uec]\n{keys}\n"));
     let text = of("[scheme.themis]");
-    assert!(text.starts_with("themis over `transport.uec`: its NACKs report packets"), "{text}");
+    assert!(text.starts_with("themis over `transport.uec`: its NACKs report trimmed packets"), "{text}");
     assert!(text.ends_with("set `scheme.themis.filter = false`"), "{text}");
     assert_eq!(of("[scheme.themis]\nfilter = false"), "");
     assert_eq!(of("[scheme.rps]"), "");
