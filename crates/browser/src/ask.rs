@@ -1,6 +1,6 @@
 //! What the page asks for.
 
-use scenario::{Checked, Error, Source, builtin};
+use scenario::{Checked, Finding, Source, builtin};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -23,15 +23,16 @@ impl Asked {
     ///
     /// # Errors
     /// If the page asks in another form.
-    pub fn read(json: &str) -> Result<Asked, Error> {
-        serde_json::from_str(json).map_err(|error| Error::new(format!("the page asked wrongly: {error}")))
+    pub fn read(json: &str) -> Result<Asked, Finding> {
+        serde_json::from_str(json)
+            .map_err(|error| scenario::code::OPTION.plain(format!("the page asked wrongly: {error}")))
     }
 
     /// The scenario's text.
     ///
     /// # Errors
     /// If there is no such built-in scenario.
-    pub fn source(&self) -> Result<Source, Error> {
+    pub fn source(&self) -> Result<Source, Finding> {
         match &self.text {
             Some(text) => Ok(Source::new(format!("{}.toml", self.scenario), text.as_str())),
             None => match builtin::find(&self.scenario) {
@@ -45,15 +46,16 @@ impl Asked {
     ///
     /// # Errors
     /// The first mistake.
-    pub fn check(&self) -> Result<Checked, Error> {
+    pub fn check(&self) -> Result<Checked, Finding> {
         scenario::check(&self.source()?, &self.set)
     }
 }
 
 /// A mistake for the page.
-pub(crate) fn mistake(error: &Error) -> Value {
+pub(crate) fn mistake(error: &Finding) -> Value {
     let place = error
-        .location()
+        .place
+        .as_ref()
         .map(|place| json!({ "file": place.file, "line": place.line, "column": place.column }));
-    json!({ "error": { "message": error.message(), "help": error.help(), "place": place } })
+    json!({ "error": { "message": error.text, "help": error.help, "place": place } })
 }

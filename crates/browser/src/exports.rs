@@ -9,7 +9,7 @@
 use crate::ask::Asked;
 use crate::play::{Played, about, refused};
 use model::QpId;
-use scenario::Error;
+use scenario::Finding;
 use std::cell::RefCell;
 use std::sync::Once;
 

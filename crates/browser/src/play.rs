@@ -10,7 +10,7 @@ use model::{NodeId, Plan, QpId, Time};
 use results::summary::{Summary, Timing, Title};
 use results::tables::event_names;
 use scenario::room::Room;
-use scenario::{Checked, Error, ideal};
+use scenario::{Checked, Finding, ideal};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -218,7 +218,7 @@ pub fn about(asked: &Asked) -> Vec<u8> {
         .map(|(name, about)| {
             let mut with = asked.clone();
             with.set.push(format!("scheme.{name}={{}}"));
-            json!({ "name": name, "about": about, "why_not": with.check().err().map(|error| error.message().to_owned()) })
+            json!({ "name": name, "about": about, "why_not": with.check().err().map(|error| error.text) })
         })
         .collect();
     Pack::default().finish(json!({
@@ -244,6 +244,6 @@ fn schemes() -> Vec<(String, String)> {
 }
 
 /// The answer to a page whose scenario has a mistake.
-pub fn refused(error: &Error) -> Vec<u8> {
+pub fn refused(error: &Finding) -> Vec<u8> {
     Pack::default().finish(mistake(error))
 }

@@ -33,7 +33,7 @@ impl Personality {
     /// A value is impossible, or RoCEv2's ACKs, NACKs and CNPs cannot carry what the NIC needs.
     pub fn new(config: &NicConfig) -> Result<Self, Unfit> {
         let unfit = |field: String, reason: &str| Unfit { field, reason: reason.to_owned() };
-        config.validate().map_err(|e| Unfit { field: e.field.clone(), reason: e.reason.into() })?;
+        config.validate().map_err(|e| Unfit { field: e.path(), reason: e.text })?;
         let transport = config.transport.facts();
         let name = config.transport.name();
         if transport.names_packets || transport.sacks || transport.acks != Acks::Packets {

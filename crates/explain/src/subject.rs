@@ -62,7 +62,7 @@ impl Subject {
             true => error,
             false => {
                 let text = format!("there is no result directory, no file and no built-in scenario {of:?}");
-                scenario::Error::new(text).with_help(error.help().unwrap_or_default())
+                scenario::Finding { text, ..error }
             }
         })?;
         // A flow that is given by number can be recorded in the first run.

@@ -71,7 +71,7 @@ impl Draft {
         let source = Source::new("farm.toml", self.text());
         let (line, verdict) = match panics::fault(|| check(&source, &[])) {
             Ok(Ok(checked)) => return Ok(Box::new(checked)),
-            Ok(Err(error)) => (error.location().map(|place| place.line), refused(&error)),
+            Ok(Err(error)) => (error.place.as_ref().map(|place| place.line), refused(&error)),
             Err(fault) => (None, Verdict::Failed(fault)),
         };
         let key = line.and_then(|line| self.key_on(line));

@@ -60,13 +60,13 @@ pub fn of_text(name: &str, text: &str) -> Verdict {
 }
 
 /// An error names its place and says something.
-pub(crate) fn refused(error: &scenario::Error) -> Verdict {
-    if error.message().trim().is_empty() {
+pub(crate) fn refused(error: &scenario::Finding) -> Verdict {
+    if error.text.trim().is_empty() {
         return Verdict::Failed(Fault::new("an error has a message", format!("{error:?}")));
     }
-    match error.location() {
+    match error.place.as_ref() {
         Some(_) => Verdict::Refused,
-        None => Verdict::Failed(Fault::new("an error names its line", error.message())),
+        None => Verdict::Failed(Fault::new("an error names its line", &*error.text)),
     }
 }
 
@@ -294,7 +294,7 @@ mod tests {
         let text = "topology = { leaf-spine = { leaves = 2, spines = 2, hosts-per-leaf = 1 } }\nworkload = [{ permutation = {} }]\n";
         assert_eq!(of_text("a.toml", text), Verdict::Passed(Vec::new()));
         assert_eq!(of_text("a.toml", &text.replace("leaves", "laeves")), Verdict::Refused);
-        let error = scenario::Error::new("it does not work");
+        let error = scenario::code::BUG.plain("it does not work");
         assert_eq!(
             refused(&error),
             Verdict::Failed(Fault::new("an error names its line", "it does not work"))

@@ -30,7 +30,7 @@ impl Prepared {
     ///
     /// # Errors
     /// The errors of `make`.
-    pub fn by(make: impl FnOnce() -> Result<Checked, scenario::Error>) -> Result<Self, scenario::Error> {
+    pub fn by(make: impl FnOnce() -> Result<Checked, scenario::Finding>) -> Result<Self, scenario::Finding> {
         let watch = Stopwatch::start();
         Ok(Prepared { checked: make()?, setup_s: watch.cpu_s() })
     }

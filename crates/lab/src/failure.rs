@@ -10,7 +10,7 @@ pub const EXIT_INTERRUPTED: u8 = 130;
 pub enum Failure {
     /// The scenario, or another file, is wrong.
     #[error(transparent)]
-    Scenario(#[from] scenario::Error),
+    Scenario(#[from] scenario::Finding),
     /// Results could not be written or read.
     #[error(transparent)]
     Results(#[from] ResultsError),

@@ -10,12 +10,12 @@ pub(crate) fn failure(failure: Failure) -> PyErr {
     match failure {
         Failure::Interrupted => PyKeyboardInterrupt::new_err(()),
         Failure::Scenario(ref error) => {
-            let place = error.location().map(|place| (place.file.clone(), place.line, place.column));
+            let place = error.place.as_ref().map(|place| (place.file.clone(), place.line, place.column));
             let (file, line, column) = match place {
                 Some((file, line, column)) => (Some(file), Some(line), Some(column)),
                 None => (None, None, None),
             };
-            let (message, help) = (error.message().to_owned(), error.help().map(str::to_owned));
+            let (message, help) = (error.text.clone(), error.help.clone());
             named("ScenarioError", (failure.text(), message, file, line, column, help))
         }
         Failure::Results(_) => named("ResultsError", (failure.text(),)),
@@ -25,7 +25,7 @@ pub(crate) fn failure(failure: Failure) -> PyErr {
 }
 
 /// Converts an error of a scenario to an exception.
-pub(crate) fn scenario(error: scenario::Error) -> PyErr {
+pub(crate) fn scenario(error: scenario::Finding) -> PyErr {
     failure(error.into())
 }
 

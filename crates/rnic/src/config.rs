@@ -1,11 +1,11 @@
 //! The `[nic]` table of a scenario and its defaults.
 
-use crate::limits::Invalid;
 use crate::notification::{Cnp, CnpScope};
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::nic_sr;
 use crate::window::Window;
 use crate::{CongestionConfig, Evidence, Nic, Reaction, TransportConfig, congestion};
+use finding::{Finding, code};
 use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,23 +129,21 @@ impl NicConfig {
     }
 
     /// Checks whether the values are possible. The parts work with any values, but impossible ones make no sense.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    pub fn validate(&self) -> Result<(), Finding> {
         if self.ack_every == 0 {
-            return Err(Invalid::new("ack-every", "must be at least 1"));
+            return Err(code::RANGE.at("ack-every", "must be at least 1"));
         }
         self.timeout.validate()?;
         self.backoff.map_or(Ok(()), |backoff| backoff.validate())?;
         if self.backoff.is_some() && self.timeout.is_schedule() {
-            return Err(Invalid::new(
-                "backoff",
-                "cannot be set with `timeout.adp`, which has a schedule of its own",
-            ));
+            return Err(code::CONFLICT
+                .at("backoff", "cannot be set with `timeout.adp`, which has a schedule of its own"));
         }
         let facts = self.congestion.facts();
         if facts.evidence == Evidence::Marks && self.cnp != Cnp::Flag {
             let name = self.congestion.name();
             let text = format!("must be \"flag\" with `congestion.{name}`, which reads marks on ACKs");
-            return Err(Invalid::new("cnp", text));
+            return Err(code::CONFLICT.at("cnp", text));
         }
         if matches!(facts.evidence, Evidence::Telemetry { .. } | Evidence::Digest(_))
             && self.transport.facts().sacks
@@ -153,19 +151,19 @@ impl NicConfig {
             let (control, mode) = (self.congestion.name(), self.transport.name());
             let text =
                 format!("cannot be `{control}`: packets of `transport.{mode}` have no space for telemetry");
-            return Err(Invalid::new("congestion", text));
+            return Err(code::UNSUITED.at("congestion", text));
         }
         if facts.grants.is_some() && !self.transport.facts().sacks {
             let (control, mode) = (self.congestion.name(), self.transport.name());
             let text =
                 format!("cannot be `{control}`: packets of `transport.{mode}` carry no demand for credit");
-            return Err(Invalid::new("congestion", text));
+            return Err(code::UNSUITED.at("congestion", text));
         }
         if let Some(window) = &self.window {
             window.validate()?;
         }
         if self.window_scales_with_rate && self.window.is_none() {
-            return Err(Invalid::new("window-scales-with-rate", "scales `window`, which is not set"));
+            return Err(code::NEEDS.at("window-scales-with-rate", "scales `window`, which is not set"));
         }
         self.on_nack.validate("on-nack", facts.has_rate)?;
         self.on_timeout.validate("on-timeout", facts.has_rate)?;
@@ -326,7 +324,7 @@ mod tests {
             ("[congestion.dcqcn-hpcc]\nrate-on-first-cnp = 2", "congestion.dcqcn-hpcc.rate-on-first-cnp"),
         ] {
             let error = read(toml).unwrap().validate().unwrap_err();
-            assert_eq!(error.field, field);
+            assert_eq!(error.path(), field);
         }
     }
 

@@ -2,12 +2,12 @@
 //! part by name.
 
 use crate::ends::{Receiving, Sending};
-use crate::limits::Invalid;
 use crate::notification::{Cnp, CnpScope};
 use crate::path::Path;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::timeout::Timing;
+use finding::Finding;
 use model::digest::Code;
 use model::{Congestion, Rate, Time};
 
@@ -37,7 +37,7 @@ pub(crate) trait Recovery {
     }
 
     /// Checks whether the values are possible.
-    fn validate(&self) -> Result<(), Invalid>;
+    fn validate(&self) -> Result<(), Finding>;
 
     /// Settings that the senders of a NIC share, with this retransmission timer.
     fn sending(&self, timing: Timing) -> Sending;
@@ -140,7 +140,7 @@ pub trait Control {
     ///
     /// # Errors
     /// The first impossible value.
-    fn validate(&self) -> Result<(), Invalid>;
+    fn validate(&self) -> Result<(), Finding>;
 
     /// State of one queue pair of a NIC of `line_rate`. Without `path` the control assumes a path.
     fn control(&self, line_rate: Rate, path: Option<&Path>) -> Self::State;

@@ -24,7 +24,7 @@ macro_rules! transports {
             }
 
             /// Checks whether the values are possible.
-            pub fn validate(&self) -> Result<(), Invalid> {
+            pub fn validate(&self) -> Result<(), finding::Finding> {
                 match self {
                     $(Self::$variant(config) => {
                         config.validate().map_err(|e| e.within(concat!("transport.", $name)))
@@ -100,7 +100,7 @@ macro_rules! congestions {
             }
 
             /// Checks whether the values are possible.
-            pub fn validate(&self) -> Result<(), Invalid> {
+            pub fn validate(&self) -> Result<(), finding::Finding> {
                 match self {
                     $(Self::$variant(config) => {
                         config.validate().map_err(|e| e.within(concat!("congestion.", $name)))

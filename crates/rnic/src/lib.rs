@@ -70,7 +70,6 @@ pub use facts::{
     Acks, Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Grants, OnNack, SilentLoss,
     TransportFacts, Unit,
 };
-pub use limits::Invalid;
 pub use nic::Nic;
 pub use nics::Nics;
 pub use path::Path;

@@ -3,8 +3,8 @@
 
 use crate::AnyCongestion;
 use crate::Unit;
-use crate::limits::Invalid;
 use crate::window::Cap;
+use finding::{Finding, code};
 use model::{Advice, Allowance, Congestion, Feedback, Pace, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,21 +37,19 @@ impl Reaction {
     }
 
     /// Checks whether the value is possible; `field` names the setting.
-    pub fn validate(&self, field: &str, has_rate: bool) -> Result<(), Invalid> {
+    pub fn validate(&self, field: &str, has_rate: bool) -> Result<(), Finding> {
         match *self {
             Reaction::Stall(Time::ZERO) => {
-                Err(Invalid::new(format!("{field}.stall"), "must be longer than 0"))
+                Err(code::RANGE.at(&format!("{field}.stall"), "must be longer than 0"))
             }
             Reaction::To(share) if !(share > 0.0 && share <= 1.0) => {
-                Err(Invalid::new(format!("{field}.to"), "must be above 0 and at most 1"))
+                Err(code::RANGE.at(&format!("{field}.to"), "must be above 0 and at most 1"))
             }
             Reaction::To(_) if !has_rate => {
-                Err(Invalid::new(format!("{field}.to"), "this congestion control has no rate to lower"))
+                Err(code::CONFLICT.at(&format!("{field}.to"), "this congestion control has no rate to lower"))
             }
-            Reaction::ToMinRate if !has_rate => Err(Invalid::new(
-                field,
-                "cannot be to-min-rate: this congestion control has no rate to lower",
-            )),
+            Reaction::ToMinRate if !has_rate => Err(code::CONFLICT
+                .at(field, "cannot be to-min-rate: this congestion control has no rate to lower")),
             _ => Ok(()),
         }
     }
@@ -375,7 +373,10 @@ mod tests {
     fn a_control_without_a_rate_refuses_a_share() {
         assert!(Reaction::To(0.5).validate("on-nack", true).is_ok());
         let error = Reaction::To(0.5).validate("on-nack", false).unwrap_err();
-        assert_eq!(error.to_string(), "on-nack.to: this congestion control has no rate to lower");
+        assert_eq!(
+            (&*error.path(), &*error.text),
+            ("on-nack.to", "this congestion control has no rate to lower")
+        );
         assert!(Reaction::To(f64::NAN).validate("on-nack", true).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! Retransmission timer.
 
-use crate::limits::Invalid;
+use finding::{Finding, code};
 use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,16 +82,16 @@ impl Timeout {
     }
 
     /// Checks whether the value is possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    pub fn validate(&self) -> Result<(), Finding> {
         match *self {
-            Timeout::Fixed(Time::ZERO) => Err(Invalid::new("timeout.fixed", "must be longer than 0")),
+            Timeout::Fixed(Time::ZERO) => Err(code::RANGE.at("timeout.fixed", "must be longer than 0")),
             Timeout::Ib(n) | Timeout::IbFloor(n) | Timeout::Adp(n) if n > IB_MAX => {
                 let field = match self {
                     Timeout::Ib(_) => "timeout.ib",
                     Timeout::IbFloor(_) => "timeout.ib-floor",
                     _ => "timeout.adp",
                 };
-                Err(Invalid::new(field, "must be at most 31 (5 bits)"))
+                Err(code::RANGE.at(field, "must be at most 31 (5 bits)"))
             }
             _ => Ok(()),
         }
@@ -123,12 +123,12 @@ const fn ib(n: u8) -> Time {
 
 impl Backoff {
     /// Checks whether the values are possible.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    pub fn validate(&self) -> Result<(), Finding> {
         if self.factor == 0 {
-            return Err(Invalid::new("backoff.factor", "must be at least 1"));
+            return Err(code::RANGE.at("backoff.factor", "must be at least 1"));
         }
         if self.cap == Time::ZERO {
-            return Err(Invalid::new("backoff.cap", "must be longer than 0"));
+            return Err(code::RANGE.at("backoff.cap", "must be longer than 0"));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Limit on a queue pair's outstanding packets, in addition to its congestion control's own.
 
-use crate::limits::Invalid;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Allowance, Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,9 +19,9 @@ pub enum Window {
 }
 
 impl Window {
-    pub(crate) fn validate(&self) -> Result<(), Invalid> {
+    pub(crate) fn validate(&self) -> Result<(), Finding> {
         match self {
-            Window::Bytes(Bytes(0)) => Err(Invalid::new("window.bytes", "must be above 0")),
+            Window::Bytes(Bytes(0)) => Err(code::RANGE.at("window.bytes", "must be above 0")),
             _ => Ok(()),
         }
     }

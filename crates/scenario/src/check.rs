@@ -1,7 +1,6 @@
 //! Checked scenarios: from a source to a plan, with warnings.
 
 use crate::document::Document;
-use crate::error::{Error, KeyError, suggestion};
 use crate::footprint::{MemoryBudget, PacketRoom, Possible};
 use crate::hardware;
 use crate::overlay::{AppliedChange, Change, Origin};
@@ -12,9 +11,10 @@ use crate::source::Source;
 use crate::tap::Tap;
 use crate::workload::ranks::Ranks;
 use crate::{Plan, Scenario, loss, own_nic, parts, plan, show, switch, telemetry};
+use finding::{Finding, code, suggestion};
 use model::Bytes;
 use rnic::{Nics, TransportConfig};
-use schemes::{Assignment, ConfigError, SchemeConfig};
+use schemes::{Assignment, SchemeConfig};
 
 /// A scenario that can run.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
+    pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Finding> {
         let document = Document::new(source, changes)?;
         let mut scenario: Scenario = document.read()?;
         resolve::resolve(&mut scenario, &|path| document.is_explicit(path))
@@ -60,12 +60,12 @@ impl Resolved {
 
     /// The path of the scheme that [`Resolved::swap`] replaces.
     pub(crate) fn scheme_path(&self, class: Option<&str>, name: &str) -> Result<Vec<String>, String> {
-        let classes = self.scenario.traffic_classes().map_err(|error| error.message)?;
+        let classes = self.scenario.traffic_classes().map_err(|error| error.text)?;
         swapped(&self.scenario, &classes, class, name).map(|(_, path)| path)
     }
 
     /// Replaces the scheme of a traffic class, as [`Checked::with_scheme`] does; errors point at `origin`.
-    pub(crate) fn swap(&mut self, class: Option<&str>, name: &str, origin: &Origin) -> Result<(), Error> {
+    pub(crate) fn swap(&mut self, class: Option<&str>, name: &str, origin: &Origin) -> Result<(), Finding> {
         let classes = self.scenario.traffic_classes().map_err(|error| self.document.locate(error))?;
         let path = swapped(&self.scenario, &classes, class, name);
         let (scenario, path) = path.map_err(|message| origin.error(false, &message))?;
@@ -79,7 +79,7 @@ impl Resolved {
     ///
     /// # Errors
     /// The first mistake.
-    pub fn lay(self) -> Result<Checked, Error> {
+    pub fn lay(self) -> Result<Checked, Finding> {
         Checked::lay(self.name, self.scenario, self.document, Room::now())
     }
 
@@ -128,7 +128,7 @@ pub(crate) fn refuse_unused(
     path: &[String],
     schemes: &[&str],
     chooser: &str,
-) -> Result<(), Error> {
+) -> Result<(), Finding> {
     for (i, set) in changes.iter().enumerate() {
         let Some(name) = set.variant(path) else { continue };
         if !schemes.contains(&name) {
@@ -166,7 +166,7 @@ impl Checked {
         self.scenario.record.ports(&self.plan.fabric).unwrap_or_default()
     }
 
-    pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Error> {
+    pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Finding> {
         Self::on(source, sets, Room::now()).map(|checked| checked.warning(source))
     }
 
@@ -177,7 +177,7 @@ impl Checked {
     }
 
     /// Checks a scenario for a program that drives its run, see [`crate::load_program`].
-    pub(crate) fn for_program(source: &Source, sets: &[String]) -> Result<Self, Error> {
+    pub(crate) fn for_program(source: &Source, sets: &[String]) -> Result<Self, Finding> {
         let mut changes = sets.iter().map(|set| Change::parse(set)).collect::<Result<Vec<_>, _>>()?;
         let mut resolved = Resolved::new(source, &changes)?;
         if resolved.scenario.workload.iter().all(|entry| entry.program.is_none()) {
@@ -188,24 +188,29 @@ impl Checked {
     }
 
     /// Checks a scenario for a run that may take the memory of `room`.
-    pub(crate) fn on(source: &Source, sets: &[String], room: Option<Room>) -> Result<Self, Error> {
+    pub(crate) fn on(source: &Source, sets: &[String], room: Option<Room>) -> Result<Self, Finding> {
         let changes = sets.iter().map(|set| Change::parse(set)).collect::<Result<Vec<_>, _>>()?;
         let Resolved { name, scenario, document } = Resolved::new(source, &changes)?;
         if let Some(program) = scenario.workload.iter().position(|entry| entry.program.is_some()) {
             let text = "a program posts the messages of this workload, so the scenario cannot run by itself";
             let help = "drive it with `ropewalk serve`, with `Session` in Python or over the C interface";
-            let error = KeyError::new(&format!("workload.{program}.program"), text).with_help(help);
+            let error = code::PROGRAM.at(&format!("workload.{program}.program"), text).with_help(help);
             return Err(document.locate(error));
         }
         Self::lay(name, scenario, document, room)
     }
 
-    fn lay(name: String, scenario: Scenario, document: Document, room: Option<Room>) -> Result<Self, Error> {
+    fn lay(
+        name: String,
+        scenario: Scenario,
+        document: Document,
+        room: Option<Room>,
+    ) -> Result<Self, Finding> {
         let locate = |error| document.locate(error);
-        scenario.nic.validate().map_err(|e| locate(nic_error(&e)))?;
+        scenario.nic.validate().map_err(|e| locate(nic_error(e)))?;
         for (name, class) in &scenario.class {
             let checked = class.nic.as_ref().map_or(Ok(()), |nic| nic.validate());
-            checked.map_err(|e| locate(nic_error(&e).within(&format!("class.{name}"))))?;
+            checked.map_err(|e| locate(nic_error(e).within(&format!("class.{name}"))))?;
         }
         let mut memory = MemoryBudget::new(room);
         let (mut plan, mut warnings) = plan::plan(&scenario, &mut memory).map_err(locate)?;
@@ -242,7 +247,7 @@ impl Checked {
                 );
                 let help = "set it as `scheme` or for a traffic class";
                 return Err(locate(
-                    KeyError::new(&format!("switch-role.{role}.scheme"), text).with_help(help),
+                    code::UNSUITED.at(&format!("switch-role.{role}.scheme"), text).with_help(help),
                 ));
             }
         }
@@ -282,9 +287,10 @@ impl Checked {
     ///
     /// # Errors
     /// If there is no such scheme or class, or the scheme cannot run in this scenario.
-    pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Checked, Error> {
+    pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Checked, Finding> {
         let classes: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
-        let (scenario, _) = swapped(&self.scenario, &classes, class, name).map_err(Error::new)?;
+        let (scenario, _) =
+            swapped(&self.scenario, &classes, class, name).map_err(|text| code::UNKNOWN_NAME.plain(text))?;
         Self::lay(self.name.clone(), scenario, self.document.clone(), Room::now())
     }
 
@@ -293,7 +299,7 @@ impl Checked {
     ///
     /// # Errors
     /// The first such change.
-    pub fn refuse_unused(&self, class: Option<&str>, schemes: &[&str], seeds: bool) -> Result<(), Error> {
+    pub fn refuse_unused(&self, class: Option<&str>, schemes: &[&str], seeds: bool) -> Result<(), Finding> {
         let classes: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
         // An unknown scheme or class is an error of `with_scheme`.
         let Some((_, path)) =
@@ -312,7 +318,7 @@ impl Checked {
     ///
     /// # Errors
     /// If the random draws of the seed give an impossible plan.
-    pub fn with_seed(&self, seed: u64) -> Result<Checked, Error> {
+    pub fn with_seed(&self, seed: u64) -> Result<Checked, Finding> {
         let scenario = Scenario { seed, ..self.scenario.clone() };
         Self::lay(self.name.clone(), scenario, self.document.clone(), Room::now())
     }
@@ -348,7 +354,7 @@ impl Checked {
 }
 
 /// Refuses schemes with different views of the queues, as a run has only one view.
-fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), KeyError> {
+fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), Finding> {
     let mut views = schemes.iter().filter_map(|(path, scheme)| {
         scheme.facts().view.map(|view| (format!("{path}.{}", scheme.name()), view))
     });
@@ -360,7 +366,7 @@ fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), KeyError> {
                 "`{path}` has a {key} of {own} and `{first}` has one of {common}; all classes share one view of the queues"
             );
             let help = "give both the same `period` and `delay`; their default is 1us";
-            return Err(KeyError::new(&format!("{path}.{key}"), text).with_help(help));
+            return Err(code::CONFLICT.at(&format!("{path}.{key}"), text).with_help(help));
         }
     }
     Ok(())
@@ -371,7 +377,7 @@ fn in_their_places(
     scenario: &Scenario,
     plan: &Plan,
     schemes: &[(String, &SchemeConfig)],
-) -> Result<(), KeyError> {
+) -> Result<(), Finding> {
     let own = |role: &str| scenario.switch_role.get(role).is_some_and(|config| config.scheme.is_some());
     for (path, scheme) in schemes {
         let role = path.strip_prefix("switch-role.").and_then(|path| path.strip_suffix(".scheme"));
@@ -381,14 +387,14 @@ fn in_their_places(
         };
         let switches: Vec<_> = plan.fabric.switches().filter(mine).collect();
         let at = format!("{path}.{}", scheme.name());
-        scheme.place(plan, &switches).map_err(|e| KeyError::new(&at, e.message))?;
+        scheme.place(plan, &switches).map_err(|e| e.within(&at))?;
     }
     Ok(())
 }
 
-fn nic_error(e: &rnic::Invalid) -> KeyError {
-    let key = e.field.rsplit('.').next().unwrap_or_default();
-    KeyError::new(&format!("nic.{}", e.field), format!("`{key}` {}", e.reason))
+fn nic_error(error: Finding) -> Finding {
+    let key = error.key.last().map_or("", String::as_str);
+    Finding { text: format!("`{key}` {}", error.text), ..error }.within("nic")
 }
 
 fn scheme_warnings(
@@ -396,12 +402,9 @@ fn scheme_warnings(
     scheme: &SchemeConfig,
     nic: &rnic::NicConfig,
     plan: &Plan,
-) -> Result<Vec<String>, KeyError> {
+) -> Result<Vec<String>, Finding> {
     let at = |field: &str| format!("{path}.{}.{field}", scheme.name());
-    let error = |e: ConfigError| {
-        let error = KeyError::new(&at(e.field), e.message);
-        e.help.into_iter().fold(error, KeyError::with_help)
-    };
+    let error = |e: Finding| e.within(&format!("{path}.{}", scheme.name()));
     let mut warnings = scheme.validate(plan).map_err(error)?;
     warnings.extend(telemetry::warnings(scheme, nic, plan));
     warnings.extend(scheme.validate_nic(nic, plan).map_err(error)?);
@@ -414,7 +417,8 @@ fn scheme_warnings(
             );
             let able = TransportConfig::all().filter(|transport| transport.facts().heeds_notices);
             let able: Vec<String> = able.map(|t| format!("`nic.transport.{} = {{}}`", t.name())).collect();
-            return Err(KeyError::new(&format!("{path}.{}", scheme.name()), text)
+            return Err(code::UNSUITED
+                .at(&format!("{path}.{}", scheme.name()), text)
                 .with_help(format!("set {}", able.join(" or "))));
         }
         let timeout = nic.timeout.span();
@@ -423,7 +427,7 @@ fn scheme_warnings(
                 "the receiver's wait for late packets ({}) must be shorter than the sender's timeout ({timeout})",
                 notices.patience
             );
-            return Err(KeyError::new(&at("theta"), text));
+            return Err(code::FIT.at(&at("theta"), text));
         }
     }
     Ok(warnings)

@@ -1,8 +1,8 @@
 //! `switch.classes`: the priority classes of every port, by name or as a table.
 
-use crate::error::{KeyError, suggestion};
 use crate::switch::{CutConfig, EcnConfig, PfcConfig, RoleConfig};
 use crate::values::{Share, Switched};
+use finding::{Finding, code, suggestion};
 use model::packet::Kinds;
 use model::plan::{Class, Service};
 use model::{Bytes, Kind, Wire};
@@ -147,7 +147,7 @@ impl Classes {
         wire: &Wire,
         flows: &[&str],
         probes: bool,
-    ) -> Result<(model::plan::Classes, Rows), KeyError> {
+    ) -> Result<(model::plan::Classes, Rows), Finding> {
         let preset = |classes: model::plan::Classes| match probes {
             true => Ok((classes.beside_data(Kind::Probe), Rows::new())),
             false => Ok((classes, Rows::new())),
@@ -180,17 +180,15 @@ impl Classes {
 /// By traffic class: the number of the class of each kind of packets.
 type Rows = Vec<[u8; Kind::ALL.len()]>;
 
-fn check(table: &[PortClass], wire: &Wire, flows: &[&str]) -> Result<(), KeyError> {
+fn check(table: &[PortClass], wire: &Wire, flows: &[&str]) -> Result<(), Finding> {
     let most = model::plan::Classes::MOST;
     if table.len() > most {
-        return Err(KeyError::new(
-            "switch.classes",
-            format!("expected at most {most} classes, found {}", table.len()),
-        ));
+        return Err(code::RANGE
+            .at("switch.classes", format!("expected at most {most} classes, found {}", table.len())));
     }
     let mut listed: BTreeSet<(Option<&str>, usize)> = BTreeSet::new();
     for (i, class) in table.iter().enumerate() {
-        let wrong = |key: &str, text: String| Err(KeyError::new(&format!("switch.classes.{i}.{key}"), text));
+        let wrong = |key: &str, text: String| Err(code::RANGE.at(&format!("switch.classes.{i}.{key}"), text));
         for (n, name) in class.of.iter().enumerate() {
             if !flows.contains(&name.as_str()) {
                 let text = format!("there is no traffic class `{name}`; {}", suggestion(name, flows));
@@ -243,7 +241,7 @@ fn check(table: &[PortClass], wire: &Wire, flows: &[&str]) -> Result<(), KeyErro
             true => "no class without `of` has the kind \"data\"",
             false => "no class has the kind \"data\"",
         };
-        return Err(KeyError::new("switch.classes", text));
+        return Err(code::MISSING.at("switch.classes", text));
     }
     Ok(())
 }

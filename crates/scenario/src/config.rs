@@ -1,6 +1,5 @@
 //! The keys of a scenario: one struct per table, one field per key.
 
-use crate::error::{KeyError, suggestion};
 use crate::failure::{Failure, RoutingConfig};
 use crate::loss::LossConfig;
 use crate::record::RecordConfig;
@@ -9,6 +8,7 @@ use crate::switch::{RoleConfig, SwitchConfig};
 use crate::topology::Topology;
 use crate::values::Chance;
 use crate::workload::Workload;
+use finding::{Finding, code, suggestion};
 use model::{Bytes, Packet, Time, Wire};
 use rnic::NicConfig;
 use schemars::JsonSchema;
@@ -104,13 +104,13 @@ impl Scenario {
     }
 
     /// The names of the traffic classes: `foreground`, `background`, then the other classes with a table.
-    pub(crate) fn traffic_classes(&self) -> Result<Vec<&str>, KeyError> {
+    pub(crate) fn traffic_classes(&self) -> Result<Vec<&str>, Finding> {
         let mut names = vec!["foreground", "background"];
         names.extend(
             self.class.keys().map(String::as_str).filter(|name| !["foreground", "background"].contains(name)),
         );
         if names.len() > usize::from(u8::MAX) {
-            return Err(KeyError::new("class", "expected at most 255 traffic classes, found more"));
+            return Err(code::RANGE.at("class", "expected at most 255 traffic classes, found more"));
         }
         for (i, entry) in self.workload.iter().enumerate() {
             if !names.contains(&entry.class()) {
@@ -119,7 +119,7 @@ impl Scenario {
                     entry.class(),
                     suggestion(entry.class(), &names)
                 );
-                return Err(KeyError::new(&format!("workload.{i}.class"), text));
+                return Err(code::UNKNOWN_NAME.at(&format!("workload.{i}.class"), text));
             }
         }
         Ok(names)
@@ -195,7 +195,7 @@ pub struct StopConfig {
 
 impl WireConfig {
     /// Sizes of all kinds of frames.
-    pub(crate) fn wire(&self, compat: Option<Compat>) -> Result<Wire, KeyError> {
+    pub(crate) fn wire(&self, compat: Option<Compat>) -> Result<Wire, Finding> {
         let usual = match compat {
             Some(Compat::Ns3) => Wire::ns3(1000),
             None => Wire::roce(1500),
@@ -203,7 +203,7 @@ impl WireConfig {
         let header = size("header", self.header, usual.header, 0..=1000)?;
         let (frame, path) = match (self.frame, self.payload) {
             (Some(_), Some(_)) => {
-                return Err(KeyError::new("wire.payload", "set either `frame` or `payload`, not both"));
+                return Err(code::CONFLICT.at("wire.payload", "set either `frame` or `payload`, not both"));
             }
             (None, Some(payload)) => (payload.get().saturating_add(u64::from(header)), "wire.payload"),
             (frame, None) => (frame.map_or(u64::from(usual.max_frame()), Bytes::get), "wire.frame"),
@@ -212,7 +212,7 @@ impl WireConfig {
         let least = u64::from(header + 2);
         if frame < least || frame > u64::from(Packet::MAX_FRAME) {
             let text = format!("expected a frame of {least} B to {} B, found {frame} B", Packet::MAX_FRAME);
-            return Err(KeyError::new(path, text).with_help(format!("headers take {header} B of a frame")));
+            return Err(code::RANGE.at(path, text).with_help(format!("headers take {header} B of a frame")));
         }
         Ok(Wire {
             header,
@@ -230,13 +230,13 @@ fn size(
     set: Option<Bytes>,
     usual: u32,
     range: std::ops::RangeInclusive<u64>,
-) -> Result<u32, KeyError> {
+) -> Result<u32, Finding> {
     match set {
         None => Ok(usual),
         Some(bytes) if range.contains(&bytes.get()) => Ok(bytes.get() as u32),
         Some(bytes) => {
             let text = format!("expected {} B to {} B, found {bytes}", range.start(), range.end());
-            Err(KeyError::new(&format!("wire.{key}"), text))
+            Err(code::RANGE.at(&format!("wire.{key}"), text))
         }
     }
 }

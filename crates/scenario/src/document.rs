@@ -1,12 +1,12 @@
 //! A scenario's text with `--set` changes on top: a table of values, and the position in the text of every path.
 
-use crate::error::{Error, KeyError, suggestion};
 use crate::formats::unread;
 use crate::import::foreign;
 use crate::overlay::{AppliedChange, Change};
 use crate::printable;
 use crate::reader::Reader;
 use crate::source::Source;
+use finding::{Finding, Place, code, suggestion};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -21,11 +21,13 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Error> {
+    pub(crate) fn new(source: &Source, changes: &[Change]) -> Result<Self, Finding> {
         let syntax = |e: toml::de::Error| {
             if let Some(unread) = unread::of(source.text.as_bytes()) {
                 let message = format!("this looks like {}, which ropewalk does not read", unread.name);
-                return Error::at(&source.file, &source.text, 0..0, message).with_help(unread.way_out);
+                return code::SYNTAX
+                    .inside(&source.file, &source.text, 0..0, message)
+                    .with_help(unread.way_out);
             }
             let span = e.span().unwrap_or(0..0);
             let message = match e.message() {
@@ -37,7 +39,7 @@ impl Document {
                     _ => other.to_owned(),
                 },
             };
-            let error = Error::at(&source.file, &source.text, span, message);
+            let error = code::SYNTAX.inside(&source.file, &source.text, span, message);
             match foreign::help(&source.text) {
                 Some(help) => error.with_help(help),
                 None => error,
@@ -66,7 +68,7 @@ impl Document {
     }
 
     /// Reads the table into `T`.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, Finding> {
         let mut table = self.table.clone();
         crate::topology::presets::fill(&mut table);
         crate::vendor::translate(&mut table).map_err(|error| self.locate(error))?;
@@ -94,20 +96,15 @@ impl Document {
     }
 
     /// Finds the position of an error.
-    pub(crate) fn locate(&self, error: KeyError) -> Error {
-        let KeyError { path, message, help, key, elsewhere, .. } = error;
-        let set = self.sets.iter().rev().find(|set| set.concerns(&path));
-        let error = match (elsewhere, set) {
-            (Some(at), _) => Error::at(&at.file, &at.text, at.span, message),
-            (None, Some(set)) => set.error(&path, key, &message),
-            (None, None) => {
-                let span = self.span(&path, key);
-                Error::at(&self.source.file, &self.source.text, span, message)
+    pub(crate) fn locate(&self, error: Finding) -> Finding {
+        let set = self.sets.iter().rev().find(|set| set.concerns(&error.key));
+        match set {
+            _ if error.place.is_some() => error,
+            Some(set) => set.place(error),
+            None => {
+                let span = self.span(&error.key, error.at_key);
+                error.placed(Place::new(&self.source.file, &self.source.text, span))
             }
-        };
-        match help {
-            Some(help) => error.with_help(help),
-            None => error,
         }
     }
 
@@ -150,18 +147,20 @@ impl Document {
     }
 
     /// Turns serde's message into ours: with the nearest right word and the expected kind of value.
-    fn explain(&self, mut path: Vec<String>, message: &str) -> KeyError {
+    fn explain(&self, mut path: Vec<String>, message: &str) -> Finding {
         let mut quoted = message.split('`').skip(1).step_by(2);
         let first = quoted.next().unwrap_or_default().to_owned();
         let rest: Vec<&str> = quoted.collect();
         let mut key = false;
+        let mut kind = code::WRONG_TYPE;
         let text = if message.starts_with("unknown field") {
-            key = true;
+            (key, kind) = (true, code::UNKNOWN_KEY);
             if path.last() != Some(&first) {
                 path.push(first.clone());
             }
             format!("unknown key `{first}`; {}", suggestion(&first, &rest))
         } else if message.starts_with("unknown variant") {
+            kind = code::UNKNOWN_NAME;
             // If the variant is a key of a table, its path is one step longer than serde's.
             if path.last() != Some(&first) {
                 path.push(first.clone());
@@ -175,15 +174,16 @@ impl Document {
                 false => format!("unknown name `{first}`; {}", suggestion(&first, &rest)),
             }
         } else if message.starts_with("missing field") {
+            kind = code::MISSING;
             format!("the key `{first}` is missing")
         } else if message.starts_with("wanted exactly 1 element") {
             let what = path.last().cloned().unwrap_or_default();
             let found = if message.contains("found 0") { "none" } else { "several" };
             format!("expected exactly one `{what}`, found {found}")
         } else {
-            let kind =
+            let found =
                 message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
-            match kind.and_then(|kind| kind.split_once(", expected ")) {
+            match found.and_then(|found| found.split_once(", expected ")) {
                 Some((found, _)) if is_too_large(plainly(found).trim_matches('"')) => {
                     too_large(plainly(found).trim_matches('"'))
                 }
@@ -194,9 +194,7 @@ impl Document {
                 None => message.to_owned(),
             }
         };
-        let mut error = KeyError::new("", text);
-        (error.path, error.key) = (path, key);
-        error
+        Finding { key: path, at_key: key, ..kind.plain(text) }
     }
 }
 

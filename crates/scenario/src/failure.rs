@@ -2,10 +2,10 @@
 
 mod words;
 
-use crate::error::{KeyError, nearest};
 use crate::footprint::MemoryBudget;
 use crate::topology::links::possible_rate;
 use crate::values::{Chance, ReducedRate};
+use finding::{Finding, code, nearest};
 use model::draw::{Key, Purpose};
 use model::fabric::MOST_CHANNELS;
 use model::failure::{Effect, Fault};
@@ -227,27 +227,27 @@ impl FailurePlanner<'_> {
         list: &[Failure],
         routing: &RoutingConfig,
         memory: &mut MemoryBudget,
-    ) -> Result<Failures, KeyError> {
+    ) -> Result<Failures, Finding> {
         let Detection(detection) = routing.detection;
         if detection > self.latest && detection != Time::NEVER {
             let text = format!("expected at most {}, found {detection}", self.latest);
-            return Err(KeyError::new("routing.detection", text));
+            return Err(code::RANGE.at("routing.detection", text));
         }
         let (mut faults, mut times) = (Vec::new(), BTreeSet::new());
         for (i, entry) in list.iter().enumerate() {
-            let within = |error: KeyError| error.within(&format!("failure.{i}"));
+            let within = |error: Finding| error.within(&format!("failure.{i}"));
             let links = self.entry(i as u64, entry).map_err(within)?;
             let effects = usize::from(entry.rate.is_some() && entry.loss.is_some()) + 1;
             if faults.len() + effects * links.len() > MOST_FAULTS {
                 let text = format!("expected at most {MOST_FAULTS} failures of single links, found more");
-                return Err(within(KeyError::new("", text)));
+                return Err(within(code::RANGE.at("", text)));
             }
             if entry.is_down() {
                 times.extend([Some(entry.at), entry.until].into_iter().flatten());
                 if times.len() > MOST_TURNS {
                     let text =
                         format!("expected at most {MOST_TURNS} times of failure or recovery, found more");
-                    return Err(within(KeyError::new("at", text)));
+                    return Err(within(code::RANGE.at("at", text)));
                 }
             }
             for link in links {
@@ -269,33 +269,33 @@ impl FailurePlanner<'_> {
         let targets = (fabric.racks().len(), fabric.groups());
         let sets = if detection == Time::NEVER { 0 } else { times.len() };
         memory.add_routes(sets, fabric.switch_count(), targets)?;
-        Failures::new(fabric, &faults, detection).map_err(|e| KeyError::new("failure", e.to_string()))
+        Failures::new(fabric, &faults, detection).map_err(|e| code::RANGE.at("failure", e.to_string()))
     }
 
     /// The directed links that fail in an entry.
-    fn entry(&self, number: u64, entry: &Failure) -> Result<Vec<LinkId>, KeyError> {
+    fn entry(&self, number: u64, entry: &Failure) -> Result<Vec<LinkId>, Finding> {
         match entry.down {
             Some(true) if !entry.is_down() => {
                 let text = "set either `down`, or `rate` and `loss`; a link that is down has no rate";
-                return Err(KeyError::new("down", text));
+                return Err(code::CONFLICT.at("down", text));
             }
             Some(false) if entry.is_down() => {
                 let text = "no link fails; set `rate` to slow links down, or `loss` to let them lose packets";
-                return Err(KeyError::new("down", text));
+                return Err(code::NEEDS.at("down", text));
             }
             _ => {}
         }
         if entry.at > self.latest {
             let text = format!("expected a failure before {}, found {}", self.latest, entry.at);
-            return Err(KeyError::new("at", text));
+            return Err(code::RANGE.at("at", text));
         }
         if entry.until.is_some_and(|until| until <= entry.at) {
             let text = format!("the failure ends before it begins at {}", entry.at);
-            return Err(KeyError::new("until", text));
+            return Err(code::RANGE.at("until", text));
         }
         if let Some(until) = entry.until.filter(|until| *until > self.latest) {
             let text = format!("expected a recovery before {}, found {until}", self.latest);
-            return Err(KeyError::new("until", text));
+            return Err(code::RANGE.at("until", text));
         }
         let fabric = self.fabric;
         let mut cables = BTreeSet::new();
@@ -306,7 +306,7 @@ impl FailurePlanner<'_> {
             let found = self.nodes(switch, "switch")?;
             if let Some(&host) = found.iter().find(|&&node| fabric.is_host(node)) {
                 let text = format!("`{}` is a host; name its link in `links`", fabric.name(host));
-                return Err(KeyError::new("switch", text));
+                return Err(code::NO_NODE.at("switch", text));
             }
             for node in found {
                 cables.extend(fabric.ports(node).iter().map(|l| fabric.link(l.from, l.port)));
@@ -314,8 +314,8 @@ impl FailurePlanner<'_> {
         }
         if entry.links.is_empty() && entry.switch.is_none() {
             if entry.random.is_none() {
-                let mut error = KeyError::new("", "no link fails; set `links`, `switch` or `random`");
-                error.key = true;
+                let mut error = code::NEEDS.at("", "no link fails; set `links`, `switch` or `random`");
+                error.at_key = true;
                 return Err(error);
             }
             let between = fabric.links().iter().filter(|l| !fabric.is_host(l.from) && !fabric.is_host(l.to));
@@ -329,7 +329,7 @@ impl FailurePlanner<'_> {
                 Portion::Share(share) => ((chosen.len() as f64 * share).round() as u64).max(1),
                 Portion::Count(count) if count > chosen.len() as u64 => {
                     let text = format!("expected at most {} links, found {count}", chosen.len());
-                    return Err(KeyError::new("random", text));
+                    return Err(code::RANGE.at("random", text));
                 }
                 Portion::Count(count) => count,
             };
@@ -344,7 +344,7 @@ impl FailurePlanner<'_> {
     }
 
     /// Adds the links from the nodes that match `from` to the nodes that match `to`.
-    fn between(&self, [from, to]: &[String; 2], cables: &mut BTreeSet<LinkId>) -> Result<(), KeyError> {
+    fn between(&self, [from, to]: &[String; 2], cables: &mut BTreeSet<LinkId>) -> Result<(), Finding> {
         let fabric = self.fabric;
         let (froms, tos) = (self.nodes(from, "0")?, self.nodes(to, "1")?);
         let before = cables.len();
@@ -367,11 +367,11 @@ impl FailurePlanner<'_> {
                 hint = format!("; did you mean `{near}`?");
             }
         }
-        Err(KeyError::new("1", format!("no link joins `{from}` and `{to}`{hint}")))
+        Err(code::NO_NODE.at("1", format!("no link joins `{from}` and `{to}`{hint}")))
     }
 
     /// The nodes that match a name, in ascending order.
-    fn nodes(&self, name: &str, path: &str) -> Result<Vec<NodeId>, KeyError> {
+    fn nodes(&self, name: &str, path: &str) -> Result<Vec<NodeId>, Finding> {
         let fabric = self.fabric;
         let all = (0..fabric.nodes() as u32).map(NodeId);
         let found: Vec<NodeId> = match name.contains('*') {
@@ -381,7 +381,7 @@ impl FailurePlanner<'_> {
         if found.is_empty() {
             let near = nearest(name, (0..fabric.nodes()).map(|n| fabric.name(NodeId(n as u32))));
             let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return Err(KeyError::new(path, format!("there is no node `{name}`{hint}")));
+            return Err(code::NO_NODE.at(path, format!("there is no node `{name}`{hint}")));
         }
         Ok(found)
     }

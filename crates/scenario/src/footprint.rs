@@ -8,8 +8,8 @@
 //! queues, long links and series may need more ([`Possible`]): the congestion control decides. `check` shows this memory, and a
 //! run that grows too large is stopped.
 
-use crate::error::KeyError;
 use crate::room::Room;
+use finding::{Finding, code};
 use model::fabric::Link;
 use model::plan::{FlowControl, Message, PortSettings, SwitchSettings};
 use model::{NodeId, Plan, QpId};
@@ -221,7 +221,7 @@ impl MemoryBudget {
     }
 
     /// Counts a fabric; `path` is the path of its settings.
-    pub(crate) fn add_fabric(&mut self, size: &Size, path: &str) -> Result<(), KeyError> {
+    pub(crate) fn add_fabric(&mut self, size: &Size, path: &str) -> Result<(), Finding> {
         let Size { hosts, switches, links, .. } = size;
         let what = format!("a fabric of {hosts} hosts, {switches} switches and {links} links");
         self.fabric = format!("{path}.{}", size.key);
@@ -229,7 +229,7 @@ impl MemoryBudget {
     }
 
     /// Counts `messages` on `qps` new queue pairs; `path` is the path of the key that determines their number.
-    pub(crate) fn add_messages(&mut self, messages: u64, qps: u64, path: String) -> Result<(), KeyError> {
+    pub(crate) fn add_messages(&mut self, messages: u64, qps: u64, path: String) -> Result<(), Finding> {
         self.messages = self.messages.saturating_add(messages);
         self.qps = self.qps.saturating_add(qps);
         for (new, all, most, what) in
@@ -239,7 +239,7 @@ impl MemoryBudget {
                 let others =
                     if all > new { format!(" and {} of other jobs", all - new) } else { String::new() };
                 let text = format!("expected at most {most} {what}, found {new}{others}");
-                return Err(KeyError::rooted(&path, text));
+                return Err(code::RANGE.at(&path, text).rooted());
             }
         }
         let bytes = messages.saturating_mul(MESSAGE).saturating_add(qps.saturating_mul(QP));
@@ -247,12 +247,11 @@ impl MemoryBudget {
     }
 
     /// Counts tasks.
-    pub(crate) fn add_tasks(&mut self, tasks: u64, path: String) -> Result<(), KeyError> {
+    pub(crate) fn add_tasks(&mut self, tasks: u64, path: String) -> Result<(), Finding> {
         if tasks > MOST_MESSAGES {
-            return Err(KeyError::rooted(
-                &path,
-                format!("expected at most {MOST_MESSAGES} tasks, found {tasks}"),
-            ));
+            return Err(code::RANGE
+                .at(&path, format!("expected at most {MOST_MESSAGES} tasks, found {tasks}"))
+                .rooted());
         }
         self.tasks = self.tasks.saturating_add(tasks);
         self.add(tasks.saturating_mul(TASK), path, format!("{tasks} tasks"))
@@ -273,7 +272,7 @@ impl MemoryBudget {
     }
 
     /// Refuses more messages and tasks than were counted if they do not fit; `items` is their number so far.
-    pub(crate) fn laid(&mut self, items: u64, path: String) -> Result<(), KeyError> {
+    pub(crate) fn laid(&mut self, items: u64, path: String) -> Result<(), Finding> {
         let more = items.saturating_sub(self.messages.saturating_add(self.tasks));
         let need = self.need;
         let fits = self.add(more.saturating_mul(TASK), path, format!("{items} messages and tasks"));
@@ -282,17 +281,17 @@ impl MemoryBudget {
     }
 
     /// Counts the triggers by which subflows wait for each other.
-    pub(crate) fn add_triggers(&mut self, triggers: u64, path: String) -> Result<(), KeyError> {
+    pub(crate) fn add_triggers(&mut self, triggers: u64, path: String) -> Result<(), Finding> {
         if triggers > MOST_TRIGGERS {
             let text =
                 format!("expected at most {MOST_TRIGGERS} triggers between subflows, found {triggers}");
-            return Err(KeyError::rooted(&path, text));
+            return Err(code::RANGE.at(&path, text).rooted());
         }
         self.add(triggers.saturating_mul(TRIGGER), path, format!("{triggers} triggers"))
     }
 
     /// Counts the packets in flight and in queues.
-    pub(crate) fn add_packets(&mut self, plan: &Plan, room: PacketRoom) -> Result<(), KeyError> {
+    pub(crate) fn add_packets(&mut self, plan: &Plan, room: PacketRoom) -> Result<(), Finding> {
         let mut packets = vec![0u64; plan.fabric.hosts()];
         for message in &plan.messages {
             packets[plan.qps[message.qp.index()].from.index()] += plan.wire.packets(message.bytes);
@@ -303,7 +302,7 @@ impl MemoryBudget {
 
     /// Counts the events of followed queue pairs: at least one of the sender and one of the receiver for every packet, up to
     /// the limits.
-    pub(crate) fn add_events(&mut self, plan: &Plan) -> Result<(), KeyError> {
+    pub(crate) fn add_events(&mut self, plan: &Plan) -> Result<(), Finding> {
         let (record, mut events) = (&plan.record, 0u64);
         for qp in &record.follow {
             let messages = plan.qps[qp.index()].messages.clone();
@@ -320,14 +319,14 @@ impl MemoryBudget {
         sets: usize,
         switches: usize,
         (racks, groups): (usize, usize),
-    ) -> Result<(), KeyError> {
+    ) -> Result<(), Finding> {
         let each = if groups > 0 { ROUTE + ROUTE_BY_GROUP } else { ROUTE };
         let bytes =
             [sets, switches, racks + groups].map(|n| n as u64).into_iter().fold(each, u64::saturating_mul);
         self.add(bytes, "failure".to_owned(), format!("{sets} sets of routes around dead links"))
     }
 
-    fn add(&mut self, bytes: u64, path: String, what: String) -> Result<(), KeyError> {
+    fn add(&mut self, bytes: u64, path: String, what: String) -> Result<(), Finding> {
         self.need = self.need.saturating_add(bytes);
         if bytes > self.largest.0 {
             self.largest = (bytes, path, what);
@@ -341,7 +340,7 @@ impl MemoryBudget {
                     amount(*most),
                     amount(left)
                 );
-                Err(KeyError::rooted(path, text))
+                Err(code::MEMORY.at(path, text).rooted())
             }
             _ => Ok(()),
         }

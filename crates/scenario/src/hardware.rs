@@ -7,7 +7,7 @@
 
 use crate::Scenario;
 use crate::builtin::Builtin;
-use crate::error::{KeyError, suggestion};
+use finding::{Finding, code, suggestion};
 use model::{Plan, Rate};
 use serde::Deserialize;
 use std::fmt::Write as _;
@@ -131,13 +131,14 @@ fn chosen<'a>(scenario: &'a Table, path: &[String]) -> Option<&'a str> {
 }
 
 /// Adds the figures of all models that a scenario names. Keys that the scenario has stay as they are.
-pub(crate) fn fill(scenario: &mut Table) -> Result<(), KeyError> {
+pub(crate) fn fill(scenario: &mut Table) -> Result<(), Finding> {
     for (path, all) in places(scenario) {
         let Some(name) = chosen(scenario, &path) else { continue };
         let Some(model) = Model::named(all, name) else {
             let names: Vec<&str> = all.iter().map(|model| model.name).collect();
             let text = format!("unknown model `{name}`; {}", suggestion(name, &names));
-            return Err(KeyError::new(&format!("{}.model", path.join(".")), text)
+            return Err(code::UNKNOWN_NAME
+                .at(&format!("{}.model", path.join(".")), text)
                 .with_help("`ropewalk list presets` shows all models"));
         };
         if let Some(table) = table_at(scenario, &path) {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The doc comment of every key states its meaning, unit, default and the source of the default; the JSON Schema and
-//! [`Checked::annotated`] print it. A mistake is an [`Error`] with file, line, column and the nearest right word.
+//! [`Checked::annotated`] print it. A mistake is an [`Finding`] with file, line, column and the nearest right word.
 //!
 //! | file | content |
 //! |---|---|
@@ -41,7 +41,6 @@ pub mod classes;
 pub mod collective;
 pub mod config;
 mod document;
-mod error;
 pub mod failure;
 pub mod file;
 mod footprint;
@@ -82,7 +81,7 @@ pub mod workload;
 
 pub use check::{Checked, Resolved};
 pub use config::Scenario;
-pub use error::{Error, Location, suggestion};
+pub use finding::{Code, Finding, Place, Severity, code, suggestion};
 pub use footprint::{Possible, amount};
 pub use model::Plan;
 pub use overlay::setting;
@@ -97,7 +96,7 @@ pub use table_file::TableFile;
 ///
 /// # Errors
 /// The first mistake.
-pub fn load(scenario: &str, set: &[String]) -> Result<Checked, Error> {
+pub fn load(scenario: &str, set: &[String]) -> Result<Checked, Finding> {
     check(&find(scenario)?, set)
 }
 
@@ -105,14 +104,14 @@ pub fn load(scenario: &str, set: &[String]) -> Result<Checked, Error> {
 ///
 /// # Errors
 /// The first mistake, as for [`load`].
-pub fn load_on(topology: &str, workload: &std::path::Path, set: &[String]) -> Result<Checked, Error> {
+pub fn load_on(topology: &str, workload: &std::path::Path, set: &[String]) -> Result<Checked, Finding> {
     let (name, replaced) = formats::in_place_of_workload(workload)?;
     let source = Source { name, ..find(topology)? };
     check(&source, &[&[replaced], set].concat())
 }
 
 /// The error about a file whose content has a format that ropewalk does not read; `None` for all other content.
-pub fn unread(file: &str, content: &[u8]) -> Option<Error> {
+pub fn unread(file: &str, content: &[u8]) -> Option<Finding> {
     formats::unread::of(content).map(|unread| unread.error(file))
 }
 
@@ -121,7 +120,7 @@ pub fn unread(file: &str, content: &[u8]) -> Option<Error> {
 ///
 /// # Errors
 /// The first mistake, as for [`load`].
-pub fn load_program(scenario: &str, set: &[String]) -> Result<Checked, Error> {
+pub fn load_program(scenario: &str, set: &[String]) -> Result<Checked, Finding> {
     check_program(&find(scenario)?, set)
 }
 
@@ -129,7 +128,7 @@ pub fn load_program(scenario: &str, set: &[String]) -> Result<Checked, Error> {
 ///
 /// # Errors
 /// The first mistake, as for [`check()`].
-pub fn check_program(source: &Source, set: &[String]) -> Result<Checked, Error> {
+pub fn check_program(source: &Source, set: &[String]) -> Result<Checked, Finding> {
     Checked::for_program(source, set)
 }
 
@@ -142,6 +141,6 @@ pub fn usual_scheme() -> &'static str {
 ///
 /// # Errors
 /// The first mistake, with its position in the text or in the `--set`.
-pub fn check(source: &Source, set: &[String]) -> Result<Checked, Error> {
+pub fn check(source: &Source, set: &[String]) -> Result<Checked, Finding> {
     Checked::new(source, set)
 }

@@ -1,7 +1,7 @@
 //! `[[links.lose]]`: single packets that are lost on purpose.
 
-use crate::error::{KeyError, nearest};
 use crate::{Plan, Scenario};
+use finding::{Finding, code, nearest};
 use model::plan::{Job, ListedLoss, Message, Overflow, Qp, SwitchSettings};
 use model::{Fabric, HostId, Kind, LinkId, NodeId, Probability, Psn, QpId, Wire};
 use rnic::{CutReport, SilentLoss};
@@ -73,7 +73,7 @@ impl LossPlanner<'_> {
         &self,
         list: &[LossConfig],
         warnings: &mut Vec<String>,
-    ) -> Result<Vec<ListedLoss>, KeyError> {
+    ) -> Result<Vec<ListedLoss>, Finding> {
         let mut losses = Vec::new();
         for (i, entry) in list.iter().enumerate() {
             self.entry(entry, &mut losses, warnings).map_err(|error| error.within(&i.to_string()))?;
@@ -86,17 +86,17 @@ impl LossPlanner<'_> {
         entry: &LossConfig,
         losses: &mut Vec<ListedLoss>,
         warnings: &mut Vec<String>,
-    ) -> Result<(), KeyError> {
+    ) -> Result<(), Finding> {
         let (from, to) = (self.host(&entry.from, "from")?, self.host(&entry.to, "to")?);
         if entry.psns.is_empty() {
-            return Err(KeyError::new("psns", "expected at least 1 PSN, found none"));
+            return Err(code::MISSING.at("psns", "expected at least 1 PSN, found none"));
         }
         if let Some(at) = entry.psns.iter().position(|psn| *psn > Psn::new(u32::MAX).value()) {
             let text = format!("expected a PSN of 24 bits, at most 16777215; found {}", entry.psns[at]);
-            return Err(KeyError::new(&format!("psns.{at}"), text));
+            return Err(code::RANGE.at(&format!("psns.{at}"), text));
         }
         if entry.times == 0 {
-            return Err(KeyError::new("times", "expected at least 1, found 0"));
+            return Err(code::RANGE.at("times", "expected at least 1, found 0"));
         }
         let job = entry.job.as_deref().map(|name| self.job(name)).transpose()?;
         let of = |qp: &Qp| self.messages[qp.messages.start as usize].job;
@@ -104,14 +104,13 @@ impl LossPlanner<'_> {
         let qps: Vec<usize> = (0..self.qps.len()).filter(|&q| mine(&self.qps[q])).collect();
         if qps.is_empty() {
             let text = format!("no job sends from `{}` to `{}`", entry.from, entry.to);
-            return Err(KeyError::new("to", text));
+            return Err(code::UNKNOWN_NAME.at("to", text));
         }
         let links = self.links(entry, if entry.kind == LossKind::Data { from } else { to })?;
         if losses.len() + qps.len().saturating_mul(links.len()).saturating_mul(entry.psns.len()) > MOST {
-            return Err(KeyError::new(
-                "psns",
-                format!("expected at most {MOST} losses in all lists, found more"),
-            ));
+            return Err(
+                code::RANGE.at("psns", format!("expected at most {MOST} losses in all lists, found more"))
+            );
         }
         for &q in &qps {
             let messages =
@@ -140,25 +139,24 @@ impl LossPlanner<'_> {
         Ok(())
     }
 
-    fn job(&self, name: &str) -> Result<u16, KeyError> {
+    fn job(&self, name: &str) -> Result<u16, Finding> {
         let found = self.jobs.iter().position(|job| job.name == name).map(|i| i as u16);
         found.ok_or_else(|| {
-            let hint =
-                crate::error::suggestion(name, &self.jobs.iter().map(|j| &*j.name).collect::<Vec<_>>());
-            KeyError::new("job", format!("no workload is named `{name}`; {hint}"))
+            let hint = finding::suggestion(name, &self.jobs.iter().map(|j| &*j.name).collect::<Vec<_>>());
+            code::UNKNOWN_NAME.at("job", format!("no workload is named `{name}`; {hint}"))
         })
     }
 
-    fn node(&self, name: &str, path: &str) -> Result<NodeId, KeyError> {
+    fn node(&self, name: &str, path: &str) -> Result<NodeId, Finding> {
         let fabric = self.fabric;
         fabric.find(name).ok_or_else(|| {
             let near = nearest(name, (0..fabric.nodes()).map(|n| fabric.name(NodeId(n as u32))));
             let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            KeyError::new(path, format!("there is no node `{name}`{hint}"))
+            code::NO_NODE.at(path, format!("there is no node `{name}`{hint}"))
         })
     }
 
-    fn host(&self, name: &str, path: &str) -> Result<HostId, KeyError> {
+    fn host(&self, name: &str, path: &str) -> Result<HostId, Finding> {
         if let Some(host) = self.fabric.find_host(name) {
             return Ok(host);
         }
@@ -167,11 +165,11 @@ impl LossPlanner<'_> {
             true => format!("`{name}` has several ports; name one of them, such as `{name}p0`"),
             false => format!("expected a host; `{name}` is a switch"),
         };
-        Err(KeyError::new(path, text))
+        Err(code::NO_NODE.at(path, text))
     }
 
     /// The links of an entry; `sender` is the host that sends its packets.
-    fn links(&self, entry: &LossConfig, sender: HostId) -> Result<Vec<LinkId>, KeyError> {
+    fn links(&self, entry: &LossConfig, sender: HostId) -> Result<Vec<LinkId>, Finding> {
         let Some([a, b]) = &entry.link else {
             return Ok(vec![LinkId(sender.0)]);
         };
@@ -180,7 +178,9 @@ impl LossPlanner<'_> {
         let links: Vec<LinkId> = to_b.map(|l| self.fabric.link(l.from, l.port)).collect();
         if links.is_empty() {
             let name = |node| self.fabric.name(node);
-            return Err(KeyError::new("link", format!("no link leads from `{}` to `{}`", name(a), name(b))));
+            return Err(
+                code::NO_NODE.at("link", format!("no link leads from `{}` to `{}`", name(a), name(b)))
+            );
         }
         Ok(links)
     }

@@ -1,8 +1,8 @@
 //! `--set KEY=VALUE`: dotted keys; arrays by index or by the `name` of their entries.
 
-use crate::error::{Error, suggestion};
 use crate::toml_text::inline;
 use crate::workload::Workload;
+use finding::{Finding, Place, code, suggestion};
 use std::ops::Range;
 use std::sync::Arc;
 use toml::{Table, Value};
@@ -33,10 +33,16 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// An error at the key or at the value.
-    pub(crate) fn error(&self, at_key: bool, message: &str) -> Error {
+    /// Puts a finding at the key or at the value.
+    pub(crate) fn place(&self, at_key: bool, finding: Finding) -> Finding {
         let span = if at_key { &self.key } else { &self.value };
-        Error::at(&self.file, &self.text, span.clone(), format!("{}{message}", self.label))
+        let text = format!("{}{}", self.label, finding.text);
+        Finding { text, ..finding }.placed(Place::new(&self.file, &self.text, span.clone()))
+    }
+
+    /// An error at the key or at the value.
+    pub(crate) fn error(&self, at_key: bool, message: &str) -> Finding {
+        self.place(at_key, code::OPTION.plain(message))
     }
 }
 
@@ -51,10 +57,10 @@ pub(crate) struct Change {
 
 impl Change {
     /// Reads the `KEY=VALUE` of a `--set`.
-    pub(crate) fn parse(text: &str) -> Result<Change, Error> {
+    pub(crate) fn parse(text: &str) -> Result<Change, Finding> {
         let Some((key, value)) = text.split_once('=') else {
             let message = "expected KEY=VALUE, such as seed=7";
-            return Err(Error::at("--set", text, 0..text.len(), message));
+            return Err(code::OPTION.inside("--set", text, 0..text.len(), message));
         };
         let origin = Origin {
             file: "--set".into(),
@@ -123,13 +129,13 @@ impl AppliedChange {
         path.starts_with(&self.path)
     }
 
-    /// An error about the value at `path`, or about its key.
-    pub(crate) fn error(&self, path: &[String], key: bool, message: &str) -> Error {
-        self.origin.error(key && path.len() <= self.path.len(), message)
+    /// Puts a finding about the value at this path, or about its key.
+    pub(crate) fn place(&self, finding: Finding) -> Finding {
+        self.origin.place(finding.at_key && finding.key.len() <= self.path.len(), finding)
     }
 
     /// Makes a change in `table`.
-    pub(crate) fn apply(change: &Change, table: &mut Table) -> Result<AppliedChange, Error> {
+    pub(crate) fn apply(change: &Change, table: &mut Table) -> Result<AppliedChange, Finding> {
         let wrong = |message: String| change.origin.error(true, &message);
         let parts = parts(&change.key).map_err(wrong)?;
         let value = change.value.clone();

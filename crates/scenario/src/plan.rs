@@ -1,7 +1,6 @@
 //! Making the plan of a resolved scenario.
 
 use crate::config::Scenario;
-use crate::error::{KeyError, suggestion};
 use crate::failure::{self, FailurePlanner};
 use crate::footprint::MemoryBudget;
 use crate::ideal::Ideals;
@@ -14,6 +13,7 @@ use crate::workload::draft::{Draft, Graph, Sorted};
 use crate::workload::ranks::Ranks;
 use crate::workload::split::Added;
 use crate::workload::{Paths, Split, Workload};
+use finding::{Finding, code, suggestion};
 use model::draw::{Key, Purpose, scaled};
 use model::fabric::Link;
 use model::plan::{Group, Job, Message, OwnQueues, PortSettings, Qp, SwitchSettings};
@@ -28,13 +28,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_SPREAD: Time = Time::from_ms(60_000);
 
 /// Makes the plan and its warnings; refuses a plan that does not fit into `memory`.
-pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Plan, Vec<String>), KeyError> {
+pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Plan, Vec<String>), Finding> {
     if scenario.seed > i64::MAX as u64 {
         // TOML cannot write a larger number, and the results of a run must contain its seed.
-        return Err(KeyError::new(
-            "seed",
-            format!("expected a seed of at most {}, found {}", i64::MAX, scenario.seed),
-        ));
+        return Err(code::RANGE
+            .at("seed", format!("expected a seed of at most {}, found {}", i64::MAX, scenario.seed)));
     }
     let mut warnings = Vec::new();
     let wire = telemetry::on_wire(scenario, scenario.wire.wire(scenario.compat)?)?;
@@ -52,7 +50,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
             let job = messages[qp.messages.start as usize].job;
             let name = |h: HostId| fabric.host_name(h);
             let text = format!("no path leads from {} to {}", name(qp.from), name(qp.to));
-            return Err(KeyError::new(&format!("workload.{job}"), text));
+            return Err(code::NO_PATH.at(&format!("workload.{job}"), text));
         }
     }
     let losses = LossPlanner { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
@@ -64,14 +62,14 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     let stop = &scenario.stop;
     if let Some(time) = stop.no_progress.filter(|time| *time == Time::ZERO || *time > LATEST) {
         let text = format!("expected a time above 0 and at most {LATEST}, found {time}");
-        return Err(KeyError::new("stop.no-progress", text));
+        return Err(code::RANGE.at("stop.no-progress", text));
     }
     if let Some(after) = stop.after.filter(|after| *after == Time::ZERO || *after > LATEST) {
         let text = format!("expected a time above 0 and at most {LATEST}, found {after}");
-        return Err(KeyError::new("stop.after", text));
+        return Err(code::RANGE.at("stop.after", text));
     }
     if scenario.nic.clock_spread > MOST_SPREAD {
-        return Err(KeyError::new(
+        return Err(code::RANGE.at(
             "nic.clock-spread",
             format!("expected at most {MOST_SPREAD}, found {}", scenario.nic.clock_spread),
         ));
@@ -118,7 +116,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
     plan.digest = telemetry::digest(scenario, &plan)?;
     telemetry::check(scenario, &plan)?;
     crate::plan_check(&plan)
-        .map_err(|broken| KeyError::new("", format!("this is a bug of ropewalk: {broken}")))?;
+        .map_err(|broken| code::BUG.at("", format!("this is a bug of ropewalk: {broken}")))?;
     Ok((plan, warnings))
 }
 
@@ -126,13 +124,13 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
 const MOST_PRIORITIES: usize = u8::BITS as usize;
 
 /// Checks that ports can pause each class by itself.
-fn pausing(plan: &Plan) -> Result<(), KeyError> {
+fn pausing(plan: &Plan) -> Result<(), Finding> {
     let own = &plan.own_queues.groups;
     let lossless = |settings: &SwitchSettings| settings.flow_control.is_lossless();
     if own.is_empty() || !plan.settings_of_groups().flatten().any(lossless) {
         return Ok(());
     }
-    let error = |text: String| Err(KeyError::new("switch.classes", text));
+    let error = |text: String| Err(code::RANGE.at("switch.classes", text));
     let channels = usize::from(plan.fabric.channels());
     if (1 + own.len()) * channels > MOST_PRIORITIES {
         return error(format!(
@@ -172,7 +170,7 @@ fn pausing(plan: &Plan) -> Result<(), KeyError> {
 }
 
 /// Checks that queue pairs which spread over ports have a transport that lets them, and planes.
-fn spreading(plan: &Plan, nics: &[NicConfig]) -> Result<(), KeyError> {
+fn spreading(plan: &Plan, nics: &[NicConfig]) -> Result<(), Finding> {
     let Some(sharing) = plan.sharing.filter(|sharing| sharing.choice == model::PortChoice::Spread) else {
         return Ok(());
     };
@@ -184,7 +182,7 @@ fn spreading(plan: &Plan, nics: &[NicConfig]) -> Result<(), KeyError> {
             names.join(", "),
             nic.transport.name()
         );
-        return Err(KeyError::new("server.port-use", text));
+        return Err(code::NEEDS.at("server.port-use", text));
     }
     let apart =
         |qp: &&Qp| sharing.open(&plan.fabric, None, qp.from, qp.to).count_ones() < sharing.ports.into();
@@ -193,7 +191,7 @@ fn spreading(plan: &Plan, nics: &[NicConfig]) -> Result<(), KeyError> {
         let text = format!(
             "to spread, expected a path between all ports of equal number, and the NICs of {from} and {to} have fewer"
         );
-        return Err(KeyError::new("server.port-use", text));
+        return Err(code::NEEDS.at("server.port-use", text));
     }
     Ok(())
 }
@@ -378,15 +376,15 @@ fn switches(
     fabric: &Fabric,
     wire: &Wire,
     warnings: &mut Vec<String>,
-) -> Result<(Vec<PortSettings>, Vec<SwitchSettings>), KeyError> {
+) -> Result<(Vec<PortSettings>, Vec<SwitchSettings>), Finding> {
     let roles: BTreeSet<&str> = fabric.switches().map(|node| fabric.role(node)).collect();
     let known: Vec<&str> = roles.into_iter().collect();
     for name in scenario.switch_role.keys() {
         if !known.contains(&name.as_str()) {
             let text = format!("no switch has the role `{name}`; {}", suggestion(name, &known));
-            let mut error = KeyError::new("switch-role", text);
-            error.path.push(name.clone());
-            error.key = true;
+            let mut error = code::UNKNOWN_NAME.at("switch-role", text);
+            error.key.push(name.clone());
+            error.at_key = true;
             return Err(error);
         }
     }
@@ -400,7 +398,7 @@ fn settled(
     wire: &Wire,
     class: Option<(usize, &RoleConfig)>,
     warnings: &mut Vec<String>,
-) -> Result<(Vec<PortSettings>, Vec<SwitchSettings>), KeyError> {
+) -> Result<(Vec<PortSettings>, Vec<SwitchSettings>), Finding> {
     let mut ports = vec![PortSettings::default(); fabric.links().len()];
     let mut switches = Vec::new();
     for node in fabric.switches() {
@@ -427,7 +425,7 @@ fn classes(
     fabric: &Fabric,
     wire: &Wire,
     warnings: &mut Vec<String>,
-) -> Result<(model::plan::Classes, OwnQueues), KeyError> {
+) -> Result<(model::plan::Classes, OwnQueues), Finding> {
     let flows = scenario.traffic_classes()?;
     let probes = flows.iter().any(|class| scenario.nic_of(class).transport.probes());
     let (classes, rows) = scenario.switch.classes.plan(wire, &flows, probes)?;
@@ -444,12 +442,12 @@ fn split_of(
     scenario: &Scenario,
     entry: &Workload,
     warnings: &mut Vec<String>,
-) -> Result<Option<Split>, KeyError> {
+) -> Result<Option<Split>, Finding> {
     let scheme = scenario.scheme_of(entry.class());
     let pinned = scheme.facts().pinned;
     if entry.program.is_some() {
         let text = "a program posts its messages itself, so they cannot be split";
-        return entry.split.map_or(Ok(None), |_| Err(KeyError::new("split", text)));
+        return entry.split.map_or(Ok(None), |_| Err(code::CONFLICT.at("split", text)));
     }
     let Some(split) = entry.split else { return Ok(pinned.then(Split::default)) };
     if split.paths == Paths::Pinned && !pinned {
@@ -469,22 +467,21 @@ fn workload(
     wire: &Wire,
     memory: &mut MemoryBudget,
     warnings: &mut Vec<String>,
-) -> Result<(Graph, Vec<Job>), KeyError> {
+) -> Result<(Graph, Vec<Job>), Finding> {
     if scenario.workload.is_empty() {
-        return Err(KeyError::new(
-            "workload",
-            "the scenario has no [[workload]], so there is nothing to send",
-        ));
+        return Err(
+            code::MISSING.at("workload", "the scenario has no [[workload]], so there is nothing to send")
+        );
     }
     if scenario.workload.len() > usize::from(u16::MAX) {
-        return Err(KeyError::new("workload", "expected at most 65535 workloads, found more"));
+        return Err(code::RANGE.at("workload", "expected at most 65535 workloads, found more"));
     }
     let hosts: BTreeMap<Cow<'_, str>, HostId> =
         (0..fabric.hosts()).map(|h| HostId(h as u32)).map(|h| (fabric.host_name(h), h)).collect();
     if hosts.len() < fabric.hosts() {
         let text =
             "a host has the name of another host's port; ports of host `h` are named `hp0`, `hp1`, and so on";
-        return Err(KeyError::new("topology", text));
+        return Err(code::TWICE.at("topology", text));
     }
     let classes = scenario.traffic_classes()?;
     let mut graph = Graph::default();
@@ -492,14 +489,14 @@ fn workload(
     for (i, entry) in scenario.workload.iter().enumerate() {
         let path = format!("workload.{i}");
         if entry.start > LATEST {
-            return Err(KeyError::new(
+            return Err(code::RANGE.at(
                 &format!("{path}.start"),
                 format!("expected a start before {LATEST}, found {}", entry.start),
             ));
         }
         if let Some(jitter) = entry.jitter.filter(|jitter| *jitter > LATEST) {
             let text = format!("expected at most {LATEST}, found {jitter}");
-            return Err(KeyError::new(&format!("{path}.jitter"), text));
+            return Err(code::RANGE.at(&format!("{path}.jitter"), text));
         }
         let mut draft = Draft {
             fabric,
@@ -530,10 +527,9 @@ fn workload(
         }
         let tokens = draft.tokens;
         if let Some(late) = graph.messages.iter().find(|m| m.start > LATEST) {
-            return Err(KeyError::new(
-                &path,
-                format!("expected a start before {LATEST}, found {}", late.start),
-            ));
+            return Err(
+                code::RANGE.at(&path, format!("expected a start before {LATEST}, found {}", late.start))
+            );
         }
         jobs.push(Job {
             name: entry.name.clone().unwrap_or_default(),
@@ -547,17 +543,19 @@ fn workload(
     let programs: Vec<usize> =
         (0..scenario.workload.len()).filter(|&i| scenario.workload[i].program.is_some()).collect();
     if let [_, second, ..] = programs[..] {
-        return Err(KeyError::new(&format!("workload.{second}.program"), "a run has one program, found two"));
+        return Err(
+            code::CONFLICT.at(&format!("workload.{second}.program"), "a run has one program, found two")
+        );
     }
     if let [only] = programs[..]
         && jobs[only].background
     {
         let text = "the workload of a program cannot be background traffic";
-        return Err(KeyError::new(&format!("workload.{only}.background"), text));
+        return Err(code::CONFLICT.at(&format!("workload.{only}.background"), text));
     }
     if jobs.iter().all(|job| job.background) {
         let text = "all workloads are background, so the run would end at once";
-        return Err(KeyError::new("workload.0.background", text));
+        return Err(code::CONFLICT.at("workload.0.background", text));
     }
     Ok((graph, jobs))
 }

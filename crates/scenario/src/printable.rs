@@ -1,6 +1,6 @@
 //! Characters that a terminal or a page does not print but obeys, and which can make a text show something else.
 
-use crate::error::KeyError;
+use finding::{Finding, code};
 use std::borrow::Cow;
 use std::fmt::Write;
 use toml::{Table, Value};
@@ -38,14 +38,14 @@ pub(crate) fn name(text: &str) -> String {
 }
 
 /// Refuses a text or a key with such characters: names go to terminals, pages and tables.
-pub(crate) fn refuse(table: &Table) -> Result<(), KeyError> {
+pub(crate) fn refuse(table: &Table) -> Result<(), Finding> {
     let mut path = Vec::new();
     match in_table(table, &mut path) {
         None => Ok(()),
         Some((c, key)) => {
             let text = format!("expected a text without control characters, found U+{:04X}", c as u32);
-            let mut error = KeyError::new("", text);
-            (error.path, error.key) = (path, key);
+            let mut error = code::SYNTAX.at("", text);
+            (error.key, error.at_key) = (path, key);
             Err(error)
         }
     }

@@ -1,8 +1,8 @@
 //! `[record]`: time series, packet events and captures.
 
-use crate::error::KeyError;
 use crate::tap::{self, Tap};
 use crate::values::{Amount, LATEST};
+use finding::{Finding, code};
 use model::plan::{Message, Qp};
 use model::record::RecordPlan;
 use model::{Bytes, Fabric, LinkId, QpId, Time};
@@ -76,18 +76,18 @@ impl RecordConfig {
         fabric: &Fabric,
         qps: &[Qp],
         messages: &[Message],
-    ) -> Result<RecordPlan, KeyError> {
+    ) -> Result<RecordPlan, Finding> {
         if !(2..=65_536).contains(&self.bins) || !self.bins.is_multiple_of(2) {
             let text = format!("expected an even number of bins between 2 and 65536, found {}", self.bins);
-            return Err(KeyError::new("record.bins", text));
+            return Err(code::RANGE.at("record.bins", text));
         }
         if self.width == Time::ZERO || self.width > LATEST {
             let text = format!("expected a width above 0 and at most {LATEST}, found {}", self.width);
-            return Err(KeyError::new("record.width", text));
+            return Err(code::RANGE.at("record.width", text));
         }
         if self.most_events > 100_000_000 {
             let text = format!("expected at most 100000000, found {}", self.most_events);
-            return Err(KeyError::new("record.most-events", text));
+            return Err(code::RANGE.at("record.most-events", text));
         }
         let all = (0..fabric.links().len() as u32).map(LinkId);
         let between = |l: &LinkId| {
@@ -106,7 +106,7 @@ impl RecordConfig {
             let message = messages.get(*flow as usize).ok_or_else(|| {
                 let text =
                     format!("there is no flow {flow}; the scenario has {} flows, from 0", messages.len());
-                KeyError::new(&format!("record.follow.{i}"), text)
+                code::UNKNOWN_NAME.at(&format!("record.follow.{i}"), text)
             })?;
             follow.insert(message.qp);
         }
@@ -117,7 +117,7 @@ impl RecordConfig {
         let tracks = qps.len() + links.len() + switches;
         if tracks > MOST_ROWS / 2 {
             let text = format!("expected at most {} time series, found {tracks}", MOST_ROWS / 2);
-            return Err(KeyError::new("record", text));
+            return Err(code::RANGE.at("record", text));
         }
         Ok(RecordPlan {
             bins: self.bins.min((MOST_ROWS / tracks.max(1)).max(2) & !1),
@@ -133,13 +133,13 @@ impl RecordConfig {
     }
 
     /// The tapped ports.
-    pub(crate) fn ports(&self, fabric: &Fabric) -> Result<Vec<Tap>, KeyError> {
+    pub(crate) fn ports(&self, fabric: &Fabric) -> Result<Vec<Tap>, Finding> {
         tap::find_all(fabric, &self.taps)
-            .map_err(|(i, text)| KeyError::new(&format!("record.taps.{i}"), text))
+            .map_err(|(i, text)| code::RANGE.at(&format!("record.taps.{i}"), text))
     }
 
     /// The tapped links in both directions, in ascending order.
-    fn taps(&self, fabric: &Fabric) -> Result<Vec<LinkId>, KeyError> {
+    fn taps(&self, fabric: &Fabric) -> Result<Vec<LinkId>, Finding> {
         let both = self.ports(fabric)?.into_iter().flat_map(|tap| [tap.link, fabric.reverse(tap.link)]);
         Ok(both.collect::<BTreeSet<_>>().into_iter().collect())
     }

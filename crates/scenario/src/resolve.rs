@@ -1,7 +1,7 @@
 //! Filling in: defaults that depend on other keys, and files that the scenario names.
 
 use crate::config::{Compat, Scenario, WireConfig};
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::Bytes;
 use rnic::notification::Cnp;
 use rnic::{NicConfig, OnNack, Reaction};
@@ -35,7 +35,7 @@ impl ExplicitKeys {
 pub(crate) fn resolve(
     scenario: &mut Scenario,
     is_explicit: &dyn Fn(&[String]) -> bool,
-) -> Result<(), KeyError> {
+) -> Result<(), Finding> {
     let wire = scenario.wire.wire(scenario.compat)?;
     let frame = Some(Bytes(u64::from(wire.header + wire.payload)));
     scenario.wire = WireConfig { frame, payload: None, ..scenario.wire.clone() };
@@ -61,7 +61,7 @@ pub(crate) fn resolve(
                 "" => "expected a name, found an empty string".to_owned(),
                 name => format!("two workloads are named `{name}`; every workload needs a name of its own"),
             };
-            return Err(KeyError::new(&format!("workload.{i}.name"), text));
+            return Err(code::TWICE.at(&format!("workload.{i}.name"), text));
         }
         entry.qp.get_or_insert(entry.usual_qp());
     }
@@ -73,7 +73,7 @@ pub(crate) fn nic(
     nic: &mut NicConfig,
     explicit: &ExplicitKeys,
     compat: Option<Compat>,
-) -> Result<(), KeyError> {
+) -> Result<(), Finding> {
     nic.congestion.resolve();
     if !explicit.cnp {
         let compat = (compat == Some(Compat::Ns3)).then_some(Cnp::Flag);
@@ -87,7 +87,8 @@ pub(crate) fn nic(
             let name = nic.transport.name();
             let text =
                 format!("with `transport.{name}` receivers send no NACKs, so `on-nack` must be \"none\"");
-            return Err(KeyError::new("nic.on-nack", text)
+            return Err(code::CONFLICT
+                .at("nic.on-nack", text)
                 .with_help("remove `on-nack`; `on-timeout` sets the reaction of the rate to a loss"));
         }
         OnNack::Unused => nic.on_nack = Reaction::None,
@@ -98,7 +99,7 @@ pub(crate) fn nic(
 }
 
 /// Reads the files that workloads name; `folder` is the folder of the scenario.
-pub(crate) fn read_files(scenario: &mut Scenario, folder: &Path) -> Result<(), KeyError> {
+pub(crate) fn read_files(scenario: &mut Scenario, folder: &Path) -> Result<(), Finding> {
     for (i, entry) in scenario.workload.iter_mut().enumerate() {
         entry.read_files(folder).map_err(|error| error.within(&format!("workload.{i}")))?;
     }

@@ -1,6 +1,6 @@
 //! Servers: the GPUs, NICs and NVLink that share a node.
 
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::{Failures, PortChoice, PortSharing, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -149,7 +149,7 @@ const MOST_GPUS: usize = 576;
 
 impl ServerConfig {
     /// The server of these settings.
-    pub(crate) fn server(&self) -> Result<Server, KeyError> {
+    pub(crate) fn server(&self) -> Result<Server, Finding> {
         let gpus = self.gpus.or(self.preset.map(Preset::gpus)).unwrap_or(8);
         let nics = self.nics.unwrap_or(gpus);
         let ports_per_nic = self.ports_per_nic.unwrap_or(1);
@@ -159,12 +159,12 @@ impl ServerConfig {
             ("ports-per-nic", ports_per_nic, PortSharing::MOST),
         ] {
             if count == 0 || count > most {
-                return Err(KeyError::new(key, format!("expected 1 to {most}, found {count}")));
+                return Err(code::RANGE.at(key, format!("expected 1 to {most}, found {count}")));
             }
         }
         if !gpus.is_multiple_of(nics) && !nics.is_multiple_of(gpus) {
             let text = format!("expected a multiple or a divisor of the {gpus} GPUs, found {nics}");
-            return Err(KeyError::new("nics", text));
+            return Err(code::FIT.at("nics", text));
         }
         let nvlink = match self.nvlink {
             None => Some(self.preset.map_or_else(Nvlink::default, Preset::nvlink)),
@@ -172,7 +172,7 @@ impl ServerConfig {
             Some(NvlinkConfig::On(nvlink)) => Some(nvlink),
         };
         if let Some(Nvlink { delay, .. }) = nvlink.filter(|nvlink| nvlink.delay > Time::from_ms(1)) {
-            return Err(KeyError::new("nvlink.delay", format!("expected at most 1 ms, found {delay}")));
+            return Err(code::RANGE.at("nvlink.delay", format!("expected at most 1 ms, found {delay}")));
         }
         let bond_failover = self.bond_failover.unwrap_or_default();
         let port_use = self.port_use.unwrap_or_default();
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!((0..8).map(|g| shared.nics_of(g).start).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2, 3, 3]);
         assert_eq!(with(4, 8).server().unwrap().nics_of(1), 2..4);
         assert_eq!(
-            with(8, 3).server().unwrap_err().message,
+            with(8, 3).server().unwrap_err().text,
             "expected a multiple or a divisor of the 8 GPUs, found 3"
         );
     }

@@ -253,11 +253,11 @@ mod tests {
         let c = load("quickstart", &["scheme.themis.mode=literal".into()]).unwrap();
         assert_eq!(c.with_scheme(None, "themis").unwrap().scenario.scheme, c.scenario.scheme);
         assert_eq!(c.with_scheme(Some("foreground"), "ar").unwrap().scheme_name(), "ar");
-        assert!(c.with_scheme(None, "thems").unwrap_err().message().contains("did you mean `themis`?"));
+        assert!(c.with_scheme(None, "thems").unwrap_err().text.contains("did you mean `themis`?"));
         let uec = c.with_scheme(None, "uec").unwrap_err();
-        assert_eq!(uec.message(), "unknown scheme `uec`; it is a recovery mode of NICs, `nic.transport.uec`");
+        assert_eq!(uec.text, "unknown scheme `uec`; it is a recovery mode of NICs, `nic.transport.uec`");
         assert!(c.with_scheme(Some("x"), "ar").is_err());
         assert_ne!(c.with_seed(2).unwrap().hash(), c.hash());
-        assert!(c.with_seed(u64::MAX).unwrap_err().message().contains("at most 9223372036854775807"));
+        assert!(c.with_seed(u64::MAX).unwrap_err().text.contains("at most 9223372036854775807"));
     }
 }

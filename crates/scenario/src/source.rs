@@ -1,10 +1,10 @@
 //! Sources of scenarios: files, built-in scenarios and other texts.
 
 use crate::builtin;
-use crate::error::{Error, suggestion};
 use crate::file::{self, ReadError, Reading};
 use crate::formats;
 use crate::import;
+use finding::{Finding, code, suggestion};
 use rnic::TransportConfig;
 use std::path::Path;
 
@@ -43,7 +43,7 @@ impl Source {
 ///
 /// # Errors
 /// If there is neither a file nor a built-in scenario; the help names the nearest built-in one.
-pub fn find(scenario: &str) -> Result<Source, Error> {
+pub fn find(scenario: &str) -> Result<Source, Finding> {
     let source = find_among(scenario, builtin::ALL, "scenario")?;
     match import::fabric(&source.file, &source.text) {
         Some(fabric) => fabric.map(|(text, warnings)| Source { text, warnings, ..source }),
@@ -62,7 +62,7 @@ fn of_mode(name: &str, all: &[builtin::Builtin]) -> Option<String> {
 }
 
 /// Finds a file, or a built-in file in `all`; messages call it a `kind`.
-pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Result<Source, Error> {
+pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Result<Source, Finding> {
     let path = Path::new(name);
     let stem = name.strip_suffix(".toml").unwrap_or(name);
     if let Some(found) = all.iter().find(|b| b.name == stem).filter(|_| !path.is_file()) {
@@ -74,29 +74,30 @@ pub(crate) fn find_among(name: &str, all: &[builtin::Builtin], kind: &str) -> Re
             let names: Vec<&str> = all.iter().map(|b| b.name).collect();
             let help = of_mode(stem, all).unwrap_or_else(|| suggestion(name, &names));
             let text = format!("there is neither a file nor a built-in {kind} {name:?}");
-            Err(Error::new(text).with_help(help))
+            Err(code::FILE.plain(text).with_help(help))
         }
         Err(e) => Err(no_text(path, name, &e)),
     }
 }
 
 /// The error about a file that is no text, and what it is instead.
-fn no_text(path: &Path, name: &str, error: &ReadError) -> Error {
+fn no_text(path: &Path, name: &str, error: &ReadError) -> Finding {
     let workload = formats::in_place_of_workload(path);
     if path.is_dir() {
-        let error = Error::new(format!("{name} is a folder, and a scenario is a file"));
+        let error = code::FILE.plain(format!("{name} is a folder, and a scenario is a file"));
         return error.with_help(match workload {
             Ok(_) => {
                 "`--topology SCENARIO` runs the trace in this folder on that scenario's fabric".to_owned()
             }
-            Err(why) => why.message().to_owned(),
+            Err(why) => why.text,
         });
     }
     let unread = matches!(error, ReadError::NotText { .. }).then(|| formats::unread::of_file(path)).flatten();
     match (unread, workload) {
         (Some(unread), _) => unread.error(name),
-        (None, Ok(_)) => Error::new(error.about(name))
+        (None, Ok(_)) => code::FILE
+            .plain(error.about(name))
             .with_help("`--topology SCENARIO` runs this file on that scenario's fabric"),
-        (None, Err(_)) => Error::new(error.about(name)),
+        (None, Err(_)) => code::FILE.plain(error.about(name)),
     }
 }

@@ -21,11 +21,11 @@ mod text;
 use crate::builtin;
 use crate::check::{Resolved, refuse_unused};
 use crate::document::Document;
-use crate::error::{Error, Location, nearest};
 use crate::overlay::{Change, Origin};
 use crate::schema::{schema as scenario_schema, schema_of};
 use crate::source::{self, Source};
 use crate::toml_text::inline;
+use finding::{Finding, Place, nearest};
 use schemars::JsonSchema;
 use seeds::Seeds;
 pub use seeds::seeds;
@@ -155,7 +155,7 @@ pub const BUILTIN: &[builtin::Builtin] =
 ///
 /// # Errors
 /// The first mistake in the file. [`Sweep::point`] finds mistakes in single points.
-pub fn load(sweep: &str, set: &[String]) -> Result<Sweep, Error> {
+pub fn load(sweep: &str, set: &[String]) -> Result<Sweep, Finding> {
     Sweep::parse(&source::find_among(sweep, BUILTIN, "sweep")?, set)
 }
 
@@ -164,7 +164,7 @@ impl Sweep {
     ///
     /// # Errors
     /// The first mistake in the text, or an unknown scenario.
-    pub fn parse(file: &Source, set: &[String]) -> Result<Sweep, Error> {
+    pub fn parse(file: &Source, set: &[String]) -> Result<Sweep, Finding> {
         Self::of(file, None, set)
     }
 
@@ -172,7 +172,7 @@ impl Sweep {
     ///
     /// # Errors
     /// The same errors as those of [`Sweep::parse`].
-    pub fn of(file: &Source, given: Option<Source>, set: &[String]) -> Result<Sweep, Error> {
+    pub fn of(file: &Source, given: Option<Source>, set: &[String]) -> Result<Sweep, Finding> {
         let config: SweepConfig = Document::new(file, &[])?.read()?;
         let text = SweepText::new(file);
         let name = config.name.unwrap_or_else(|| file.name.clone());
@@ -227,7 +227,7 @@ impl Sweep {
     }
 
     /// Refuses a change to all points that an axis replaces at every point.
-    fn refuse_unused(&self) -> Result<(), Error> {
+    fn refuse_unused(&self) -> Result<(), Finding> {
         let all: Vec<Change> = self.changes.iter().cloned().chain(self.axis_changes(0)).collect();
         // Other mistakes have their own errors when the points are made.
         let Ok(document) = Document::new(&self.scenario, &all) else { return Ok(()) };
@@ -327,7 +327,7 @@ impl Sweep {
     ///
     /// # Errors
     /// The first mistake, at its position in the sweep's file if it has one; [`Sweep::blame`] adds the point otherwise.
-    pub fn point(&self, point: usize) -> Result<Resolved, Error> {
+    pub fn point(&self, point: usize) -> Result<Resolved, Finding> {
         let mut changes = self.changes.clone();
         changes.extend(self.axis_changes(point));
         let mut resolved = Resolved::new(&self.scenario, &changes)?;
@@ -342,18 +342,19 @@ impl Sweep {
 
     /// Adds the description of a point to its error, unless the error has a position in the sweep's file.
     #[must_use]
-    pub fn blame(&self, point: usize, error: Error) -> Error {
-        let in_sweep =
-            |place: &Location| place.file == self.file.file && self.file.file != self.scenario.file;
-        match (error.location().is_some_and(in_sweep), self.label(point)) {
-            (false, label) if !label.is_empty() => error.with_more(&format!(" (at point {point}: {label})")),
+    pub fn blame(&self, point: usize, error: Finding) -> Finding {
+        let in_sweep = |place: &Place| place.file == self.file.file && self.file.file != self.scenario.file;
+        match (error.place.as_deref().is_some_and(in_sweep), self.label(point)) {
+            (false, label) if !label.is_empty() => {
+                Finding { text: format!("{} (at point {point}: {label})", error.text), ..error }
+            }
             _ => error,
         }
     }
 }
 
 /// Finds the scenario of a sweep: beside its file, or a built-in one.
-fn scenario(file: &Source, name: &str) -> Result<Source, Error> {
+fn scenario(file: &Source, name: &str) -> Result<Source, Finding> {
     let beside = file.folder().join(name);
     match beside.to_str() {
         Some(path) if beside.is_file() || Path::new(name).is_absolute() => source::find(path),
@@ -362,19 +363,15 @@ fn scenario(file: &Source, name: &str) -> Result<Source, Error> {
 }
 
 /// Gives an error without a position the position of a value in the sweep's file.
-fn relocated(error: Error, text: &SweepText, path: &[&str]) -> Error {
-    if error.location().is_some() {
+fn relocated(error: Finding, text: &SweepText, path: &[&str]) -> Finding {
+    if error.place.is_some() {
         return error;
     }
-    let new = text.error(path, error.message());
-    match error.help() {
-        Some(help) => new.with_help(help),
-        None => new,
-    }
+    Finding { help: error.help, ..text.error(path, error.text) }
 }
 
 /// Reads an axis; `before` has the axes above it.
-fn axis(text: &SweepText, number: usize, before: &[Axis]) -> Result<Axis, Error> {
+fn axis(text: &SweepText, number: usize, before: &[Axis]) -> Result<Axis, Finding> {
     let path = ["axis", &number.to_string()];
     let mut keys: Vec<AxisKey> = Vec::new();
     for entry in text.entries(&path) {
@@ -405,7 +402,7 @@ fn axis(text: &SweepText, number: usize, before: &[Axis]) -> Result<Axis, Error>
 }
 
 /// Reads a key of an axis.
-fn key(text: &SweepText, entry: Assignment) -> Result<AxisKey, Error> {
+fn key(text: &SweepText, entry: Assignment) -> Result<AxisKey, Finding> {
     let Assignment { key: name, at, value, value_at, items } = entry;
     let Value::Array(values) = value else {
         let error = text.at(value_at, format!("the axis `{name}` needs a list of values"));

@@ -3,9 +3,9 @@
 mod slowed;
 
 pub use crate::classes::Classes;
-use crate::error::KeyError;
 use crate::values::{Chance, Share, Switched};
 use crate::{Plan, Scenario};
+use finding::{Finding, code};
 use model::fabric::Link;
 use model::plan::{Cut, FlowControl, MarkAt, Marking, Overflow, Pfc, PortSettings, SwitchSettings};
 use model::{Bytes, Fabric, NodeId, Rate, Wire};
@@ -352,7 +352,7 @@ impl<'a> EffectiveSwitch<'a> {
         node: NodeId,
         ports: &mut [PortSettings],
         warnings: &mut Vec<String>,
-    ) -> Result<SwitchSettings, KeyError> {
+    ) -> Result<SwitchSettings, Finding> {
         let (buffer, own_buffer) = self.pick(|r| r.buffer, self.base.buffer);
         let (pfc, own_pfc) = self.pick(|r| r.pfc.as_ref(), &self.base.pfc);
         let (ecn, own_ecn) = self.pick(|r| r.ecn.as_ref(), &self.base.ecn);
@@ -360,7 +360,7 @@ impl<'a> EffectiveSwitch<'a> {
         let (buffer_path, ecn_path) = (self.path("buffer", own_buffer), self.path("ecn", own_ecn));
         if buffer.get() < u64::from(wire.max_frame()) {
             let text = format!("a buffer of {buffer} cannot hold one frame of {} B", wire.max_frame());
-            return Err(KeyError::new(&buffer_path, text));
+            return Err(code::FIT.at(&buffer_path, text));
         }
         let mut kept = 0u64;
         for (link, port) in fabric.ports(node).iter().zip(&mut *ports) {
@@ -383,17 +383,15 @@ impl<'a> EffectiveSwitch<'a> {
                         < u64::from(pfc.alpha.part) * u64::from(own.whole)
                     {
                         let path = self.path(&format!("pfc.alpha-at-rate.{i}.alpha"), own_pfc);
-                        return Err(KeyError::new(
-                            &path,
-                            format!("expected at least `alpha`, {}, found {own}", pfc.alpha),
-                        ));
+                        return Err(code::FIT
+                            .at(&path, format!("expected at least `alpha`, {}, found {own}", pfc.alpha)));
                     }
                     port.alpha = Some(own.pair());
                 }
                 if port.headroom.get() < u64::from(wire.max_frame()) {
                     let frame = Bytes(wire.max_frame().into());
                     let text = format!("a headroom of {} cannot hold one frame of {frame}", port.headroom);
-                    return Err(KeyError::new(&self.path("pfc.headroom", own_pfc), text));
+                    return Err(code::FIT.at(&self.path("pfc.headroom", own_pfc), text));
                 }
                 // A virtual channel that may be paused needs headroom of its own.
                 let came = &fabric.links()[fabric.reverse(fabric.link(link.from, link.port)).index()];
@@ -418,7 +416,7 @@ impl<'a> EffectiveSwitch<'a> {
                 ports.len(),
                 Bytes(kept),
             );
-            return Err(KeyError::new(&buffer_path, text).with_help(
+            return Err(code::FIT.at(&buffer_path, text).with_help(
                 "a lossless port reserves 2 x delay x rate + 2 frames; use a larger buffer or shorter links",
             ));
         }
@@ -441,7 +439,7 @@ impl<'a> EffectiveSwitch<'a> {
     }
 
     /// The caps on queues of a switch without PFC.
-    fn caps(&self, wire: &Wire, lossless: bool) -> Result<Option<Caps<'a>>, KeyError> {
+    fn caps(&self, wire: &Wire, lossless: bool) -> Result<Option<Caps<'a>>, Finding> {
         if self.class_bounds() {
             return Ok(None);
         }
@@ -460,15 +458,16 @@ impl<'a> EffectiveSwitch<'a> {
         for (cap, path) in &caps {
             if cap.is_some() && lossless {
                 let text = "with PFC a switch pauses senders and ignores caps on queues; set `pfc = \"off\"`";
-                return Err(KeyError::new(path, text));
+                return Err(code::CONFLICT.at(path, text));
             }
             if let Some(cap) = cap.filter(|cap| cap.get() < u64::from(wire.max_frame())) {
                 let text = format!("a cap of {cap} cannot hold one frame of {} B", wire.max_frame());
-                return Err(KeyError::new(path, text));
+                return Err(code::FIT.at(path, text));
             }
         }
         let Some(to_switches) = cap else {
-            let needs = |(_, path): &(_, String)| KeyError::new(path, "this cap on queues needs `queue-cap`");
+            let needs =
+                |(_, path): &(_, String)| code::NEEDS.at(path, "this cap on queues needs `queue-cap`");
             let alone = caps.iter().find(|(cap, _)| cap.is_some());
             return alone.map_or(Ok(None), |cap| Err(needs(cap)));
         };
@@ -476,7 +475,7 @@ impl<'a> EffectiveSwitch<'a> {
     }
 
     /// The fate of packets that do not fit.
-    fn overflow(&self, wire: &Wire, lossless: bool) -> Result<Overflow, KeyError> {
+    fn overflow(&self, wire: &Wire, lossless: bool) -> Result<Overflow, Finding> {
         let (cut, own) = self.pick(|r| r.cut.as_ref(), &self.base.cut);
         let Some(cut) = cut.get() else { return Ok(Overflow::Drop) };
         if lossless && self.class.is_some() && own != Source::Class {
@@ -484,12 +483,12 @@ impl<'a> EffectiveSwitch<'a> {
         }
         if lossless {
             let text = "with PFC no data is cut; set `pfc = \"off\"`";
-            return Err(KeyError::new(&self.path("cut", own), text));
+            return Err(code::CONFLICT.at(&self.path("cut", own), text));
         }
         let (least, most) = (u64::from(LEAST_FRAME), u64::from(wire.max_frame()));
         if !(least..=most).contains(&cut.frame.get()) {
             let text = format!("expected a frame from {least} to {most} B, found {}", cut.frame);
-            return Err(KeyError::new(&self.path("cut.frame", own), text));
+            return Err(code::RANGE.at(&self.path("cut.frame", own), text));
         }
         let victim = match cut.victim {
             Victim::Arriving => model::plan::Victim::Arriving,
@@ -557,7 +556,7 @@ fn over(link: &Link, delays: u64) -> Bytes {
 }
 
 impl EcnConfig {
-    fn marking(&self, rate: Rate, path: &str) -> Result<Marking, KeyError> {
+    fn marking(&self, rate: Rate, path: &str) -> Result<Marking, Finding> {
         let scaled =
             |k: Bytes| Bytes((u128::from(k.get()) * u128::from(rate.bps()) / 100_000_000_000) as u64);
         let at = match self.mark {
@@ -573,7 +572,7 @@ impl EcnConfig {
         };
         if kmin > kmax {
             let text = format!("kmin ({kmin}) is above kmax ({kmax})");
-            return Err(KeyError::new(&format!("{path}.kmin"), text));
+            return Err(code::FIT.at(&format!("{path}.kmin"), text));
         }
         Ok(Marking { kmin, kmax, pmax: pmax.probability(), at })
     }

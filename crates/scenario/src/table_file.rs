@@ -1,10 +1,10 @@
 //! Files of other commands than those that run scenarios: TOML, with the messages that scenarios have.
 
 use crate::document::Document;
-use crate::error::{Error, KeyError};
 use crate::file::{self, Reading};
 use crate::source::Source;
 use crate::{resolve, resolve::ExplicitKeys};
+use finding::{Finding, code};
 use rnic::NicConfig;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -21,8 +21,9 @@ impl TableFile {
     ///
     /// # Errors
     /// If the file cannot be read or is not TOML.
-    pub fn open(name: &str) -> Result<Self, Error> {
-        let text = file::read(Path::new(name), Reading::SCENARIO).map_err(|e| Error::new(e.about(name)))?;
+    pub fn open(name: &str) -> Result<Self, Finding> {
+        let text =
+            file::read(Path::new(name), Reading::SCENARIO).map_err(|e| code::FILE.plain(e.about(name)))?;
         TableFile::new(name, &text)
     }
 
@@ -30,7 +31,7 @@ impl TableFile {
     ///
     /// # Errors
     /// If the text is not TOML.
-    pub fn new(name: &str, text: &str) -> Result<Self, Error> {
+    pub fn new(name: &str, text: &str) -> Result<Self, Finding> {
         let source = Source::new(name, text);
         Ok(TableFile { document: Document::new(&source, &[])?, source })
     }
@@ -44,7 +45,7 @@ impl TableFile {
     ///
     /// # Errors
     /// The first mistake, with its position.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Finding> {
         self.document.read()
     }
 
@@ -52,7 +53,7 @@ impl TableFile {
     ///
     /// # Errors
     /// An impossible value.
-    pub fn fill_nic(&self, nic: &mut NicConfig) -> Result<(), Error> {
+    pub fn fill_nic(&self, nic: &mut NicConfig) -> Result<(), Finding> {
         let explicit = |key: &str| self.document.is_explicit(&["nic".to_owned(), key.to_owned()]);
         let keys = ExplicitKeys {
             cnp: explicit("cnp"),
@@ -60,22 +61,22 @@ impl TableFile {
             on_nack: explicit("on-nack"),
         };
         resolve::nic(nic, &keys, None).map_err(|error| self.document.locate(error))?;
-        nic.validate().map_err(|e| self.wrong(&format!("nic.{}", e.field), &e.reason))
+        nic.validate().map_err(|e| self.document.locate(e.within("nic")))
     }
 
     /// A mistake in the value at a dotted path.
-    pub fn wrong(&self, path: &str, message: &str) -> Error {
-        self.document.locate(KeyError::new(path, message))
+    pub fn wrong(&self, path: &str, message: &str) -> Finding {
+        self.document.locate(code::RANGE.at(path, message))
     }
 
     /// A mistake at a line and a column, both from 1; columns count characters.
-    pub fn wrong_at(&self, line: usize, column: usize, message: &str) -> Error {
+    pub fn wrong_at(&self, line: usize, column: usize, message: &str) -> Finding {
         let text = &self.source.text;
         let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
         let rest = text[start..].chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>();
         let at = start + rest;
         let word = text[at..].find(|c: char| c.is_whitespace() || c == '=').unwrap_or(0);
-        Error::at(&self.source.file, text, at..at + word, message)
+        code::RANGE.inside(&self.source.file, text, at..at + word, message)
     }
 }
 
@@ -91,9 +92,9 @@ mod tests {
             .unwrap();
         assert_eq!(file.wrong("nic.on-nack", "wrong").located(), "a.toml:2:11: wrong");
         let mut nic: NicConfig = toml::from_str("[transport.adaptive-routing]").unwrap();
-        assert!(file.fill_nic(&mut nic).unwrap_err().message().contains("must be \"none\""));
+        assert!(file.fill_nic(&mut nic).unwrap_err().text.contains("must be \"none\""));
         assert_eq!(file.wrong_at(2, 1, "wrong").located(), "a.toml:2:1: wrong");
-        assert_eq!(file.wrong_at(9, 9, "wrong").location().unwrap().line, 3);
+        assert_eq!(file.wrong_at(9, 9, "wrong").place.unwrap().line, 3);
         let silent = TableFile::new("a.toml", "").unwrap();
         silent.fill_nic(&mut nic).unwrap();
         assert_eq!(nic.on_nack, rnic::Reaction::None);

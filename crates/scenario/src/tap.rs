@@ -1,6 +1,6 @@
 //! Taps: ports whose frames are captured, named `HOST`, `SWITCH:PORT` or `SWITCH:NEIGHBOUR`.
 
-use crate::error::suggestion;
+use finding::suggestion;
 use model::{Fabric, LinkId, NodeId, PortIndex};
 
 /// A port whose link is captured in both directions.

@@ -1,8 +1,8 @@
 //! Space for in-band network telemetry on the wire and in packets.
 
-use crate::error::KeyError;
 use crate::ideal::Ideals;
 use crate::{Plan, Scenario};
+use finding::{Finding, code};
 use model::digest::{Code, Digest};
 use model::telemetry::{MOST_HOPS, MOST_RATES, area};
 use model::{Packet, Wire};
@@ -22,13 +22,13 @@ pub(crate) fn wanted(scenario: &Scenario) -> Option<u8> {
 
 /// The wire with space for the telemetry, and for the time stamps or codes, that the congestion control of a job reads. All data frames
 /// and ACKs of a run have the space, as switches do not distinguish queue pairs.
-pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, KeyError> {
+pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, Finding> {
     let hops = wanted(scenario).unwrap_or(0);
     let most = Packet::MAX_FRAME - area(hops);
     if hops > 0 && wire.max_frame() > most {
         let text =
             format!("telemetry takes {} B of every frame, so `frame` must be at most {most} B", area(hops));
-        return Err(KeyError::new("wire.frame", text));
+        return Err(code::UNSUITED.at("wire.frame", text));
     }
     let stamps = scenario.workload.iter().map(|entry| scenario.nic_of(entry.class()).stamp());
     let stamp = u32::from(stamps.max().unwrap_or(0));
@@ -37,14 +37,14 @@ pub(crate) fn on_wire(scenario: &Scenario, wire: Wire) -> Result<Wire, KeyError>
             "the congestion control takes {stamp} B of every frame, so `frame` must be at most {} B",
             most - stamp
         );
-        return Err(KeyError::new("wire.frame", text));
+        return Err(code::UNSUITED.at("wire.frame", text));
     }
     Ok(wire.with_stamp(stamp).with_telemetry(hops))
 }
 
 /// The digest of telemetry that the congestion control of a job reads, if one does. Switches do not distinguish queue pairs,
 /// so all jobs must read the same one, and none may read records.
-pub(crate) fn digest(scenario: &Scenario, plan: &Plan) -> Result<Option<Digest>, KeyError> {
+pub(crate) fn digest(scenario: &Scenario, plan: &Plan) -> Result<Option<Digest>, Finding> {
     let mut found: Option<Digested> = None;
     let nics = || scenario.workload.iter().map(|entry| scenario.nic_of(entry.class()));
     for nic in nics() {
@@ -54,7 +54,7 @@ pub(crate) fn digest(scenario: &Scenario, plan: &Plan) -> Result<Option<Digest>,
                 "all jobs must have the same settings of `congestion.{}`: switches write one digest for all",
                 nic.congestion.name()
             );
-            return Err(KeyError::new("nic.congestion", text));
+            return Err(code::UNSUITED.at("nic.congestion", text));
         }
         if let Some(other) = nics().find(|nic| nic.telemetry().is_some_and(|hops| hops > 0)) {
             let text = format!(
@@ -62,7 +62,7 @@ pub(crate) fn digest(scenario: &Scenario, plan: &Plan) -> Result<Option<Digest>,
                 nic.congestion.name(),
                 other.congestion.name()
             );
-            return Err(KeyError::new("nic.congestion", text));
+            return Err(code::UNSUITED.at("nic.congestion", text));
         }
         found = Some(digested);
     }
@@ -73,13 +73,13 @@ pub(crate) fn digest(scenario: &Scenario, plan: &Plan) -> Result<Option<Digest>,
 }
 
 /// Checks that the routes and rates of a plan fit into the telemetry of its packets.
-pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), KeyError> {
+pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Finding> {
     let area = usize::from(plan.wire.hops);
     let Some(nic) = most_traced(scenario) else { return Ok(()) };
     let rates = plan.rates().len();
     if rates > MOST_RATES && (area > 0 || plan.digest.is_some()) {
         let text = format!("telemetry distinguishes {MOST_RATES} rates of links, and the fabric has {rates}");
-        return Err(KeyError::new("nic.congestion", text));
+        return Err(code::UNSUITED.at("nic.congestion", text));
     }
     let Evidence::Telemetry { setting, .. } = nic.congestion.facts().evidence else { return Ok(()) };
     let key = format!("nic.congestion.{}.{setting}", nic.congestion.name());
@@ -100,7 +100,7 @@ pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), KeyError> {
                 name(qp.to),
                 area.min(MOST_HOPS)
             );
-            return Err(KeyError::new(&key, text).with_help(help));
+            return Err(code::UNSUITED.at(&key, text).with_help(help));
         }
     }
     Ok(())
@@ -137,9 +137,10 @@ pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> V
 
 #[cfg(test)]
 mod tests {
-    use crate::{Checked, Error, Source, check};
+    use crate::{Checked, Source, check};
+    use finding::Finding;
 
-    fn lay(keys: &str) -> Result<Checked, Error> {
+    fn lay(keys: &str) -> Result<Checked, Finding> {
         let text = format!("{keys}\n[[workload]]\npermutation = {{ kind = \"shift\" }}\n");
         check(&Source::new("s.toml", text), &[])
     }
@@ -182,7 +183,7 @@ mod tests {
                  permutation = {{ kind = \"shift\" }}"
             ))
         };
-        let said = |other| mixed(other).unwrap_err().message().to_owned();
+        let said = |other| mixed(other).unwrap_err().text.to_owned();
         assert!(said("pint]\nresolution = 64").contains("the same settings of `congestion.pint`"));
         assert!(said("hpcc]").contains("cannot be `pint` for one job and `hpcc` for another"));
         // A job that reads no telemetry goes beside it, and so does one with a rate of its own.

@@ -1,12 +1,12 @@
 //! NVIDIA's names of settings of NICs, which stand for ropewalk's ([`rnic::vendor`]).
 
-use crate::error::KeyError;
 use crate::hardware::{nics, table_at};
+use finding::{Finding, code};
 use rnic::vendor::{NAMES, Name, Value as Own};
 use toml::{Table, Value};
 
 /// Puts ropewalk's keys and values in place of NVIDIA's, in all tables of NICs.
-pub(crate) fn translate(scenario: &mut Table) -> Result<(), KeyError> {
+pub(crate) fn translate(scenario: &mut Table) -> Result<(), Finding> {
     for place in nics(scenario) {
         for name in NAMES {
             let (inner, key) = name.key.rsplit_once('.').unwrap_or(("", name.key));
@@ -20,11 +20,9 @@ pub(crate) fn translate(scenario: &mut Table) -> Result<(), KeyError> {
             let at = format!("{}.{found}", path.join("."));
             let Some(value) = table.remove(&found) else { continue };
             if table.contains_key(key) {
-                let mut error = KeyError::new(
-                    &at,
-                    format!("`{found}` and `{key}` are one setting; leave out one of them"),
-                );
-                error.key = true;
+                let mut error = code::CONFLICT
+                    .at(&at, format!("`{found}` and `{key}` are one setting; leave out one of them"));
+                error.at_key = true;
                 return Err(error);
             }
             let value = own(name, &value).map_err(|wanted| {
@@ -32,7 +30,7 @@ pub(crate) fn translate(scenario: &mut Table) -> Result<(), KeyError> {
                     "expected {wanted}, found {value}; NVIDIA's names take NVIDIA's units, here {}",
                     name.unit.about()
                 );
-                KeyError::new(&at, text)
+                code::WRONG_TYPE.at(&at, text)
             })?;
             table.insert(key.to_owned(), value);
         }

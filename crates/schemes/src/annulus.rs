@@ -18,7 +18,8 @@
 //! | `feedback_sum` | sum of their quantised feedback; over `cnps_made` it is the mean |
 
 use crate::direct_cnp;
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
+use finding::{Finding, code};
 use model::fabric::Detours;
 use model::{
     Advice, Bytes, Cx, HostId, Interest, Packet, Plan, PortIndex, Rate, Scheme, Site, Time, Verdict,
@@ -124,8 +125,8 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, _: &Plan) -> Result<Vec<String>, ConfigError> {
-        let fail = |field, text: &str| Err(ConfigError::new(field, text));
+    fn validate(&self, _: &Plan) -> Result<Vec<String>, Finding> {
+        let fail = |field, text: &str| Err(code::RANGE.at(field, text));
         if self.queue == Bytes(0) {
             return fail("queue", "it must be above 0: feedback is measured by it");
         }
@@ -141,7 +142,7 @@ impl Recipe for Config {
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, Finding> {
         let text = "the congestion control takes Annulus's notifications for plain CNPs; `nic.congestion.annulus` has a rate \
                     of its own for them";
         Ok(if nic.congestion.advised().feedback { Vec::new() } else { vec![text.to_owned()] })

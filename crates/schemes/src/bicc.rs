@@ -32,7 +32,8 @@
 //! | `credits_forgotten` | credits that counted as unused after `forget` |
 
 use crate::long_haul::{self, Notification, Notifier, long_by_port};
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
+use finding::{Finding, code};
 use model::scheme::Handle;
 use model::{
     Bytes, Cx, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Reroute, Scheme, Site,
@@ -136,20 +137,20 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, _: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _: &Plan) -> Result<Vec<String>, Finding> {
         if self.credit == Some(Bytes(0)) {
-            return Err(ConfigError::new("credit", "it must be above 0, or no data would ever leave"));
+            return Err(code::RANGE.at("credit", "it must be above 0, or no data would ever leave"));
         }
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, Finding> {
         let text = "bicc waits for acknowledgements, and with `nic.ack-per-message` a message larger than `credit` gets none until \
                     `forget` has passed";
         Ok(if nic.ack_per_message { vec![text.to_owned()] } else { Vec::new() })
     }
 
-    fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), ConfigError> {
+    fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), Finding> {
         long_haul::needs_long_links(plan, switches, "bicc")
     }
 }

@@ -48,8 +48,9 @@ mod tests;
 
 use crate::flows::Flows;
 use crate::racks::Racks;
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
 use dre::{Dre, DreRules};
+use finding::{Finding, code};
 use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -171,8 +172,8 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
-        let fail = |field, text: String| Err(ConfigError::new(field, text));
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+        let fail = |field, text: String| Err(code::RANGE.at(field, text));
         for (field, time) in
             [("flowlet-gap", self.flowlet_gap), ("dre-period", self.dre_period), ("ageing", self.ageing)]
         {

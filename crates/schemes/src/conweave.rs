@@ -62,9 +62,10 @@ mod tags;
 mod tests;
 
 use crate::racks::Racks;
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
 use distance::Distance;
 use far::Far;
+use finding::{Finding, code};
 use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
 use near::Near;
 use schemars::JsonSchema;
@@ -213,8 +214,8 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
-        let fail = |field, text: String| Err(ConfigError::new(field, text));
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+        let fail = |field, text: String| Err(code::RANGE.at(field, text));
         for (field, time) in [
             ("theta-reply", self.theta_reply),
             ("theta-path-busy", Some(self.theta_path_busy)),

@@ -17,7 +17,8 @@
 //! | `cnps_made` | CNPs sent, for packets after which the interval had passed |
 
 use crate::flows::Flows;
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
+use finding::Finding;
 use model::fabric::Detours;
 use model::plan::Marking;
 use model::{Cx, Fabric, HostId, Interest, Kind, Packet, Plan, PortIndex, Psn, Scheme, Site, Time, Verdict};
@@ -120,7 +121,7 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         let marks = plan.ports.iter().any(|port| port.marking.is_some());
         let text = "no switch marks packets (`ecn = \"off\"`), so no sender gets a CNP";
         Ok(if marks { Vec::new() } else { vec![text.to_owned()] })

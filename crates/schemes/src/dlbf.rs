@@ -16,7 +16,8 @@
 //! The paper leaves most parameters open; docs/dlbf.md lists our choices.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
+use finding::{Finding, code};
 use model::annex::{Notice, NoticeRules};
 use model::draw::{Key, below};
 use model::steering::{Aside, AsideKind, Room, Sent};
@@ -125,30 +126,30 @@ impl Recipe for Config {
         Entropies::new(self.mapping, site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         if !(1..=MOST).contains(&self.ports) {
             let text = format!("{} source ports; 1 to {MOST} are possible", self.ports);
-            return Err(ConfigError::new("ports", text));
+            return Err(code::RANGE.at("ports", text));
         }
         if self.marks == 0 {
-            return Err(ConfigError::new("marks", "at least one mark must make a path unavailable"));
+            return Err(code::RANGE.at("marks", "at least one mark must make a path unavailable"));
         }
         if !(self.delay_weight > 0.0 && self.delay_weight <= 1.0) {
             let text = format!("a weight of {}; it must be above 0 and at most 1", self.delay_weight);
-            return Err(ConfigError::new("delay-weight", text));
+            return Err(code::RANGE.at("delay-weight", text));
         }
         if self.resume > self.suspend {
             let text = format!(
                 "notifications resume at {} packets, which is more than the {} at which they are suspended",
                 self.resume, self.suspend
             );
-            return Err(ConfigError::new("resume", text));
+            return Err(code::FIT.at("resume", text));
         }
         for (field, time) in
             [("unavailable", self.unavailable), ("available", self.available), ("theta", self.theta)]
         {
             if time == Some(Time::ZERO) {
-                return Err(ConfigError::new(field, "must be longer than 0"));
+                return Err(code::RANGE.at(field, "must be longer than 0"));
             }
         }
         let mut warnings = Vec::new();

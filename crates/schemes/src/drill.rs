@@ -9,7 +9,8 @@
 //! before sampled ones, so that packets do not alternate between ports on an idle fabric.
 
 use crate::ar::load;
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
+use finding::{Finding, code};
 use model::fabric::Detours;
 use model::{Cx, HostId, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
 use schemars::JsonSchema;
@@ -82,15 +83,12 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
         if !(1..=MOST).contains(&self.d) {
-            return Err(ConfigError::new("d", format!("{} samples; 1 to {MOST} are possible", self.d)));
+            return Err(code::RANGE.at("d", format!("{} samples; 1 to {MOST} are possible", self.d)));
         }
         if self.m > MOST {
-            return Err(ConfigError::new(
-                "m",
-                format!("{} ports remembered; 0 to {MOST} are possible", self.m),
-            ));
+            return Err(code::RANGE.at("m", format!("{} ports remembered; 0 to {MOST} are possible", self.m)));
         }
         Ok(Vec::new())
     }
@@ -199,8 +197,8 @@ mod tests {
     #[test]
     fn counts_out_of_range_are_named() {
         let plan = leaf_spine(2, 2, 1);
-        assert_eq!(Config { d: 0, m: 1 }.validate(&plan).unwrap_err().field, "d");
-        assert_eq!(Config { d: 2, m: 17 }.validate(&plan).unwrap_err().field, "m");
+        assert_eq!(Config { d: 0, m: 1 }.validate(&plan).unwrap_err().path(), "d");
+        assert_eq!(Config { d: 2, m: 17 }.validate(&plan).unwrap_err().path(), "m");
         assert_eq!(Config::default().validate(&plan), Ok(vec![]));
     }
 }

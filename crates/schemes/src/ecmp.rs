@@ -6,7 +6,8 @@
 
 mod ns3;
 
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
+use finding::{Finding, code};
 use model::scheme::Arrived;
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
 use ns3::{Hashes, Ports};
@@ -82,10 +83,10 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
         if self.hash != Hash::Hpcc && !is_first_destination(&self.destination_port) {
             let text = "only `hash = \"hpcc\"` reads the destination port";
-            return Err(ConfigError::new("destination-port", text));
+            return Err(code::NEEDS.at("destination-port", text));
         }
         Ok(Vec::new())
     }

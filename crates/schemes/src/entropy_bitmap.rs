@@ -7,7 +7,8 @@
 
 use crate::entropies::{Entropies, Mapping};
 use crate::oblivious::{ENTROPIES, Rounds, check};
-use crate::{ConfigError, Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
+use finding::Finding;
 use model::draw::Key;
 use model::steering::{Room, Sent};
 use model::{Annex, Plan, QpSite, Site, Stamp, Time};
@@ -119,7 +120,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
         check(self.entropies).map(|()| Vec::new())
     }
 }

@@ -7,7 +7,8 @@
 
 use crate::entropies::{Entropies, Mapping};
 use crate::entropy_bitmap::{self, Penalties, Verdict};
-use crate::{ConfigError, Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
+use finding::Finding;
 use model::steering::{Room, Sent};
 use model::{Annex, Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
@@ -39,7 +40,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         self.0.validate(plan)
     }
 }

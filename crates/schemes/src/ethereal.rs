@@ -12,7 +12,8 @@
 //! | `paths_moved` | timeouts after which a queue pair moved to another path |
 
 use crate::pinned::{HASHED, Pinned, entropy};
-use crate::{ConfigError, Facts, Recipe, Steers, entropies};
+use crate::{Facts, Recipe, Steers, entropies};
+use finding::Finding;
 use model::draw::{Key, below};
 use model::steering::Sent;
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -56,7 +57,7 @@ impl Recipe for Config {
         Pinned::new(site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         let mut warnings = Vec::new();
         if !plan.qps.is_empty() && plan.qps.iter().all(|qp| qp.path.is_none()) {
             let text = "no message is split or pinned to a path, so `ethereal` is ECMP until a timeout; messages inside a rack, \

@@ -25,7 +25,8 @@
 
 use crate::flows::Flows;
 use crate::long_haul::{self, long_by_port, reports};
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
+use finding::{Finding, code};
 use model::{
     Advice, Cx, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Rate, Scheme, Site, Time,
     Verdict,
@@ -85,19 +86,19 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, _: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _: &Plan) -> Result<Vec<String>, Finding> {
         if self.period == Time::ZERO {
-            return Err(ConfigError::new("period", "it must be longer than 0, or it would count no bytes"));
+            return Err(code::RANGE.at("period", "it must be longer than 0, or it would count no bytes"));
         }
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, Finding> {
         let text = "the congestion control takes a fair rate for a plain CNP: it has no rate that a switch can lower";
         Ok(if nic.congestion.advised().rate { Vec::new() } else { vec![text.to_owned()] })
     }
 
-    fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), ConfigError> {
+    fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), Finding> {
         long_haul::needs_long_links(plan, switches, "fair-rate")
     }
 }

@@ -10,7 +10,8 @@
 //! recovery mode has to cope with the reordering.
 
 use crate::entropies::{self, Entropies, Mapping};
-use crate::{ConfigError, Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
+use finding::{Finding, code};
 use model::steering::Sent;
 use model::{Bytes, Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
@@ -59,13 +60,13 @@ impl Recipe for Config {
         Entropies::new(Mapping::Map, site)
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
         if self.bytes.get() == 0 {
             let text = "a flowcell of 0 bytes; it must be larger; `rps-nic` draws a path for every packet";
-            return Err(ConfigError::new("bytes", text));
+            return Err(code::RANGE.at("bytes", text));
         }
         match self.paths {
-            Some(0) => Err(ConfigError::new("paths", "at least one path is needed")),
+            Some(0) => Err(code::RANGE.at("paths", "at least one path is needed")),
             _ => Ok(Vec::new()),
         }
     }
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn impossible_settings_are_refused() {
-        let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().field;
+        let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().path();
         assert_eq!(field(Config { bytes: Bytes(0), paths: None }), "bytes");
         assert_eq!(field(Config { paths: Some(0), ..Config::default() }), "paths");
     }

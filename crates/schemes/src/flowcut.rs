@@ -42,10 +42,11 @@ mod switch;
 #[cfg(test)]
 mod tests;
 
+use finding::{Finding, code};
 pub use nic::Gate;
 pub use switch::Flowcut;
 
-use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
+use crate::{Facts, Feedback, Recipe, Steers};
 use model::{Bytes, Plan, QpSite, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -182,8 +183,8 @@ impl Recipe for Config {
         Flowcut::new(self, site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
-        let fail = |field, text: String| Err(ConfigError::new(field, text));
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+        let fail = |field, text: String| Err(code::RANGE.at(field, text));
         for (field, weight) in [("alpha", self.alpha), ("gradient-weight", self.gradient_weight)] {
             if !(weight > 0.0 && weight <= 1.0) {
                 return fail(field, format!("a weight of {weight}; it must be above 0 and at most 1"));

@@ -10,7 +10,8 @@
 //! sender.
 
 use crate::flows::Flows;
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
+use finding::{Finding, code};
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,12 +33,10 @@ impl Default for Config {
 }
 
 /// Refuses a gap of zero; `spraying` names the scheme that such a gap would amount to.
-pub(crate) fn check_gap(gap: Time, spraying: &str) -> Result<(), ConfigError> {
+pub(crate) fn check_gap(gap: Time, spraying: &str) -> Result<(), Finding> {
     match gap {
-        Time::ZERO => Err(ConfigError::new(
-            "gap",
-            format!("a gap of 0; it must be longer; `{spraying}` draws a path for every packet"),
-        )),
+        Time::ZERO => Err(code::RANGE
+            .at("gap", format!("a gap of 0; it must be longer; `{spraying}` draws a path for every packet"))),
         _ => Ok(()),
     }
 }
@@ -84,7 +83,7 @@ impl Recipe for Config {
         Flowlet { gap: self.gap, flows: Flows::new(), flowlets: 0 }
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
         check_gap(self.gap, "rps").map(|()| Vec::new())
     }
 }
@@ -165,6 +164,6 @@ mod tests {
     #[test]
     fn a_gap_of_zero_is_refused() {
         let error = Config { gap: Time::ZERO }.validate(&leaf_spine(2, 2, 1)).unwrap_err();
-        assert!(error.field == "gap" && error.message.contains("`rps`"), "{error}");
+        assert!(error.path() == "gap" && error.text.contains("`rps`"), "{error}");
     }
 }

@@ -8,7 +8,8 @@
 
 use crate::entropies::{Entropies, Mapping};
 use crate::flowlet::check_gap;
-use crate::{ConfigError, Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
+use finding::{Finding, code};
 use model::draw::{Key, below};
 use model::steering::Sent;
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -56,10 +57,10 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
         check_gap(self.gap, "rps-nic")?;
         match self.entropies {
-            0 => Err(ConfigError::new("entropies", "at least one source port is needed")),
+            0 => Err(code::RANGE.at("entropies", "at least one source port is needed")),
             _ => Ok(Vec::new()),
         }
     }
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn impossible_settings_are_refused() {
-        let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().field;
+        let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().path();
         assert_eq!(field(Config { gap: Time::ZERO, ..Config::default() }), "gap");
         assert_eq!(field(Config { entropies: 0, ..Config::default() }), "entropies");
     }

@@ -57,6 +57,7 @@
 
 #![forbid(unsafe_code)]
 
+use finding::{Finding, code};
 use model::annex::NoticeRules;
 use model::fabric::Detours;
 use model::scheme::{Acks, Arrived};
@@ -84,37 +85,12 @@ mod racks;
 pub use assignment::Assignment;
 pub use facts::{Facts, Feedback};
 
-/// Reason why a configuration cannot work on a plan.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {message}")]
-pub struct ConfigError {
-    /// Offending field, as the scenario spells it; empty if the scheme itself cannot work.
-    pub field: &'static str,
-    /// Description of the error, with the allowed values.
-    pub message: String,
-    /// Advice on how to mend it.
-    pub help: Option<String>,
-}
-
-impl ConfigError {
-    /// An error about `field`.
-    pub fn new(field: &'static str, message: impl Into<String>) -> Self {
-        ConfigError { field, message: message.into(), help: None }
-    }
-
-    /// Adds advice to the error.
-    #[must_use]
-    pub fn with_help(self, help: impl Into<String>) -> Self {
-        ConfigError { help: Some(help.into()), ..self }
-    }
-}
-
 /// Refuses fabrics that have no detours.
-pub(crate) fn needs_groups(plan: &Plan) -> Result<Vec<String>, ConfigError> {
+pub(crate) fn needs_groups(plan: &Plan) -> Result<Vec<String>, Finding> {
     if plan.fabric.groups() == 0 {
         let text = "this scheme sends packets over groups other than their own, and the fabric has no groups: it needs a \
                     Dragonfly, `[topology.dragonfly]`; `minimal` runs on any fabric";
-        return Err(ConfigError::new("", text));
+        return Err(code::UNSUITED.at("", text));
     }
     Ok(Vec::new())
 }
@@ -135,7 +111,7 @@ pub trait Recipe {
     ///
     /// # Errors
     /// The first field that cannot work.
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
         Ok(Vec::new())
     }
 
@@ -143,7 +119,7 @@ pub trait Recipe {
     ///
     /// # Errors
     /// The first field that cannot work.
-    fn validate_nic(&self, _nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, _nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, Finding> {
         Ok(Vec::new())
     }
 
@@ -151,7 +127,7 @@ pub trait Recipe {
     ///
     /// # Errors
     /// The first switch that is unsuitable.
-    fn place(&self, _plan: &Plan, _switches: &[NodeId]) -> Result<(), ConfigError> {
+    fn place(&self, _plan: &Plan, _switches: &[NodeId]) -> Result<(), Finding> {
         Ok(())
     }
 }
@@ -419,7 +395,7 @@ impl SchemeConfig {
     ///
     /// # Errors
     /// The first field that cannot work.
-    pub fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    pub fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         of_config!(self, config => config.validate(plan))
     }
 
@@ -427,7 +403,7 @@ impl SchemeConfig {
     ///
     /// # Errors
     /// The first field that cannot work.
-    pub fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    pub fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<String>, Finding> {
         of_config!(self, config => config.validate_nic(nic, plan))
     }
 
@@ -435,7 +411,7 @@ impl SchemeConfig {
     ///
     /// # Errors
     /// The first switch that is unsuitable.
-    pub fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), ConfigError> {
+    pub fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), Finding> {
         of_config!(self, config => config.place(plan, switches))
     }
 }

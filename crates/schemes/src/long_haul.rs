@@ -59,8 +59,9 @@ pub use config::{
     Circuit, CnpTable, Collision, Config, Notification, Ramp, ReactionMode, Recovery, RecoveryMode,
     VirtualRate,
 };
+use finding::{Finding, code};
 
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
 use circuit::Ring;
 use model::{Cx, Interest, Kind, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time, Verdict};
 pub(crate) use notify::Notifier;
@@ -124,17 +125,17 @@ impl Recipe for Config {
         LongHaul { long: long_by_port(plan, site.node), notifier, reactor }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         self.checked(plan)
     }
 
-    fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), ConfigError> {
+    fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), Finding> {
         needs_long_links(plan, switches, "long-haul")
     }
 }
 
 /// Refuses switches without a long link.
-pub(crate) fn needs_long_links(plan: &Plan, switches: &[NodeId], scheme: &str) -> Result<(), ConfigError> {
+pub(crate) fn needs_long_links(plan: &Plan, switches: &[NodeId], scheme: &str) -> Result<(), Finding> {
     for &node in switches {
         if long_ports(plan, node).is_empty() {
             let (name, role) = (plan.fabric.name(node), plan.fabric.role(node));
@@ -143,7 +144,7 @@ pub(crate) fn needs_long_links(plan: &Plan, switches: &[NodeId], scheme: &str) -
                  scheme belongs in the switches at the two ends of a long link, such as \
                  `[switch-role.external.scheme.{scheme}]` in `topology.datacentres`"
             );
-            return Err(ConfigError::new("", text));
+            return Err(code::UNSUITED.at("", text));
         }
     }
     Ok(())

@@ -14,7 +14,8 @@
 //! into the NICs of its queue pairs. docs/mp-rdma.md lists the parts that come from the paper.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Facts, Feedback, Recipe, Steers};
+use crate::{Facts, Feedback, Recipe, Steers};
+use finding::{Finding, code};
 use model::annex::Selective;
 use model::draw::{Key, below};
 use model::steering::{Room, Sent};
@@ -102,19 +103,18 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         if self.delta == 0 {
-            return Err(ConfigError::new(
-                "delta",
-                "must be at least 1: the delays of two paths always differ a little",
-            ));
+            return Err(
+                code::RANGE.at("delta", "must be at least 1: the delays of two paths always differ a little")
+            );
         }
         if !(0.0..=1.0).contains(&self.probe) {
             let text = format!("a probability of {}; it must be between 0 and 1", self.probe);
-            return Err(ConfigError::new("probe", text));
+            return Err(code::RANGE.at("probe", text));
         }
         if self.entropies == 0 {
-            return Err(ConfigError::new("entropies", "at least one source port is needed"));
+            return Err(code::RANGE.at("entropies", "at least one source port is needed"));
         }
         let mut warnings = Vec::new();
         if plan.ports.iter().all(|port| port.marking.is_none()) {
@@ -123,7 +123,7 @@ impl Recipe for Config {
         Ok(warnings)
     }
 
-    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, Finding> {
         if let TransportConfig::MpRdma(transport) = &nic.transport
             && self.delta >= transport.bitmap
         {
@@ -133,7 +133,7 @@ impl Recipe for Config {
                 self.delta, transport.bitmap
             );
             let help = "`delta` must be less than `bitmap` of `nic.transport.mp-rdma`";
-            return Err(ConfigError::new("delta", text).with_help(help));
+            return Err(code::FIT.at("delta", text).with_help(help));
         }
         Ok(Vec::new())
     }
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn impossible_settings_are_refused() {
-        let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().field;
+        let field = |config: Config| config.validate(&leaf_spine(2, 2, 1)).unwrap_err().path();
         assert_eq!(field(Config { delta: 0, ..Config::default() }), "delta");
         assert_eq!(field(Config { probe: f64::NAN, ..Config::default() }), "probe");
         assert_eq!(field(Config { entropies: 0, ..Config::default() }), "entropies");

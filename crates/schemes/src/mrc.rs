@@ -21,7 +21,8 @@
 
 use crate::entropies::{Entropies, Mapping};
 use crate::entropy_bitmap::Verdict;
-use crate::{ConfigError, Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
+use finding::{Finding, code};
 use model::draw::Key;
 use model::steering::{Aside, AsideKind, Room, Sent};
 use model::{Annex, Plan, PortChoice, QpSite, Site, Stamp, Time};
@@ -324,7 +325,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         let spread = planes(plan);
         let planes = spread.unwrap_or(1);
         if self.entropies == 0 || self.entropies > 4096 || !self.entropies.is_multiple_of(planes) {
@@ -332,17 +333,17 @@ impl Recipe for Config {
                 "expected a multiple of the planes ({planes}) from {planes} to 4096, found {}",
                 self.entropies
             );
-            return Err(ConfigError::new("entropies", text));
+            return Err(code::FIT.at("entropies", text));
         }
         if self.spares > 256 || usize::from(self.entropies + self.spares * planes) > MOST {
-            return Err(ConfigError::new("spares", format!("expected at most 256, found {}", self.spares)));
+            return Err(code::RANGE.at("spares", format!("expected at most 256, found {}", self.spares)));
         }
         if let Some(text) = refusal(&self.denied, planes) {
-            return Err(ConfigError::new("denied", text));
+            return Err(code::FIT.at("denied", text));
         }
         for (key, time) in [("first-probe", self.first_probe), ("last-probe", self.last_probe)] {
             if time == Time::ZERO {
-                return Err(ConfigError::new(key, "expected a time above 0".to_owned()));
+                return Err(code::RANGE.at(key, "expected a time above 0".to_owned()));
             }
         }
         Ok(match spread.is_some() {

@@ -5,7 +5,8 @@
 //! under `rps-nic`. Replies change nothing.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
+use finding::{Finding, code};
 use model::draw::Key;
 use model::steering::Sent;
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -31,12 +32,12 @@ impl Default for Config {
 pub(crate) const ENTROPIES: u16 = 64;
 
 /// Checks the number of entropies.
-pub(crate) fn check(entropies: u16) -> Result<(), ConfigError> {
+pub(crate) fn check(entropies: u16) -> Result<(), Finding> {
     match entropies.is_power_of_two() {
         true => Ok(()),
         false => {
             let text = format!("expected a power of two from 1 to 32768, found {entropies}");
-            Err(ConfigError::new("entropies", text))
+            Err(code::RANGE.at("entropies", text))
         }
     }
 }
@@ -92,7 +93,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
         check(self.entropies).map(|()| Vec::new())
     }
 }

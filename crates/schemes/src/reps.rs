@@ -10,7 +10,8 @@
 //! which that code differs from the defaults here.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
+use finding::{Finding, code};
 use model::draw::{Key, below};
 use model::steering::{Room, Sent};
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -93,18 +94,17 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
         if self.entropies == 0 {
-            return Err(ConfigError::new("entropies", "at least one source port is needed"));
+            return Err(code::RANGE.at("entropies", "at least one source port is needed"));
         }
         if !(1..=MOST).contains(&self.buffer) {
-            return Err(ConfigError::new(
-                "buffer",
-                format!("{} entries; 1 to {MOST} are possible", self.buffer),
-            ));
+            return Err(
+                code::RANGE.at("buffer", format!("{} entries; 1 to {MOST} are possible", self.buffer))
+            );
         }
         if self.lifetime == 0 {
-            return Err(ConfigError::new("lifetime", "at least one packet must take the port of an ACK"));
+            return Err(code::RANGE.at("lifetime", "at least one packet must take the port of an ACK"));
         }
         Ok(Vec::new())
     }

@@ -4,7 +4,8 @@
 //! sprays in this way ("a random source port per packet").
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{ConfigError, Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
+use finding::{Finding, code};
 use model::draw::{Key, below};
 use model::steering::Sent;
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -46,9 +47,9 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
         match self.entropies {
-            0 => Err(ConfigError::new("entropies", "at least one source port is needed")),
+            0 => Err(code::RANGE.at("entropies", "at least one source port is needed")),
             _ => Ok(Vec::new()),
         }
     }

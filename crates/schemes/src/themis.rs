@@ -55,8 +55,9 @@ mod spray;
 mod tests;
 
 pub use config::Config;
+use finding::Finding;
 
-use crate::{ConfigError, Facts, Feedback, Recipe};
+use crate::{Facts, Feedback, Recipe};
 use ::themis::{Flow, Reason, Rule};
 use config::OnBlock;
 use last_hops::LastHops;
@@ -207,11 +208,11 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         self.check(plan)
     }
 
-    fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<String>, Finding> {
         let (mode, facts) = (nic.transport.name(), nic.transport.facts());
         let mut warnings = Vec::new();
         if !self.filter {

@@ -7,7 +7,8 @@
 
 use crate::ar::load;
 use crate::choice::{Chosen, Ugal};
-use crate::{ConfigError, Facts, Feedback, Recipe, needs_groups};
+use crate::{Facts, Feedback, Recipe, needs_groups};
+use finding::{Finding, code};
 use model::fabric::Detours;
 use model::scheme::QueueView;
 use model::{
@@ -115,11 +116,11 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         for (field, time) in [("period", self.period), ("delay", self.delay)] {
             // A view older than a second is useless, and views in transit take memory.
             if time == Time::ZERO || time > Time::from_ms(1_000) {
-                return Err(ConfigError::new(field, format!("{time}; above 0 and at most 1 s is possible")));
+                return Err(code::RANGE.at(field, format!("{time}; above 0 and at most 1 s is possible")));
             }
         }
         if self.delay.ps() / self.period.ps() > MOST_UNDER_WAY {
@@ -127,7 +128,7 @@ impl Recipe for Config {
                 "at most {MOST_UNDER_WAY} periods are possible, and this is {}",
                 self.delay.ps() / self.period.ps()
             );
-            return Err(ConfigError::new("delay", text));
+            return Err(code::RANGE.at("delay", text));
         }
         needs_groups(plan)
     }
@@ -258,8 +259,8 @@ mod tests {
     fn times_out_of_range_and_other_fabrics_are_refused() {
         let plan = dragonfly(3, 2, 1);
         let config = |period, delay| Config { period, delay, ..Config::default() };
-        assert_eq!(config(Time::ZERO, Time(1)).validate(&plan).unwrap_err().field, "period");
-        assert_eq!(config(Time(1), Time::from_us(1)).validate(&plan).unwrap_err().field, "delay");
+        assert_eq!(config(Time::ZERO, Time(1)).validate(&plan).unwrap_err().path(), "period");
+        assert_eq!(config(Time(1), Time::from_us(1)).validate(&plan).unwrap_err().path(), "delay");
         assert_eq!(Config::default().validate(&plan), Ok(vec![]));
         assert!(Config::default().validate(&leaf_spine(2, 2, 1)).is_err());
     }

@@ -6,7 +6,8 @@
 //! the chosen path, and take the shortest queue.
 
 use crate::choice::{Chosen, Ugal};
-use crate::{ConfigError, Facts, Feedback, Recipe, needs_groups};
+use crate::{Facts, Feedback, Recipe, needs_groups};
+use finding::Finding;
 use model::fabric::Detours;
 use model::{Bytes, Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
@@ -57,7 +58,7 @@ impl Recipe for Config {
         UgalL { ugal: Ugal { weight: self.weight, bias: self.bias }, chosen: Chosen::default() }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         needs_groups(plan)
     }
 }

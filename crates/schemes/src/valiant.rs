@@ -4,7 +4,8 @@
 //! section 4.1. Data to another group goes over a third group and then takes minimal paths. Data inside a group goes over
 //! a third router (SST's merlin). Where there is no third group or router, data takes minimal paths.
 
-use crate::{ConfigError, Facts, Feedback, Recipe, needs_groups};
+use crate::{Facts, Feedback, Recipe, needs_groups};
+use finding::Finding;
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,7 @@ impl Recipe for Config {
         Valiant { per: self.per }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
         needs_groups(plan)
     }
 }
@@ -133,7 +134,7 @@ mod tests {
     fn without_groups_it_is_refused() {
         let config = SchemeConfig::named("valiant").unwrap();
         let error = config.validate(&leaf_spine(2, 2, 1)).unwrap_err();
-        assert!(error.message.contains("Dragonfly"), "{error}");
+        assert!(error.text.contains("Dragonfly"), "{error}");
         assert_eq!(config.validate(&dragonfly(3, 2, 1)), Ok(vec![]));
     }
 }

@@ -17,9 +17,9 @@
 use super::dcqcn::Dcqcn;
 use super::dcqcn_hpcc;
 use crate::facts::{Advised, Control, ControlFacts};
-use crate::limits::Invalid;
 use crate::notification::CnpScope;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Advice, Allowance, Bytes, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -102,26 +102,25 @@ impl Control for Config {
         self.near.min_rate.time_for(bytes).max(self.dcqcn.longest_gap(bytes, rtt))
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         self.dcqcn.validate().map_err(|invalid| invalid.within("dcqcn"))?;
         let near = &self.near;
         if !(near.depth > 0.0 && near.depth <= 1.0 / 64.0) {
-            return Err(Invalid::new(
-                "near.depth",
-                "must be above 0 and at most 1/64: feedback goes up to 63",
-            ));
+            return Err(
+                code::RANGE.at("near.depth", "must be above 0 and at most 1/64: feedback goes up to 63")
+            );
         }
         if near.bytes < LEAST_BYTES {
-            return Err(Invalid::new("near.bytes", "must be at least 1000B"));
+            return Err(code::RANGE.at("near.bytes", "must be at least 1000B"));
         }
         for (field, span) in [("near.timer", near.timer), ("near.forget", near.forget)] {
             if span < LEAST_TIMER {
-                return Err(Invalid::new(field, "must be at least 100ns"));
+                return Err(code::RANGE.at(field, "must be at least 100ns"));
             }
         }
         if near.min_rate == Rate(0) {
             let text = "must be above 0: a queue pair at rate 0 never sends again";
-            return Err(Invalid::new("near.min-rate", text));
+            return Err(code::RANGE.at("near.min-rate", text));
         }
         Ok(())
     }

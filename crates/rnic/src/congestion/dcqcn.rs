@@ -20,8 +20,8 @@
 //! result.
 
 use crate::facts::{Advised, Control, ControlFacts, Evidence, Unit};
-use crate::limits::Invalid;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Advice, Allowance, Bytes, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,15 +120,15 @@ pub(super) fn checked(
     timers: &[(&str, Time)],
     shares: &[(&str, f64)],
     min_rate: Rate,
-) -> Result<(), Invalid> {
+) -> Result<(), Finding> {
     if let Some((field, _)) = timers.iter().find(|(_, span)| *span < LEAST_TIMER) {
-        return Err(Invalid::new(*field, "must be at least 10ns"));
+        return Err(code::RANGE.at(field, "must be at least 10ns"));
     }
     if let Some((field, _)) = shares.iter().find(|(_, share)| !(*share > 0.0 && *share <= 1.0)) {
-        return Err(Invalid::new(*field, "must be above 0 and at most 1"));
+        return Err(code::RANGE.at(field, "must be above 0 and at most 1"));
     }
     if min_rate == Rate(0) {
-        return Err(Invalid::new("min-rate", "must be above 0: a queue pair at rate 0 never sends again"));
+        return Err(code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again"));
     }
     Ok(())
 }
@@ -148,9 +148,9 @@ impl Control for Config {
         self.min_rate.time_for(bytes)
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         if !(0.0..=1.0).contains(&self.cut_floor) {
-            return Err(Invalid::new("cut-floor", "must be from 0 to 1"));
+            return Err(code::RANGE.at("cut-floor", "must be from 0 to 1"));
         }
         checked(
             &[

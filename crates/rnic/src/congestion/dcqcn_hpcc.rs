@@ -11,9 +11,9 @@
 pub use super::dcqcn::Dcqcn as DcqcnHpcc;
 use super::dcqcn::{Hyper, Settings, checked};
 use crate::facts::{Advised, Control, ControlFacts};
-use crate::limits::Invalid;
 use crate::notification::CnpScope;
 use crate::path::Path;
+use finding::Finding;
 use model::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ impl Control for Config {
         self.min_rate.time_for(bytes)
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         checked(
             &[
                 ("rate-increase-timer", self.rate_increase_timer),

@@ -17,9 +17,9 @@
 //! does a NACK or a timeout whose reaction is `as-cnp`. A mark on a NACK counts like a mark on an ACK.
 
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
-use crate::limits::Invalid;
 use crate::paced::Paced;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Allowance, Congestion, Feedback, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,15 +62,14 @@ impl Control for Config {
         self.min_rate.time_for(bytes)
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         if !(self.gain > 0.0 && self.gain <= 1.0) {
-            return Err(Invalid::new("gain", "must be above 0 and at most 1"));
+            return Err(code::RANGE.at("gain", "must be above 0 and at most 1"));
         }
         if self.min_rate == Rate(0) {
-            return Err(Invalid::new(
-                "min-rate",
-                "must be above 0: a queue pair at rate 0 never sends again",
-            ));
+            return Err(
+                code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again")
+            );
         }
         Ok(())
     }
@@ -320,7 +319,7 @@ mod tests {
             (Config { gain: f64::NAN, ..Config::default() }, "gain"),
             (Config { min_rate: Rate(0), ..Config::default() }, "min-rate"),
         ] {
-            assert_eq!(config.validate().unwrap_err().field, field);
+            assert_eq!(config.validate().unwrap_err().path(), field);
         }
     }
 }

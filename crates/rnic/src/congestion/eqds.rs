@@ -12,8 +12,8 @@
 
 use super::rccc::Rccc;
 use crate::facts::{Control, ControlFacts, Due, Grants};
-use crate::limits::Invalid;
 use crate::path::Path;
+use finding::Finding;
 use model::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ impl Control for Config {
         ControlFacts { grants: Some(grants), ..self.rccc().facts() }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         self.rccc().validate()
     }
 

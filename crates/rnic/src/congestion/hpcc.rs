@@ -22,9 +22,9 @@
 //!   always busy has a utilisation of 98.7 % with frames of 1500 B.
 
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
-use crate::limits::Invalid;
 use crate::path::Path;
 use crate::window::whole_packets;
+use finding::{Finding, code};
 use model::telemetry::{Record, Trail};
 use model::{Allowance, Bytes, Congestion, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
@@ -175,34 +175,32 @@ impl Control for Config {
         self.min_rate.time_for(bytes)
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         let eta = self.target_utilization;
         if !(eta > 0.0 && eta <= 1.0) {
-            return Err(Invalid::new("target-utilization", "must be above 0 and at most 1"));
+            return Err(code::RANGE.at("target-utilization", "must be above 0 and at most 1"));
         }
         if self.min_rate == Rate(0) {
-            return Err(Invalid::new(
-                "min-rate",
-                "must be above 0: a queue pair at rate 0 never sends again",
-            ));
+            return Err(
+                code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again")
+            );
         }
         if self.base_rtt == Some(BaseRtt::Fixed(Time::ZERO)) {
-            return Err(Invalid::new("base-rtt.fixed", "must be longer than 0"));
+            return Err(code::RANGE.at("base-rtt.fixed", "must be longer than 0"));
         }
         if self.window == Some(Bytes(0)) {
-            return Err(Invalid::new("window", "must be above 0"));
+            return Err(code::RANGE.at("window", "must be above 0"));
         }
         if !(1..=MOST_AREA).contains(&self.int_hops()) {
-            return Err(Invalid::new(
-                "int-hops",
-                "must be between 1 and 15 (the layout counts hops in 4 bits)",
-            ));
+            return Err(
+                code::RANGE.at("int-hops", "must be between 1 and 15 (the layout counts hops in 4 bits)")
+            );
         }
         if self.cnp_cut.is_some_and(|cut| !(cut > 0.0 && cut < 1.0)) {
-            return Err(Invalid::new("cnp-cut", "must be above 0 and below 1"));
+            return Err(code::RANGE.at("cnp-cut", "must be above 0 and below 1"));
         }
         if self.unknown_rate == Some(Rate(0)) {
-            return Err(Invalid::new("unknown-rate", "must be above 0, since it is a divisor"));
+            return Err(code::RANGE.at("unknown-rate", "must be above 0, since it is a divisor"));
         }
         Ok(())
     }

@@ -10,8 +10,9 @@
 //! mark. Within the window packets start at line rate.
 
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
-use crate::limits::{Invalid, outstanding};
+use crate::limits::outstanding;
 use crate::path::Path;
+use finding::Finding;
 use model::{Allowance, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,7 +51,7 @@ impl Control for Config {
         }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         self.initial.map_or(Ok(()), |initial| outstanding("initial", initial))
     }
 

@@ -17,8 +17,8 @@
 //! * Left out: headers that a full queue of headers sends back to their sender (the timer covers them), and pulls by priority.
 
 use crate::facts::{Control, ControlFacts, Due, Grants};
-use crate::limits::Invalid;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Allowance, Congestion, Demand, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,9 +54,9 @@ impl Control for Config {
         ControlFacts { grants: Some(grants), ..super::rccc::Config::default().facts() }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         if !(1..=MOST).contains(&self.first_window) {
-            return Err(Invalid::new("first-window", format!("must be between 1 and {MOST}")));
+            return Err(code::RANGE.at("first-window", format!("must be between 1 and {MOST}")));
         }
         super::rccc::Config { share: self.share, ..Default::default() }.validate()
     }

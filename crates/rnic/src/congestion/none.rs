@@ -1,8 +1,8 @@
 //! No congestion control: line rate, no window, no reaction to any signal.
 
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
-use crate::limits::Invalid;
 use crate::path::Path;
+use finding::Finding;
 use model::{Allowance, Congestion, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ impl Control for Config {
         }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         Ok(())
     }
 

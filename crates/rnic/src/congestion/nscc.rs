@@ -20,8 +20,8 @@
 
 use super::smartt;
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
-use crate::limits::Invalid;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Allowance, Congestion, Delivery, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -100,13 +100,13 @@ impl Control for Config {
         true
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         let above_zero = |key: &'static str, value: f64, most: f64| match value > 0.0 && value <= most {
             true => Ok(()),
-            false => Err(Invalid::new(key, format!("must be above 0 and at most {most}"))),
+            false => Err(code::RANGE.at(key, format!("must be above 0 and at most {most}"))),
         };
         if self.target == Some(Time::ZERO) {
-            return Err(Invalid::new("target", "must be longer than 0"));
+            return Err(code::RANGE.at("target", "must be longer than 0"));
         }
         above_zero("window", self.window, 1e6)?;
         above_zero("gamma", self.gamma, 1.0)?;
@@ -115,7 +115,7 @@ impl Control for Config {
         above_zero("quick-adapt-delay", self.quick_adapt_delay, 1e6)?;
         match self.quick_adapt_gate {
             0..=30 => Ok(()),
-            _ => Err(Invalid::new("quick-adapt-gate", "must be at most 30")),
+            _ => Err(code::RANGE.at("quick-adapt-gate", "must be at most 30")),
         }
     }
 

@@ -15,9 +15,9 @@
 //! lowers the rate only by a reaction such as `{ to = 0.5 }`; `as-cnp` has no effect.
 
 use crate::facts::{Control, ControlFacts, Digested, Evidence, Unit};
-use crate::limits::Invalid;
 use crate::paced::Paced;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::digest::Code;
 use model::{Allowance, Congestion, Feedback, Rate, Time};
 use schemars::JsonSchema;
@@ -95,31 +95,30 @@ impl Control for Config {
         self.min_rate.time_for(bytes)
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         for (field, share) in
             [("target-utilization", self.target_utilization), ("probability", self.probability)]
         {
             if !(share > 0.0 && share <= 1.0) {
-                return Err(Invalid::new(field, "must be above 0 and at most 1"));
+                return Err(code::RANGE.at(field, "must be above 0 and at most 1"));
             }
         }
         if self.min_rate == Rate(0) {
-            return Err(Invalid::new(
-                "min-rate",
-                "must be above 0: a queue pair at rate 0 never sends again",
-            ));
+            return Err(
+                code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again")
+            );
         }
         if !(2..=MOST_RESOLUTION).contains(&self.resolution) {
-            return Err(Invalid::new("resolution", "must be between 2 and 4096"));
+            return Err(code::RANGE.at("resolution", "must be between 2 and 4096"));
         }
         if Code::new(self.log_base, self.resolution).is_none() {
-            return Err(Invalid::new(
+            return Err(code::RANGE.at(
                 "log-base",
                 "must be above 1, by so much that codes up to `resolution` fit into 16 bits: 1.0002 is enough for 512",
             ));
         }
         if self.base_rtt == Some(Time::ZERO) {
-            return Err(Invalid::new("base-rtt", "must be longer than 0, since it is a divisor"));
+            return Err(code::RANGE.at("base-rtt", "must be longer than 0, since it is a divisor"));
         }
         Ok(())
     }
@@ -316,7 +315,7 @@ mod tests {
             (Config { base_rtt: Some(Time::ZERO), ..Config::default() }, "base-rtt"),
             (Config { min_rate: Rate(0), ..Config::default() }, "min-rate"),
         ] {
-            assert_eq!(config.validate().unwrap_err().field, field);
+            assert_eq!(config.validate().unwrap_err().path(), field);
         }
         assert!(Config { log_base: 1.0002, ..Config::default() }.validate().is_ok());
     }

@@ -15,8 +15,8 @@
 
 use super::nscc;
 use crate::facts::{Control, ControlFacts, Due, Evidence, Grants, Unit};
-use crate::limits::Invalid;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Allowance, Bytes, Congestion, Demand, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,15 +75,15 @@ impl Control for Config {
         self.nscc.is_some()
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         if !(self.window > 0.0 && self.window <= 1e6) {
-            return Err(Invalid::new("window", "must be above 0 and at most 1000000"));
+            return Err(code::RANGE.at("window", "must be above 0 and at most 1000000"));
         }
         if !(self.share > 0.0 && self.share <= 1.0) {
-            return Err(Invalid::new("share", "must be above 0 and at most 1"));
+            return Err(code::RANGE.at("share", "must be above 0 and at most 1"));
         }
         if !(1 << 8..=1 << 24).contains(&self.quantum.get()) {
-            return Err(Invalid::new("quantum", "must be between 256 B and 16 MiB"));
+            return Err(code::RANGE.at("quantum", "must be between 256 B and 16 MiB"));
         }
         self.nscc.as_ref().map_or(Ok(()), |nscc| nscc.validate().map_err(|e| e.within("nscc")))
     }

@@ -16,8 +16,8 @@
 
 use super::nscc::{self, Nscc};
 use crate::facts::{Control, ControlFacts};
-use crate::limits::Invalid;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ impl Control for Config {
         true
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         for (key, value) in [
             ("increase", self.increase),
             ("fair-increase", self.fair_increase),
@@ -123,7 +123,7 @@ impl Control for Config {
             ("fast-increase", self.fast_increase),
         ] {
             if !(0.0..=1e3).contains(&value) {
-                return Err(Invalid::new(key, "must be at least 0 and at most 1000"));
+                return Err(code::RANGE.at(key, "must be at least 0 and at most 1000"));
             }
         }
         self.shared().validate()

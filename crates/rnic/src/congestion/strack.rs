@@ -21,8 +21,8 @@
 //!   switches do not cut.
 
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
-use crate::limits::Invalid;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,9 +73,9 @@ impl Control for Config {
         }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         if self.target == Some(Time::ZERO) {
-            return Err(Invalid::new("target", "must be longer than 0"));
+            return Err(code::RANGE.at("target", "must be longer than 0"));
         }
         for (key, value, most) in [
             ("window", self.window, 1e6),
@@ -85,7 +85,7 @@ impl Control for Config {
             ("average-weight", self.average_weight, 1.0),
         ] {
             if !(value > 0.0 && value <= most) {
-                return Err(Invalid::new(key, format!("must be above 0 and at most {most}")));
+                return Err(code::RANGE.at(key, format!("must be above 0 and at most {most}")));
             }
         }
         Ok(())

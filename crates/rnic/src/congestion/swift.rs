@@ -20,8 +20,9 @@
 //! * The target needs square roots, which IEEE 754 rounds in the same way on every machine.
 
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
-use crate::limits::{Invalid, outstanding};
+use crate::limits::outstanding;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Allowance, Congestion, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -105,9 +106,9 @@ impl Control for Config {
         Time((rtt.ps() as f64 / self.min_window.min(1.0)) as u64)
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         if self.base_target == Some(Time::ZERO) {
-            return Err(Invalid::new("base-target", "must be longer than 0"));
+            return Err(code::RANGE.at("base-target", "must be longer than 0"));
         }
         for (field, value) in [
             ("flow-scale-min-window", self.flow_scale_min_window),
@@ -115,22 +116,22 @@ impl Control for Config {
             ("min-window", self.min_window),
         ] {
             if !(value > 0.0 && value.is_finite()) {
-                return Err(Invalid::new(field, "must be above 0"));
+                return Err(code::RANGE.at(field, "must be above 0"));
             }
         }
         if !(self.flow_scale_max_window > self.flow_scale_min_window
             && self.flow_scale_max_window.is_finite())
         {
-            return Err(Invalid::new("flow-scale-max-window", "must be above `flow-scale-min-window`"));
+            return Err(code::FIT.at("flow-scale-max-window", "must be above `flow-scale-min-window`"));
         }
         if !(self.beta > 0.0 && self.beta <= 1.0) {
-            return Err(Invalid::new("beta", "must be above 0 and at most 1"));
+            return Err(code::RANGE.at("beta", "must be above 0 and at most 1"));
         }
         if !(self.max_decrease > 0.0 && self.max_decrease < 1.0) {
-            return Err(Invalid::new("max-decrease", "must be above 0 and below 1"));
+            return Err(code::RANGE.at("max-decrease", "must be above 0 and below 1"));
         }
         if self.min_window > 1.0 {
-            return Err(Invalid::new("min-window", "must be at most 1"));
+            return Err(code::RANGE.at("min-window", "must be at most 1"));
         }
         self.max_window.map_or(Ok(()), |most| outstanding("max-window", most))
     }

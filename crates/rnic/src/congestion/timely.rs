@@ -23,9 +23,9 @@
 //! lowers the rate only by a reaction such as `{ to = 0.5 }`; `as-cnp` has no effect.
 
 use crate::facts::{Control, ControlFacts, Evidence, Unit};
-use crate::limits::Invalid;
 use crate::paced::Paced;
 use crate::path::Path;
+use finding::{Finding, code};
 use model::{Allowance, Congestion, Feedback, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,23 +94,22 @@ impl Control for Config {
         self.min_rate.time_for(bytes)
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         for (field, share) in [("alpha", self.alpha), ("beta", self.beta)] {
             if !(share > 0.0 && share <= 1.0) {
-                return Err(Invalid::new(field, "must be above 0 and at most 1"));
+                return Err(code::RANGE.at(field, "must be above 0 and at most 1"));
             }
         }
         if self.min_rtt == Time::ZERO {
-            return Err(Invalid::new("min-rtt", "must be longer than 0, since it is a divisor"));
+            return Err(code::RANGE.at("min-rtt", "must be longer than 0, since it is a divisor"));
         }
         if self.t_high < self.t_low {
-            return Err(Invalid::new("t-high", "must be at least `t-low`"));
+            return Err(code::FIT.at("t-high", "must be at least `t-low`"));
         }
         if self.min_rate == Rate(0) {
-            return Err(Invalid::new(
-                "min-rate",
-                "must be above 0: a queue pair at rate 0 never sends again",
-            ));
+            return Err(
+                code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again")
+            );
         }
         Ok(())
     }
@@ -339,7 +338,7 @@ mod tests {
             (Config { t_high: Time::from_us(49), ..Config::default() }, "t-high"),
             (Config { min_rate: Rate(0), ..Config::default() }, "min-rate"),
         ] {
-            assert_eq!(config.validate().unwrap_err().field, field);
+            assert_eq!(config.validate().unwrap_err().path(), field);
         }
     }
 }

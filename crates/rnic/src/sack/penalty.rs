@@ -1,6 +1,6 @@
 //! Penalties: a receiver that is short of resources makes its senders shrink their windows.
 
-use crate::limits::Invalid;
+use finding::{Finding, code};
 use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,15 +28,15 @@ const fn largest() -> u8 {
 }
 
 /// Checks a list of penalties.
-pub(crate) fn validate(penalties: &[Penalty]) -> Result<(), Invalid> {
+pub(crate) fn validate(penalties: &[Penalty]) -> Result<(), Finding> {
     for (i, Penalty { share, at, until }) in penalties.iter().enumerate() {
         if !(1..=127).contains(share) {
             let text = format!("must be from 1 to 127, found {share}");
-            return Err(Invalid::new(format!("penalties.{i}.share"), text));
+            return Err(code::RANGE.at(&format!("penalties.{i}.share"), text));
         }
         if let Some(until) = until.filter(|until| until <= at) {
             let text = format!("must be after `at`, {at}; found {until}");
-            return Err(Invalid::new(format!("penalties.{i}.until"), text));
+            return Err(code::FIT.at(&format!("penalties.{i}.until"), text));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use crate::NicConfig;
 /// Field that `[nic]` with this text is refused for, if any.
 fn refused(text: &str) -> Option<String> {
     let config: NicConfig = toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    config.validate().err().map(|invalid| invalid.field)
+    config.validate().err().map(|invalid| invalid.path())
 }
 
 /// Checks values of one setting; `table` is empty for settings of `[nic]` itself.

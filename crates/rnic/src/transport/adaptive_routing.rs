@@ -11,10 +11,11 @@
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
-use crate::limits::{Invalid, outstanding};
+use crate::limits::outstanding;
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
 use crate::timeout::Timing;
+use finding::{Finding, code};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -58,13 +59,13 @@ impl Recovery for Config {
         }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         outstanding("reorder-window", self.reorder_window)?;
         outstanding("max-outstanding", self.limit())?;
         if self.limit() > self.reorder_window {
             let reason =
                 "must not exceed `reorder-window`: packets that the receiver discards wait for the timer";
-            return Err(Invalid::new("max-outstanding", reason));
+            return Err(code::FIT.at("max-outstanding", reason));
         }
         Ok(())
     }
@@ -141,10 +142,10 @@ mod tests {
     #[test]
     fn a_window_beyond_the_receivers_is_refused() {
         let config = Config { reorder_window: 64, max_outstanding: Some(65) };
-        assert_eq!(config.validate().unwrap_err().field, "max-outstanding");
+        assert_eq!(config.validate().unwrap_err().path(), "max-outstanding");
         assert_eq!(Config { max_outstanding: Some(64), ..config }.validate(), Ok(()));
         assert_eq!(
-            Config { reorder_window: 0, max_outstanding: None }.validate().unwrap_err().field,
+            Config { reorder_window: 0, max_outstanding: None }.validate().unwrap_err().path(),
             "reorder-window"
         );
     }

@@ -18,10 +18,10 @@
 use crate::counted::{receiver, sender};
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
-use crate::limits::Invalid;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::timeout::Timing;
+use finding::{Finding, code};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -60,9 +60,9 @@ impl Recovery for Config {
         }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         if !(1..=MOST_PACKETS).contains(&self.message_packets) {
-            return Err(Invalid::new("message-packets", "must be between 1 and 4194304 (24-bit PSNs)"));
+            return Err(code::RANGE.at("message-packets", "must be between 1 and 4194304 (24-bit PSNs)"));
         }
         Ok(())
     }

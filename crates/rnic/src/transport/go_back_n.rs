@@ -4,11 +4,12 @@ use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::in_order;
 use crate::limits::PSN_LIMIT;
-use crate::limits::{Invalid, outstanding};
+use crate::limits::outstanding;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::sender::{self, Resend};
 use crate::timeout::Timing;
+use finding::{Finding, code};
 use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,9 +48,9 @@ impl Recovery for Config {
         }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         if self.renack_interval == Some(Time::ZERO) {
-            return Err(Invalid::new("renack-interval", "must be longer than 0"));
+            return Err(code::RANGE.at("renack-interval", "must be longer than 0"));
         }
         outstanding("max-outstanding", self.max_outstanding)
     }

@@ -8,13 +8,14 @@
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
-use crate::limits::{Invalid, outstanding};
+use crate::limits::outstanding;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::scoreboard;
 use crate::selective::{self, Report};
 use crate::sender::Resend;
 use crate::timeout::{Timeout, Timing};
+use finding::{Finding, code};
 use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,9 +77,9 @@ impl Recovery for Config {
         (self.few > 0).then_some(("low-timeout", self.low_timeout))
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         if self.low_timeout == Time::ZERO {
-            return Err(Invalid::new("low-timeout", "must be longer than 0"));
+            return Err(code::RANGE.at("low-timeout", "must be longer than 0"));
         }
         outstanding("bdp-cap", self.bdp_cap)
     }

@@ -17,11 +17,12 @@
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::in_flight;
-use crate::limits::{Invalid, outstanding};
+use crate::limits::outstanding;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::selective::{self, Report};
 use crate::timeout::Timing;
+use finding::Finding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -56,7 +57,7 @@ impl Recovery for Config {
         }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         outstanding("bitmap", self.bitmap)
     }
 

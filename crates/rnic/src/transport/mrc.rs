@@ -16,13 +16,14 @@
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
-use crate::limits::{Invalid, outstanding};
+use crate::limits::outstanding;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
 use crate::timeout::Timing;
+use finding::{Finding, code};
 use model::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,16 +99,16 @@ impl Recovery for Config {
         !self.penalties.is_empty()
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         outstanding("reorder-window", self.reorder_window)?;
         if !self.reorder_window.is_multiple_of(128) {
-            return Err(Invalid::new("reorder-window", "must be a multiple of 128"));
+            return Err(code::RANGE.at("reorder-window", "must be a multiple of 128"));
         }
         if self.ack_bytes.get() > u64::from(u32::MAX / 2) {
-            return Err(Invalid::new("ack-bytes", "must be at most 2 GiB"));
+            return Err(code::RANGE.at("ack-bytes", "must be at most 2 GiB"));
         }
         if self.lost_after > 1000 {
-            return Err(Invalid::new("lost-after", "must be at most 1000"));
+            return Err(code::RANGE.at("lost-after", "must be at most 1000"));
         }
         penalty::validate(&self.penalties)
     }

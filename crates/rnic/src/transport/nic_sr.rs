@@ -15,11 +15,12 @@
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
-use crate::limits::{Invalid, outstanding};
+use crate::limits::outstanding;
 use crate::reaction::Reaction;
 use crate::receiver::{self, Answers};
 use crate::sender::{self, Resend};
 use crate::timeout::Timing;
+use finding::Finding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -62,7 +63,7 @@ impl Recovery for Config {
         }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         outstanding("max-outstanding", self.max_outstanding)?;
         outstanding("reorder-window", self.reorder_window)
     }

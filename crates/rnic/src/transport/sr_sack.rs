@@ -9,13 +9,14 @@
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
-use crate::limits::{Invalid, outstanding};
+use crate::limits::outstanding;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::scoreboard;
 use crate::selective::{self, Report};
 use crate::sender::Resend;
 use crate::timeout::Timing;
+use finding::Finding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -57,7 +58,7 @@ impl Recovery for Config {
         }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         outstanding("max-outstanding", self.max_outstanding)?;
         outstanding("reorder-window", self.reorder_window)
     }

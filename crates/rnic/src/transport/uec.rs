@@ -19,13 +19,14 @@
 
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
-use crate::limits::{Invalid, outstanding};
+use crate::limits::outstanding;
 use crate::reaction::Reaction;
 use crate::receiver::Answers;
 use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
 use crate::timeout::Timing;
+use finding::{Finding, code};
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,11 +99,11 @@ impl Recovery for Config {
         self.infer_loss
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    fn validate(&self) -> Result<(), Finding> {
         outstanding("reorder-window", self.reorder_window)?;
         for (key, bytes) in [("ack-bytes", self.ack_bytes), ("ack-least", self.ack_least)] {
             if bytes.get() > u64::from(u32::MAX / 2) {
-                return Err(Invalid::new(key, "must be at most 2 GiB"));
+                return Err(code::RANGE.at(key, "must be at most 2 GiB"));
             }
         }
         penalty::validate(&self.penalties)

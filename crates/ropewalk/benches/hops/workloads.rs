@@ -36,7 +36,7 @@ pub(crate) enum Length {
 
 impl Workload {
     /// The scenario with this length.
-    pub(crate) fn checked(&self, length: Length) -> Result<scenario::Checked, scenario::Error> {
+    pub(crate) fn checked(&self, length: Length) -> Result<scenario::Checked, scenario::Finding> {
         let text = (self.scenario)();
         let jobs = text.matches("[[workload]]").count();
         let of_jobs = |bytes: u64| (0..jobs).map(|i| format!("workload.{i}.{}={bytes}B", self.key)).collect();

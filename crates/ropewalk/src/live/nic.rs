@@ -12,7 +12,7 @@ use model::{Rate, Time};
 use ports::pcap::Direction;
 use ports::signals::{Signal, Signals};
 use rnic::NicConfig;
-use scenario::{Error, TableFile};
+use scenario::{Finding, TableFile};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -56,7 +56,7 @@ pub fn schema() -> &'static Json {
 ///
 /// # Errors
 /// The first mistake, with its position.
-pub fn read(file: &TableFile) -> Result<(File, Personality), Error> {
+pub fn read(file: &TableFile) -> Result<(File, Personality), Finding> {
     let mut read: File = file.read()?;
     file.fill_nic(&mut read.nic)?;
     let personality = Personality::new(&read.nic)

@@ -9,7 +9,7 @@ use crate::cli::{LiveArgs, TorArgs};
 use lab::failure::Failure;
 use ports::pcap::Direction;
 use ports::signals::{Signal, Signals};
-use scenario::{Error, TableFile};
+use scenario::{Finding, TableFile};
 use std::time::Duration;
 use tor::config::{Config, Link};
 use tor::{Out, Pool, PortId, Settings, Time, Tor};
@@ -21,7 +21,7 @@ const BUFFERS: u32 = 4096;
 ///
 /// # Errors
 /// The first mistake, with its position.
-pub fn read(name: &str) -> Result<Config, Error> {
+pub fn read(name: &str) -> Result<Config, Finding> {
     let file = TableFile::open(name)?;
     let config =
         tor::config::parse(name, file.text()).map_err(|e| file.wrong_at(e.line, e.column, &e.message))?;

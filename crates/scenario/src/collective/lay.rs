@@ -1,9 +1,9 @@
 //! Schedules as messages and tasks: NVLink inside servers, NICs between them.
 
 use super::{After, Call, Kind, Protocol, Schedule, Step, Way};
-use crate::error::KeyError;
 use crate::workload::draft::{Draft, Event, Item, part};
 use crate::workload::ranks::Stream;
+use finding::Finding;
 use model::draw::below;
 use model::plan::{Operation, Role, Work};
 use model::{HostId, Time};
@@ -61,7 +61,7 @@ pub(crate) fn lay(
     schedule: &Schedule,
     operation: Operation,
     causes: &[Vec<Event>],
-) -> Result<Vec<Event>, KeyError> {
+) -> Result<Vec<Event>, Finding> {
     draft.fits(schedule.steps.len())?;
     let ranks = &communicator.ranks;
     let operation = draft.operation(Operation {

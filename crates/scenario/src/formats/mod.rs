@@ -8,10 +8,9 @@ pub(crate) mod simai;
 pub(crate) mod unread;
 mod words;
 
-use crate::Error;
-use crate::error::KeyError;
 use crate::file::{self, Reading, without_mark};
 use crate::import::foreign;
+use finding::{Finding, code};
 use std::path::Path;
 
 /// Bytes from the start of a file that tell its format.
@@ -28,20 +27,20 @@ const WORKLOADS: [(&str, &str, Reading); 4] = [
 ];
 
 /// Reads a file of a format; messages call it `name`.
-fn read_bytes(format: &str, path: &Path, name: &str) -> Result<Vec<u8>, KeyError> {
+fn read_bytes(format: &str, path: &Path, name: &str) -> Result<Vec<u8>, Finding> {
     let (.., reading) = WORKLOADS.into_iter().find(|(key, ..)| *key == format).unwrap_or(WORKLOADS[0]);
-    file::bytes(path, reading).map_err(|e| KeyError::new("file", e.about(name)))
+    file::bytes(path, reading).map_err(|e| code::FILE.at("file", e.about(name)))
 }
 
 /// The name of a workload file, and the change that puts the file in place of a scenario's workload.
 ///
 /// # Errors
 /// If the file cannot be read, or its format is unknown.
-pub(crate) fn in_place_of_workload(path: &Path) -> Result<(String, String), Error> {
+pub(crate) fn in_place_of_workload(path: &Path) -> Result<(String, String), Finding> {
     let name = path.display().to_string();
-    let unreadable = |e: std::io::Error| Error::new(format!("{name} cannot be read: {e}"));
+    let unreadable = |e: std::io::Error| code::FILE.plain(format!("{name} cannot be read: {e}"));
     let kind = match path.is_dir() || !path.exists() && chakra::is_start(path) {
-        true => chakra::rank_files(path).map(|_| "chakra").map_err(goal::alone)?,
+        true => chakra::rank_files(path).map(|_| "chakra")?,
         false => kind_of(path, &name, &file::start(path, START).map_err(unreadable)?)?,
     };
     let file = std::path::absolute(path).map_err(unreadable)?;
@@ -51,7 +50,7 @@ pub(crate) fn in_place_of_workload(path: &Path) -> Result<(String, String), Erro
 }
 
 /// The kind of workload of a file that starts with these bytes. The name counts only if the content tells nothing.
-fn kind_of(path: &Path, name: &str, start: &[u8]) -> Result<&'static str, Error> {
+fn kind_of(path: &Path, name: &str, start: &[u8]) -> Result<&'static str, Finding> {
     if let Some(kind) = kind(start) {
         return Ok(kind);
     }
@@ -62,7 +61,7 @@ fn kind_of(path: &Path, name: &str, start: &[u8]) -> Result<&'static str, Error>
         return Ok("chakra");
     }
     let help = foreign::help(&String::from_utf8_lossy(start));
-    Err(Error::new(format!("{name} is no workload that `--topology` can take")).with_help(help.unwrap_or(
+    Err(code::CONTENT.plain(format!("{name} is no workload that `--topology` can take")).with_help(help.unwrap_or(
         "it takes GOAL schedules, as text or binary, Chakra traces, workloads of SimAI, and connection matrices of htsim; scenarios \
          run without `--topology`",
     )))
@@ -85,21 +84,21 @@ pub(crate) fn kind(start: &[u8]) -> Option<&'static str> {
 }
 
 /// Refuses content that clearly has another format than the workload `wanted`; messages call it `file`.
-pub(crate) fn refuse_others(wanted: &str, file: &str, content: &[u8]) -> Result<(), KeyError> {
+pub(crate) fn refuse_others(wanted: &str, file: &str, content: &[u8]) -> Result<(), Finding> {
     let found = kind(&content[..content.len().min(START as usize)]);
     match WORKLOADS.into_iter().find(|(kind, ..)| found == Some(*kind)) {
         Some((kind, ..)) if kind == wanted => Ok(()),
         Some((kind, what, _)) => {
             let way = format!("`{kind}` in place of `{wanted}`, and `ropewalk import {kind}`, read it");
-            Err(KeyError::new("file", format!("{file}: this looks like {what}")).with_help(way))
+            Err(code::CONTENT.at("file", format!("{file}: this looks like {what}")).with_help(way))
         }
         None => unread::of(content).map_or(Ok(()), |unread| Err(unread.key_error("file", file))),
     }
 }
 
 /// Reads a text file with a workload of the kind `wanted`; messages call it `name`.
-pub(crate) fn read_text(wanted: &str, path: &Path, name: &str) -> Result<String, KeyError> {
+pub(crate) fn read_text(wanted: &str, path: &Path, name: &str) -> Result<String, Finding> {
     let content = read_bytes(wanted, path, name)?;
     refuse_others(wanted, name, &content)?;
-    file::text(content).map_err(|e| KeyError::new("file", e.about(name)))
+    file::text(content).map_err(|e| code::FILE.at("file", e.about(name)))
 }

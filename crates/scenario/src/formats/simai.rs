@@ -2,8 +2,8 @@
 
 use super::words::{Word, lines};
 use crate::collective::Kind;
-use crate::error::{KeyError, suggestion};
 use crate::printable;
+use finding::{Finding, suggestion};
 use std::collections::BTreeMap;
 
 /// A workload.
@@ -109,7 +109,7 @@ pub(crate) fn is_workload(text: &str) -> bool {
 const RECORD: usize = 12;
 
 /// Reads a workload; messages call it `file`.
-pub(crate) fn read(file: &str, text: &str) -> Result<Step, KeyError> {
+pub(crate) fn read(file: &str, text: &str) -> Result<Step, Finding> {
     let mut lines = lines(file, text);
     let end = Word::end(file, text);
     let Some(mut first) = lines.next() else {
@@ -162,7 +162,7 @@ const KEYS: [&str; 9] = [
     "pp_comm",
 ];
 
-fn header(line: &mut super::words::Line<'_>) -> Result<Header, KeyError> {
+fn header(line: &mut super::words::Line<'_>) -> Result<Header, Finding> {
     let mut header =
         Header { tp: 1, ep: 1, pp: 1, vpp: 1, ga: 1, gpus: None, pp_comm: 0, checkpoints: false };
     let mut seen: Vec<&str> = Vec::new();
@@ -202,11 +202,11 @@ fn header(line: &mut super::words::Line<'_>) -> Result<Header, KeyError> {
     Ok(header)
 }
 
-fn layer(words: &[Word<'_>], step: &mut Step) -> Result<Layer, KeyError> {
+fn layer(words: &[Word<'_>], step: &mut Step) -> Result<Layer, Finding> {
     let mut phase = |at: usize, usual: Group| {
         let ns = words[at].number("a time in ns")?;
         let bytes = words[at + 2].number("a number of bytes")?;
-        Ok::<Phase, KeyError>(Phase { ns, comm: comm(words[at + 1], bytes, usual, &mut step.left_out)? })
+        Ok::<Phase, Finding>(Phase { ns, comm: comm(words[at + 1], bytes, usual, &mut step.left_out)? })
     };
     let (forward, input, weight) = (phase(2, Group::Tp)?, phase(5, Group::Tp)?, phase(8, Group::Dp)?);
     let update = words[11].number("a time in ns")?;
@@ -226,7 +226,7 @@ fn comm(
     bytes: u64,
     usual: Group,
     left_out: &mut BTreeMap<String, u64>,
-) -> Result<Option<Comm>, KeyError> {
+) -> Result<Option<Comm>, Finding> {
     if word.word == "NONE" || bytes == 0 {
         return Ok(None);
     }
@@ -254,12 +254,10 @@ fn comm(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Error;
-    use crate::formats::goal::alone;
     use crate::testing::Draws;
 
-    fn step(text: &str) -> Result<Step, Error> {
-        read("s.txt", text).map_err(alone)
+    fn step(text: &str) -> Result<Step, Finding> {
+        read("s.txt", text)
     }
 
     const ALL: &str = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 1 ga: 1 all_gpus: 4 \
@@ -336,8 +334,8 @@ mod tests {
             match step(&text) {
                 Ok(step) => assert!(step.layers.len() <= text.split_whitespace().count(), "file {number}"),
                 Err(error) => {
-                    assert!(error.location().is_some(), "file {number}: {error:?}");
-                    kinds.insert(error.message().chars().filter(|c| !c.is_ascii_digit()).take(30).collect());
+                    assert!(error.place.is_some(), "file {number}: {error:?}");
+                    kinds.insert(error.text.chars().filter(|c| !c.is_ascii_digit()).take(30).collect());
                 }
             }
         }

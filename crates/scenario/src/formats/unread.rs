@@ -1,7 +1,7 @@
 //! Formats of other tools that ropewalk knows by their content and does not read: what they are, and the way out.
 
-use crate::error::{Error, KeyError};
 use crate::file::{self, without_mark};
+use finding::{Finding, code};
 use std::path::Path;
 
 /// A format that ropewalk does not read.
@@ -184,13 +184,13 @@ impl Unread {
     }
 
     /// The error about a file of the format.
-    pub(crate) fn error(&self, file: &str) -> Error {
-        Error::new(self.message(file)).with_help(self.way_out)
+    pub(crate) fn error(&self, file: &str) -> Finding {
+        code::CONTENT.plain(self.message(file)).with_help(self.way_out)
     }
 
     /// The error about a file that a key of a scenario names.
-    pub(crate) fn key_error(&self, key: &str, file: &str) -> KeyError {
-        KeyError::new(key, self.message(file)).with_help(self.way_out)
+    pub(crate) fn key_error(&self, key: &str, file: &str) -> Finding {
+        code::CONTENT.at(key, self.message(file)).with_help(self.way_out)
     }
 }
 

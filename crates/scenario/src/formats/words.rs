@@ -1,6 +1,6 @@
 //! Words of text files with their positions.
 
-use crate::error::KeyError;
+use finding::{Finding, code};
 use std::ops::Range;
 
 /// A word of the file with its position.
@@ -18,13 +18,13 @@ impl<'a> Word<'a> {
         Word { file, text, at: text.trim_end().len(), word: "" }
     }
 
-    pub(super) fn error(&self, message: impl Into<String>) -> KeyError {
+    pub(super) fn error(&self, message: impl Into<String>) -> Finding {
         let span: Range<usize> = self.at..self.at + self.word.len();
-        KeyError::elsewhere(self.file, self.text, span, message)
+        code::CONTENT.inside(self.file, self.text, span, message)
     }
 
     /// A whole number; messages call it `what`.
-    pub(super) fn number(&self, what: &str) -> Result<u64, KeyError> {
+    pub(super) fn number(&self, what: &str) -> Result<u64, Finding> {
         let digits = !self.word.is_empty() && self.word.bytes().all(|b| b.is_ascii_digit());
         self.word.parse().ok().filter(|_| digits).ok_or_else(|| {
             let why = if digits { ", which is too large" } else { "" };
@@ -33,7 +33,7 @@ impl<'a> Word<'a> {
     }
 
     /// The number of a flow or a trigger, which is not 0.
-    pub(super) fn id(&self, what: &str) -> Result<u64, KeyError> {
+    pub(super) fn id(&self, what: &str) -> Result<u64, Finding> {
         match self.number(what)? {
             0 => Err(self.error(format!("expected {what} above 0, found 0"))),
             id => Ok(id),
@@ -61,7 +61,7 @@ impl<'a> Line<'a> {
         self.words.get(self.next).copied()
     }
 
-    pub(super) fn finish(&self) -> Result<(), KeyError> {
+    pub(super) fn finish(&self) -> Result<(), Finding> {
         match self.peek() {
             Some(word) => Err(word.error(format!("expected the end of the line, found `{}`", word.word))),
             None => Ok(()),

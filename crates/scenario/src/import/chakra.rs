@@ -4,9 +4,8 @@
 //! the nodes and the attributes that decide a run, compressed. The scenario then chooses the algorithms of collectives.
 
 use super::{Draft, about_fabric, fabric_of};
-use crate::Error;
 use crate::formats::chakra::{self, Program, Work};
-use crate::formats::goal::alone;
+use finding::{Finding, code};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -25,35 +24,35 @@ pub struct Settings<'a> {
 ///
 /// # Errors
 /// The first mistake of the trace, or if there is no such scenario.
-pub fn import(files: &[PathBuf], settings: Settings<'_>, folder: &Path) -> Result<Draft, Error> {
+pub fn import(files: &[PathBuf], settings: Settings<'_>, folder: &Path) -> Result<Draft, Finding> {
     let Settings { groups, spmd, topology } = settings;
     let files = match files {
         [path] if spmd && path.is_file() => vec![(chakra::rank_of(path), path.clone())],
-        _ => chakra::files_of(files).map_err(alone)?,
+        _ => chakra::files_of(files)?,
     };
     let first = files.first().map_or((0, Path::new("")), |(rank, path)| (*rank, path));
     let shown = first.1.display().to_string();
     if spmd && files.len() > 1 {
-        return Err(Error::new(format!("--spmd takes the file of one rank; there are {}", files.len())));
+        return Err(
+            code::OPTION.plain(format!("--spmd takes the file of one rank; there are {}", files.len()))
+        );
     }
     if spmd && topology.is_none() {
-        return Err(Error::new(
-            "--spmd runs the trace on all GPUs of a fabric, and the trace does not tell their number",
-        )
-        .with_help("--topology names the scenario of the fabric"));
+        return Err(code::OPTION
+            .plain("--spmd runs the trace on all GPUs of a fabric, and the trace does not tell their number")
+            .with_help("--topology names the scenario of the fabric"));
     }
     let ranks = (!spmd).then_some(files.len() as u32);
     let fabric = fabric_of(topology, files.len() as u32, "--topology", &shown)?;
     let programs = files
         .iter()
         .map(|(rank, path)| chakra::read_file(path, *rank).map(|(program, _)| program))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(alone)?;
+        .collect::<Result<Vec<_>, _>>()?;
     let name = chakra::stem(first.1).replace(['{', '}'], "_");
     let place = |rank: &str| format!("{name}.{rank}.et.gz");
     let mut written = Vec::with_capacity(files.len() + 1);
     for ((rank, _), program) in files.iter().zip(&programs) {
-        let content = chakra::compressed(program).map_err(|e| Error::new(e.to_string()))?;
+        let content = chakra::compressed(program).map_err(|e| code::FILE.plain(e.to_string()))?;
         written.push((folder.join(place(&rank.to_string())), content));
     }
     let file = if spmd { place(&first.0.to_string()) } else { place("{rank}") };
@@ -62,10 +61,10 @@ pub fn import(files: &[PathBuf], settings: Settings<'_>, folder: &Path) -> Resul
         keys.push("replicate = \"spmd\"".to_owned());
     }
     if let Some(groups) = groups {
-        let (groups, _) = chakra::groups_file(groups).map_err(alone)?;
+        let (groups, _) = chakra::groups_file(groups)?;
         let file = format!("{name}.groups.json");
         keys.push(format!("groups = {}", toml::Value::from(&*file)));
-        let content = serde_json::to_vec(&groups).map_err(|e| Error::new(e.to_string()))?;
+        let content = serde_json::to_vec(&groups).map_err(|e| code::FILE.plain(e.to_string()))?;
         written.push((folder.join(file), content));
     }
     Ok(Draft {

@@ -1,22 +1,22 @@
 //! GOAL schedules as scenarios: the schedule as a binary file, and a scenario beside it.
 
 use super::{Draft, about_fabric, fabric_of};
-use crate::Error;
 use crate::formats::goal::matching::matching;
 use crate::formats::goal::{self, binary};
+use finding::{Finding, code};
 use std::path::Path;
 
 /// Reads a schedule, which a scenario in `folder` will run on the fabric of the scenario `topology`.
 ///
 /// # Errors
 /// The first mistake of the schedule, or if there is no such scenario.
-pub fn import(file: &Path, topology: Option<&str>, folder: &Path) -> Result<Draft, Error> {
+pub fn import(file: &Path, topology: Option<&str>, folder: &Path) -> Result<Draft, Finding> {
     let mut warnings = Vec::new();
     let schedule = goal::read(file, &mut warnings)?;
     let shown = file.display().to_string();
     let fabric = fabric_of(topology, schedule.ranks, "--topology", &shown)?;
     let mut graph = Vec::new();
-    binary::write(&schedule, &mut graph).map_err(|e| Error::new(e.to_string()))?;
+    binary::write(&schedule, &mut graph).map_err(|e| code::CONTENT.plain(e.to_string()))?;
     let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or("schedule");
     let binary = format!("{name}.bin");
     Ok(Draft {

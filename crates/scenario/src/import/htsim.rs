@@ -2,9 +2,9 @@
 
 use super::relative::from_folder_of;
 use super::{Draft, about_fabric, fabric_of};
-use crate::formats::goal::alone;
 use crate::formats::{htsim, read_text};
-use crate::{Checked, Error, Source, check};
+use crate::{Checked, Source, check};
+use finding::Finding;
 use model::Bytes;
 use std::fmt::Write;
 use std::path::Path;
@@ -16,17 +16,14 @@ const MOST_LISTED: usize = 10_000;
 ///
 /// # Errors
 /// The first mistake of the matrix, or if there is no such topology.
-pub fn import(matrix: &Path, topology: Option<&str>, output: &Path) -> Result<Draft, Error> {
+pub fn import(matrix: &Path, topology: Option<&str>, output: &Path) -> Result<Draft, Finding> {
     let name = matrix.display().to_string();
-    let text = read_text("htsim", matrix, &name).map_err(alone)?;
-    let read = htsim::read(&name, &text).map_err(alone)?;
+    let text = read_text("htsim", matrix, &name)?;
+    let read = htsim::read(&name, &text)?;
     let path = from_folder_of(output, matrix).display().to_string();
     let fabric = fabric_of(topology, read.nodes, "--topo", &name).map_err(|error| match topology {
         Some(_) => error,
-        None => {
-            let placed = alone(htsim::at_nodes(&name, &text, error.message()));
-            placed.with_help(error.help().unwrap_or_default())
-        }
+        None => Finding { help: error.help, ..htsim::at_nodes(&name, &text, &error.text) },
     })?;
     Ok(Draft {
         files: Vec::new(),
@@ -44,7 +41,7 @@ pub fn import(matrix: &Path, topology: Option<&str>, output: &Path) -> Result<Dr
 
 /// The scenario with a list of flows in place of the matrix; `None` if a list cannot say the same: if flows start others, if
 /// messages share queue pairs, if flows do not stand in the order of their starts, or if there are very many.
-pub(super) fn listed(fabric: &Source, checked: &Checked) -> Result<Option<Checked>, Error> {
+pub(super) fn listed(fabric: &Source, checked: &Checked) -> Result<Option<Checked>, Finding> {
     let plan = &checked.plan;
     let flows = &plan.messages;
     if flows.len() > MOST_LISTED || flows.iter().any(|m| m.needs > 0) || plan.qps.len() != flows.len() {

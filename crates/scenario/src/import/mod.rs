@@ -13,10 +13,11 @@ mod report;
 pub mod simai;
 mod text;
 
+use finding::{Finding, code};
 pub use report::{Report, bytes_in};
 
-use crate::formats::{goal::alone, htsim::topo};
-use crate::{Checked, Error, Source, check, find, show};
+use crate::formats::htsim::topo;
+use crate::{Checked, Source, check, find, show};
 use model::Packet;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -60,17 +61,16 @@ impl Draft {
     ///
     /// # Errors
     /// If the workload cannot run on the fabric.
-    pub fn finish(self) -> Result<Finished, Error> {
+    pub fn finish(self) -> Result<Finished, Finding> {
         let (fabric, option) = (self.fabric.file.clone(), self.option);
         let source = Source { file: self.scenario.display().to_string(), ..self.fabric };
         // The scenario is not written if it cannot run, so an error about the fabric names the file of the fabric.
         let mut checked =
             check(&source, std::slice::from_ref(&self.workload)).map_err(|error| {
-                match error.location().is_some_and(|place| place.file == source.file) {
+                match error.place.as_ref().is_some_and(|place| place.file == source.file) {
                     true if fabric == ONE_SWITCH => {
-                        let text =
-                            format!("without {option}, one switch joins all hosts: {}", error.message());
-                        Error::new(text).with_help(format!("{option} names the fabric that joins them"))
+                        let text = format!("without {option}, one switch joins all hosts: {}", error.text);
+                        code::FIT.plain(text).with_help(format!("{option} names the fabric that joins them"))
                     }
                     true => error.renamed(&fabric),
                     false => error,
@@ -121,14 +121,16 @@ const MOST_ON_A_SWITCH: u32 = Packet::MAX_PORTS as u32 - 1;
 
 /// The fabric of a scenario or of a topology file, which the option `option` names; without a name, one switch with a host for each of
 /// `ranks`, which the file `file` has.
-fn fabric_of(topology: Option<&str>, ranks: u32, option: &str, file: &str) -> Result<Source, Error> {
+fn fabric_of(topology: Option<&str>, ranks: u32, option: &str, file: &str) -> Result<Source, Finding> {
     let Some(topology) = topology else {
         let hosts = ranks.max(2);
         if hosts > MOST_ON_A_SWITCH {
             let text = format!(
                 "{file} has {hosts} hosts; without {option}, one switch joins them, and it has room for {MOST_ON_A_SWITCH}"
             );
-            return Err(Error::new(text).with_help(format!("{option} names the fabric that joins them")));
+            return Err(code::FIT
+                .plain(text)
+                .with_help(format!("{option} names the fabric that joins them")));
         }
         let text = format!("[topology.leaf-spine]\nleaves = 1\nspines = 1\nhosts-per-leaf = {hosts}\n");
         return Ok(Source::new(ONE_SWITCH, text));
@@ -147,9 +149,9 @@ fn about_fabric(topology: Option<&str>) -> String {
 }
 
 /// The fabric of another tool's topology file as a scenario without a workload, and warnings; `None` for any other text.
-pub(crate) fn fabric(file: &str, text: &str) -> Option<Result<(String, Vec<String>), Error>> {
+pub(crate) fn fabric(file: &str, text: &str) -> Option<Result<(String, Vec<String>), Finding>> {
     if topo::is_topology(text) {
-        return Some(topo::read(file, text).map_err(alone));
+        return Some(topo::read(file, text));
     }
     hpcc::is_topology(text).then(|| hpcc::fabric(hpcc::File { name: file, text }))
 }

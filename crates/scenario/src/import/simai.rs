@@ -2,26 +2,24 @@
 
 use super::relative::from_folder_of;
 use super::{Draft, about_fabric, fabric_of};
-use crate::Error;
-use crate::formats::goal::alone;
 use crate::formats::{read_text, simai};
+use finding::{Finding, code};
 use std::path::Path;
 
 /// Reads a workload, which the scenario `output` will run on the fabric of the scenario or topology file `topology`.
 ///
 /// # Errors
 /// The first mistake of the workload, or if there is no such topology.
-pub fn import(file: &Path, topology: Option<&str>, output: &Path) -> Result<Draft, Error> {
+pub fn import(file: &Path, topology: Option<&str>, output: &Path) -> Result<Draft, Finding> {
     let name = file.display().to_string();
-    let text = read_text("simai", file, &name).map_err(alone)?;
-    let step = simai::read(&name, &text).map_err(alone)?;
+    let text = read_text("simai", file, &name)?;
+    let step = simai::read(&name, &text)?;
     let gpus = step.header.gpus.map(|gpus| u32::try_from(gpus).unwrap_or(u32::MAX));
     let ranks = match (gpus, topology) {
         (None, None) => {
-            return Err(Error::new(format!(
-                "{name} does not tell the number of GPUs, as it has no `all_gpus`"
-            ))
-            .with_help("--topology names a fabric, all of whose GPUs take part"));
+            return Err(code::CONTENT
+                .plain(format!("{name} does not tell the number of GPUs, as it has no `all_gpus`"))
+                .with_help("--topology names a fabric, all of whose GPUs take part"));
         }
         (gpus, _) => gpus,
     };

@@ -1,11 +1,12 @@
 use super::*;
+use finding::Finding;
 use std::fmt::Write;
 
 const FABRIC: &str = "[topology.leaf-spine]\nleaves = 4\nspines = 2\nhosts-per-leaf = 2\n";
 const JOB: &str = "[[workload]]\nname = \"ring\"\nneighbour-ring = {}\n";
 
 /// A sweep of a scenario `base.toml`, both in memory.
-fn sweep(text: &str) -> Result<Sweep, Error> {
+fn sweep(text: &str) -> Result<Sweep, Finding> {
     let file = Source::new("w.toml", format!("scenario = \"quickstart\"\n{text}"));
     let base = Source::new("base.toml", format!("{FABRIC}{JOB}[scheme.themis]\nmode = \"literal\"\n"));
     Sweep::parse(&file, &[]).map(|sweep| Sweep { scenario: base, ..sweep })
@@ -182,8 +183,8 @@ fn a_sweep_has_a_largest_number_of_points() {
     let axis = |key| format!("[[axis]]\n{key} = [{}]\n", many.join(", "));
     let text = format!("seeds = \"1..10\"\n{}{}", axis("a"), axis("b"));
     let error = sweep(&text).unwrap_err();
-    assert_eq!(error.message(), "a sweep has at most 100000 points; this one has 400 x 400 x 10 seeds");
-    assert_eq!(error.location().unwrap().line, 3);
+    assert_eq!(error.text, "a sweep has at most 100000 points; this one has 400 x 400 x 10 seeds");
+    assert_eq!(error.place.unwrap().line, 3);
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn the_scenario_is_found_beside_the_sweep_or_among_those_built_in() {
         error.located(),
         "w.toml:2:12: there is neither a file nor a built-in scenario \"quickstrat\""
     );
-    assert!(error.help().unwrap().contains("quickstart"));
+    assert!(error.help.as_deref().unwrap().contains("quickstart"));
     assert_eq!(told("").located(), "w.toml:1:1: the key `scenario` is missing");
 }
 

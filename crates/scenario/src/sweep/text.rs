@@ -1,8 +1,8 @@
 //! Positions in a sweep's file.
 
-use crate::error::Error;
 use crate::overlay::Origin;
 use crate::source::Source;
+use finding::{Finding, code};
 use std::ops::Range;
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
@@ -35,8 +35,8 @@ impl SweepText {
         SweepText { file: file.file.as_str().into(), text: file.text.as_str().into(), table }
     }
 
-    pub(super) fn at(&self, span: Range<usize>, message: impl Into<String>) -> Error {
-        Error::at(&self.file, &self.text, span, message)
+    pub(super) fn at(&self, span: Range<usize>, message: impl Into<String>) -> Finding {
+        code::RANGE.inside(&self.file, &self.text, span, message)
     }
 
     pub(super) fn origin(&self, key: Range<usize>, value: Range<usize>) -> Origin {
@@ -50,7 +50,7 @@ impl SweepText {
     }
 
     /// An error at the value at `path`, or at the innermost value around it that exists.
-    pub(super) fn error(&self, path: &[&str], message: impl Into<String>) -> Error {
+    pub(super) fn error(&self, path: &[&str], message: impl Into<String>) -> Finding {
         let mut span = 0..0;
         if let Ok(root) = DeTable::parse(&self.text) {
             let mut at: Option<&DeValue<'_>> = None;

@@ -2,9 +2,9 @@
 
 use super::links::{possible_delay, possible_rate};
 use super::{Ground, Layout};
-use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
+use finding::{Finding, code};
 use model::{Fabric, HostId, NodeId, Packet, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ impl Default for Datacentres {
 const SITES: usize = 2;
 
 impl Datacentres {
-    fn possible(&self) -> Result<(), KeyError> {
+    fn possible(&self) -> Result<(), Finding> {
         let counts = [
             ("tors", self.tors, "ToR switch"),
             ("hosts-per-tor", self.hosts_per_tor, "host on every ToR"),
@@ -98,7 +98,7 @@ impl Datacentres {
         ];
         for (key, count, what) in counts {
             if count == 0 {
-                return Err(KeyError::new(key, format!("a datacentre needs at least 1 {what}")));
+                return Err(code::RANGE.at(key, format!("a datacentre needs at least 1 {what}")));
             }
         }
         let most = Packet::MAX_PORTS;
@@ -112,15 +112,14 @@ impl Datacentres {
             if ports > most {
                 let text =
                     format!("a switch of the role `{what}` needs {ports} ports; a switch has at most {most}");
-                return Err(KeyError::new(key, text));
+                return Err(code::FIT.at(key, text));
             }
         }
         let hosts = SITES.saturating_mul(self.tors).saturating_mul(self.hosts_per_tor);
         if hosts > HostId::MOST {
-            return Err(KeyError::new(
-                "tors",
-                format!("expected at most {} hosts, found {hosts}", HostId::MOST),
-            ));
+            return Err(
+                code::RANGE.at("tors", format!("expected at most {} hosts, found {hosts}", HostId::MOST))
+            );
         }
         for (key, rate) in [
             ("rate", Some(self.rate)),
@@ -143,7 +142,7 @@ impl Datacentres {
 }
 
 impl Layout for Datacentres {
-    fn size(&self, _: &Ground<'_>) -> Result<Size, KeyError> {
+    fn size(&self, _: &Ground<'_>) -> Result<Size, Finding> {
         self.possible()?;
         let counts = [("tors", self.tors), ("spines", self.spines), ("hosts-per-tor", self.hosts_per_tor)];
         let largest = counts.into_iter().max_by_key(|(_, count)| *count);
@@ -157,7 +156,7 @@ impl Layout for Datacentres {
         })
     }
 
-    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, Finding> {
         let mut builder = ground.builder();
         let per_site = self.tors * self.hosts_per_tor;
         let hosts: Vec<NodeId> = (0..SITES * per_site).map(|h| builder.host(format!("host{h}"))).collect();
@@ -195,7 +194,7 @@ impl Layout for Datacentres {
                 builder.connect(near, far, self.long_rate, self.long_delay, chance(self.long_loss));
             }
         }
-        builder.build().map_err(|e| KeyError::new("", e.to_string()))
+        builder.build().map_err(|e| code::RANGE.at("", e.to_string()))
     }
 }
 

@@ -3,9 +3,9 @@
 
 use super::links::{possible_delay, possible_rate};
 use super::{Ground, Layout};
-use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
+use finding::{Finding, code};
 use model::fabric::{MOST_CHANNELS, MinimalPaths};
 use model::{Fabric, HostId, NodeId, Packet, Rate, RouteState, Time};
 use schemars::JsonSchema;
@@ -117,7 +117,7 @@ impl Dragonfly {
         (nth * self.links_per_pair + link) % self.routers_per_group
     }
 
-    fn possible(&self) -> Result<(), KeyError> {
+    fn possible(&self) -> Result<(), Finding> {
         let links = if self.groups > 1 { self.links_per_pair } else { 1 };
         for (key, count, what) in [
             ("groups", self.groups, "group"),
@@ -126,7 +126,7 @@ impl Dragonfly {
             ("links-per-pair", links, "link between every two groups"),
         ] {
             if count == 0 {
-                return Err(KeyError::new(key, format!("a Dragonfly needs at least 1 {what}")));
+                return Err(code::RANGE.at(key, format!("a Dragonfly needs at least 1 {what}")));
             }
         }
         for (key, count, what) in [
@@ -134,23 +134,20 @@ impl Dragonfly {
             ("routers-per-group", self.routers_per_group, "routers in a group"),
         ] {
             if count > RouteState::MOST {
-                return Err(KeyError::new(
-                    key,
-                    format!("expected at most {} {what}, found {count}", RouteState::MOST),
-                ));
+                return Err(code::RANGE
+                    .at(key, format!("expected at most {} {what}, found {count}", RouteState::MOST)));
             }
         }
         let hosts = self.routers().saturating_mul(self.hosts_per_router);
         if hosts > HostId::MOST {
-            return Err(KeyError::new(
-                "groups",
-                format!("expected at most {} hosts, found {hosts}", HostId::MOST),
-            ));
+            return Err(
+                code::RANGE.at("groups", format!("expected at most {} hosts, found {hosts}", HostId::MOST))
+            );
         }
         self.wired()?;
         if !(1..=MOST_CHANNELS).contains(&self.channels) {
             let text = format!("expected 1 to {MOST_CHANNELS} channels, found {}", self.channels);
-            return Err(KeyError::new("channels", text).with_help("a path has at most three legs"));
+            return Err(code::RANGE.at("channels", text).with_help("a path has at most three legs"));
         }
         let (rate, delay) = (Some(self.rate), Some(self.delay));
         for (key, rate) in
@@ -167,7 +164,7 @@ impl Dragonfly {
     }
 
     /// Checks that a router has enough ports.
-    fn wired(&self) -> Result<(), KeyError> {
+    fn wired(&self) -> Result<(), Finding> {
         let (hosts, local) = (self.hosts_per_router, self.routers_per_group - 1);
         let global = self.leaving().div_ceil(self.routers_per_group);
         let needed = hosts.saturating_add(local).saturating_add(global);
@@ -177,7 +174,7 @@ impl Dragonfly {
         }
         if most > Packet::MAX_PORTS {
             let text = format!("expected at most {} ports, found {most}", Packet::MAX_PORTS);
-            return Err(KeyError::new("ports", text));
+            return Err(code::RANGE.at("ports", text));
         }
         let parts = [("hosts-per-router", hosts), ("routers-per-group", local), ("links-per-pair", global)];
         let largest = parts.iter().max_by_key(|(_, ports)| *ports).map_or("groups", |(key, _)| key);
@@ -188,12 +185,12 @@ impl Dragonfly {
             self.routers_per_group,
             if own { "it has" } else { "a switch has at most" },
         );
-        Err(KeyError::new(if own { "ports" } else { largest }, text))
+        Err(code::FIT.at(if own { "ports" } else { largest }, text))
     }
 }
 
 impl Layout for Dragonfly {
-    fn size(&self, _: &Ground<'_>) -> Result<Size, KeyError> {
+    fn size(&self, _: &Ground<'_>) -> Result<Size, Finding> {
         self.possible()?;
         let routers = self.routers();
         let hosts = routers * self.hosts_per_router;
@@ -214,7 +211,7 @@ impl Layout for Dragonfly {
         })
     }
 
-    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, Finding> {
         let mut builder = ground.builder();
         let (groups, routers) = (self.groups, self.routers_per_group);
         let hosts: Vec<NodeId> =
@@ -252,7 +249,7 @@ impl Layout for Dragonfly {
         };
         let of = (0..self.routers()).map(|router| (router / routers) as u16).collect();
         builder.groups(of, self.channels, minimal);
-        builder.build().map_err(|e| KeyError::new("", e.to_string()))
+        builder.build().map_err(|e| code::RANGE.at("", e.to_string()))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::links::{possible_delay, possible_rate};
 use super::{Ground, Layout};
-use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::{Chance, Oversubscription};
+use finding::{Finding, code};
 use model::{Fabric, HostId, NodeId, Packet, Probability, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,7 @@ impl FatTree {
     }
 
     /// Checks each setting by itself.
-    fn possible(&self) -> Result<(), KeyError> {
+    fn possible(&self) -> Result<(), Finding> {
         let k = self.k;
         if k < 2 || !k.is_multiple_of(2) {
             let help = match k {
@@ -139,16 +139,15 @@ impl FatTree {
                 k => format!("set k = {} or {}", k - 1, k.saturating_add(1)),
             };
             let text = format!("expected an even number of ports, half of them down and half up; found {k}");
-            return Err(KeyError::new("k", text).with_help(help));
+            return Err(code::RANGE.at("k", text).with_help(help));
         }
         if !matches!(self.tiers, 2 | 3) {
-            return Err(KeyError::new("tiers", format!("expected 2 or 3 tiers, found {}", self.tiers)));
+            return Err(code::RANGE.at("tiers", format!("expected 2 or 3 tiers, found {}", self.tiers)));
         }
         if self.hosts_per_edge == Some(0) {
-            return Err(KeyError::new(
-                "hosts-per-edge",
-                "a fat tree needs at least 1 host on every edge switch",
-            ));
+            return Err(
+                code::RANGE.at("hosts-per-edge", "a fat tree needs at least 1 host on every edge switch")
+            );
         }
         if self.two_tiers() {
             for (key, set) in [
@@ -159,7 +158,7 @@ impl FatTree {
             ] {
                 if set {
                     let text = "a fat tree of 2 tiers has no aggregation switches; use the `core-` keys";
-                    return Err(KeyError::new(key, text));
+                    return Err(code::CONFLICT.at(key, text));
                 }
             }
         }
@@ -181,7 +180,7 @@ impl FatTree {
     }
 
     /// Checks all settings and returns the numbers of switches, hosts and links.
-    fn counts(&self) -> Result<Counts, KeyError> {
+    fn counts(&self) -> Result<Counts, Finding> {
         self.possible()?;
         let half = self.k / 2;
         let hosts = self.hosts_per_edge.unwrap_or(half);
@@ -218,7 +217,7 @@ impl FatTree {
                 };
                 let text =
                     format!("a switch of the role `{what}` needs {ports} ports; a switch has at most {most}");
-                return Err(KeyError::new(key, text));
+                return Err(code::FIT.at(key, text));
             }
         }
         let all = pods * edges * hosts;
@@ -229,7 +228,7 @@ impl FatTree {
                 "expected at most {} hosts, found {all} ({hosts} on each of {edges} edge switches)",
                 HostId::MOST
             );
-            return Err(KeyError::new(key, text));
+            return Err(code::RANGE.at(key, text));
         }
         Ok(Counts { pods, edges, hosts, edge_up, aggregation_up })
     }
@@ -242,7 +241,7 @@ fn uplinks(
     up: Rate,
     what: &str,
     role: &str,
-) -> Result<usize, KeyError> {
+) -> Result<usize, Finding> {
     let (count, rate) = below;
     let down = count as u128 * u128::from(rate.bps()) * u128::from(ratio.up);
     let one = u128::from(up.bps()) * u128::from(ratio.down);
@@ -256,11 +255,11 @@ fn uplinks(
     let text = format!(
         "expected a whole number of uplinks of {up} for {count} {what} of {rate} at {ratio}, found {found}"
     );
-    Err(KeyError::new(&format!("{role}-oversubscription"), text))
+    Err(code::FIT.at(&format!("{role}-oversubscription"), text))
 }
 
 impl Layout for FatTree {
-    fn size(&self, _: &Ground<'_>) -> Result<Size, KeyError> {
+    fn size(&self, _: &Ground<'_>) -> Result<Size, Finding> {
         let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
         let (edges, above) = (pods * edges, pods * edge_up);
         Ok(Size {
@@ -272,7 +271,7 @@ impl Layout for FatTree {
         })
     }
 
-    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, Finding> {
         let Counts { pods, edges, hosts, edge_up, aggregation_up } = self.counts()?;
         let own = Tier {
             rate: self.rate,
@@ -313,7 +312,7 @@ impl Layout for FatTree {
                 join(switch, up, core);
             }
         }
-        builder.build().map_err(|e| KeyError::new("", e.to_string()))
+        builder.build().map_err(|e| code::RANGE.at("", e.to_string()))
     }
 }
 

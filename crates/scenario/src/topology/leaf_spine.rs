@@ -1,9 +1,9 @@
 //! Leaf-spine fabrics: hosts on leaves, and links from every leaf to every spine.
 
 use super::{Ground, Layout};
-use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
+use finding::{Finding, code};
 use model::{Fabric, HostId, NodeId, Packet, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ impl Default for LeafSpine {
 }
 
 impl LeafSpine {
-    fn possible(&self) -> Result<(), KeyError> {
+    fn possible(&self) -> Result<(), Finding> {
         let counts = [
             ("leaves", self.leaves, "leaf"),
             ("spines", self.spines, "spine"),
@@ -68,7 +68,7 @@ impl LeafSpine {
         ];
         for (key, count, what) in counts {
             if count == 0 {
-                return Err(KeyError::new(key, format!("a leaf-spine fabric needs at least 1 {what}")));
+                return Err(code::RANGE.at(key, format!("a leaf-spine fabric needs at least 1 {what}")));
             }
         }
         let most = Packet::MAX_PORTS;
@@ -80,10 +80,9 @@ impl LeafSpine {
             ("leaves", down, "spine"),
         ] {
             if ports > most {
-                return Err(KeyError::new(
-                    key,
-                    format!("a {what} needs {ports} ports; a switch has at most {most}"),
-                ));
+                return Err(
+                    code::FIT.at(key, format!("a {what} needs {ports} ports; a switch has at most {most}"))
+                );
             }
         }
         // A leaf and a spine have too few ports for more hosts than a packet can name.
@@ -104,7 +103,7 @@ impl LeafSpine {
 }
 
 impl Layout for LeafSpine {
-    fn size(&self, _: &Ground<'_>) -> Result<Size, KeyError> {
+    fn size(&self, _: &Ground<'_>) -> Result<Size, Finding> {
         self.possible()?;
         let counts =
             [("leaves", self.leaves), ("spines", self.spines), ("hosts-per-leaf", self.hosts_per_leaf)];
@@ -119,7 +118,7 @@ impl Layout for LeafSpine {
         })
     }
 
-    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, Finding> {
         let mut builder = ground.builder();
         let hosts: Vec<NodeId> =
             (0..self.leaves * self.hosts_per_leaf).map(|h| builder.host(format!("host{h}"))).collect();
@@ -141,7 +140,7 @@ impl Layout for LeafSpine {
                 }
             }
         }
-        builder.build().map_err(|e| KeyError::new("", e.to_string()))
+        builder.build().map_err(|e| code::RANGE.at("", e.to_string()))
     }
 }
 

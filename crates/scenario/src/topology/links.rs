@@ -1,9 +1,9 @@
 //! Any fabric: a list of hosts, switches and links.
 
 use super::{Ground, Layout};
-use crate::error::{KeyError, nearest};
 use crate::footprint::Size;
 use crate::values::Chance;
+use finding::{Finding, code, nearest};
 use model::{Fabric, FabricBuilder, FabricError, HostId, NodeId, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -225,23 +225,23 @@ impl JsonSchema for Cable {
 }
 
 /// Checks the rate of a link. At the least rate the largest frame takes less than 2^32 ps.
-pub(crate) fn possible_rate(path: &str, rate: Rate) -> Result<(), KeyError> {
+pub(crate) fn possible_rate(path: &str, rate: Rate) -> Result<(), Finding> {
     if rate.bps() < 100_000_000 {
-        return Err(KeyError::new(path, format!("expected a rate of at least 100Mbps, found {rate}")));
+        return Err(code::RANGE.at(path, format!("expected a rate of at least 100Mbps, found {rate}")));
     }
     if rate > Rate::from_gbps(100_000) {
-        return Err(KeyError::new(path, format!("expected a rate of at most 100Tbps, found {rate}")));
+        return Err(code::RANGE.at(path, format!("expected a rate of at most 100Tbps, found {rate}")));
     }
     Ok(())
 }
 
 /// Checks the propagation delay of a link.
-pub(super) fn possible_delay(path: &str, delay: Time) -> Result<(), KeyError> {
+pub(super) fn possible_delay(path: &str, delay: Time) -> Result<(), Finding> {
     if delay == Time::ZERO {
-        return Err(KeyError::new(path, "a link needs a delay above 0"));
+        return Err(code::RANGE.at(path, "a link needs a delay above 0"));
     }
     if delay > Time::from_ms(10_000) {
-        return Err(KeyError::new(path, format!("expected a delay of at most 10s, found {delay}")));
+        return Err(code::RANGE.at(path, format!("expected a delay of at most 10s, found {delay}")));
     }
     Ok(())
 }
@@ -256,25 +256,24 @@ impl Links {
 }
 
 impl Layout for Links {
-    fn size(&self, _: &Ground<'_>) -> Result<Size, KeyError> {
+    fn size(&self, _: &Ground<'_>) -> Result<Size, Finding> {
         let hosts = self.host_count();
         if hosts == 0 || hosts > HostId::MOST {
-            return Err(KeyError::new(
-                "hosts",
-                format!("expected 1 to {} hosts, found {hosts}", HostId::MOST),
-            ));
+            return Err(
+                code::RANGE.at("hosts", format!("expected 1 to {} hosts, found {hosts}", HostId::MOST))
+            );
         }
         let switches = self.switches.len();
         Ok(Size { hosts, switches, links: self.links.len(), racks: hosts.min(switches), key: "links" })
     }
 
-    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, Finding> {
         possible_rate("rate", self.rate)?;
         possible_delay("delay", self.delay)?;
         let mut builder = FabricBuilder::new();
         let mut nodes: BTreeMap<String, NodeId> = BTreeMap::new();
         let mut add = |name: &str, node: NodeId, path: String| match nodes.insert(name.to_owned(), node) {
-            Some(_) => Err(KeyError::new(&path, format!("another node is named `{name}`, too"))),
+            Some(_) => Err(code::TWICE.at(&path, format!("another node is named `{name}`, too"))),
             None => Ok(()),
         };
         for i in 0..self.host_count() {
@@ -296,15 +295,14 @@ impl Layout for Links {
                 nodes.get(name).copied().ok_or_else(|| {
                     let near = nearest(name, nodes.keys().map(String::as_str));
                     let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-                    KeyError::new(&at(key), format!("there is no node `{name}`{hint}"))
+                    code::NO_NODE.at(&at(key), format!("there is no node `{name}`{hint}"))
                 })
             };
             let (from, to) = (end(&cable.from, "from")?, end(&cable.to, "to")?);
             if from == to {
-                return Err(KeyError::new(
-                    &at("to"),
-                    format!("the link connects `{}` with itself", cable.to),
-                ));
+                return Err(
+                    code::TO_ITSELF.at(&at("to"), format!("the link connects `{}` with itself", cable.to))
+                );
             }
             if let Some(rate) = cable.rate {
                 possible_rate(&at("rate"), rate)?;
@@ -325,11 +323,11 @@ impl Layout for Links {
             FabricError::HostWithoutLink(name) => match &self.hosts {
                 NamesOrCount::List(names) => {
                     let i = names.iter().position(|n| n == name).unwrap_or(0);
-                    KeyError::new(&format!("hosts.{i}"), e.to_string())
+                    code::RANGE.at(&format!("hosts.{i}"), e.to_string())
                 }
-                NamesOrCount::Count(_) => KeyError::new("hosts", e.to_string()),
+                NamesOrCount::Count(_) => code::RANGE.at("hosts", e.to_string()),
             },
-            _ => KeyError::new("links", e.to_string()),
+            _ => code::RANGE.at("links", e.to_string()),
         })
     }
 }

@@ -4,9 +4,9 @@
 
 pub mod presets;
 
-use crate::error::KeyError;
 use crate::footprint::{MemoryBudget, Size};
 use crate::server::Server;
+use finding::Finding;
 use model::{Fabric, FabricBuilder, Probability};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 /// Settings of a topology, which lay out a fabric.
 pub(crate) trait Layout {
     /// Checks the settings and returns the size of the fabric, before any memory is allocated for it.
-    fn size(&self, ground: &Ground<'_>) -> Result<Size, KeyError>;
+    fn size(&self, ground: &Ground<'_>) -> Result<Size, Finding>;
 
     /// Builds the fabric.
-    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError>;
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, Finding>;
 }
 
 /// Settings outside of a topology on which its fabric depends.
@@ -61,9 +61,9 @@ macro_rules! topologies {
                 match self { $(Self::$variant(_) => $name,)+ }
             }
 
-            pub(crate) fn lay(&self, ground: &Ground<'_>, memory: &mut MemoryBudget) -> Result<Fabric, KeyError> {
+            pub(crate) fn lay(&self, ground: &Ground<'_>, memory: &mut MemoryBudget) -> Result<Fabric, Finding> {
                 let size = match self { $(Self::$variant(t) => t.size(ground),)+ };
-                let within = |error: KeyError| error.within(self.name()).within("topology");
+                let within = |error: Finding| error.within(self.name()).within("topology");
                 memory.add_fabric(&size.map_err(within)?, &format!("topology.{}", self.name()))?;
                 let fabric = match self { $(Self::$variant(t) => t.lay(ground),)+ };
                 fabric.map_err(within)

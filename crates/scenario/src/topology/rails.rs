@@ -2,9 +2,9 @@
 
 use super::presets::Preset;
 use super::{Ground, Layout};
-use crate::error::KeyError;
 use crate::footprint::Size;
 use crate::values::Chance;
+use finding::{Finding, code};
 use model::{Fabric, HostId, NodeId, Packet, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,12 +121,12 @@ impl Counts {
 }
 
 impl Rails {
-    fn counts(&self, ground: &Ground<'_>) -> Result<Counts, KeyError> {
+    fn counts(&self, ground: &Ground<'_>) -> Result<Counts, Finding> {
         let Some(server) = ground.server else {
             let text = "a fabric of rails needs servers, which have several NICs";
-            return Err(
-                KeyError::new("", text).with_help("add a table [server]; its default is a server of 8 GPUs")
-            );
+            return Err(code::NEEDS
+                .at("", text)
+                .with_help("add a table [server]; its default is a server of 8 GPUs"));
         };
         let at_least_one = [
             ("servers", self.servers),
@@ -135,24 +135,25 @@ impl Rails {
         ];
         for (key, count) in at_least_one {
             if count == 0 {
-                return Err(KeyError::new(key, "expected at least 1, found 0"));
+                return Err(code::RANGE.at(key, "expected at least 1, found 0"));
             }
         }
         let (nics, ports) = (server.nics, server.ports_per_nic);
         let servers_per_segment = self.servers_per_segment.unwrap_or(self.servers).min(self.servers);
         if servers_per_segment == 0 {
-            return Err(KeyError::new("servers-per-segment", "expected at least 1 server, found 0"));
+            return Err(code::RANGE.at("servers-per-segment", "expected at least 1 server, found 0"));
         }
         let sets = self.tors_per_rail.unwrap_or(ports);
         if sets != ports {
             let text = format!("expected as many ToRs as ports of a NIC ({ports}), found {sets}");
-            return Err(KeyError::new("tors-per-rail", text)
+            return Err(code::FIT
+                .at("tors-per-rail", text)
                 .with_help("port p of each NIC is attached to ToR p; set `ports-per-nic` of [server]"));
         }
         if self.planes > 1 && self.planes != sets {
             let text =
                 format!("expected 1 plane or as many as ToRs of a rail ({sets}), found {}", self.planes);
-            return Err(KeyError::new("planes", text));
+            return Err(code::FIT.at("planes", text));
         }
         let rows = if self.kind == Kind::PerServer { 1 } else { nics };
         let segments = self.servers.div_ceil(servers_per_segment);
@@ -178,16 +179,15 @@ impl Rails {
             ("servers", joined.saturating_mul(self.uplinks_per_spine), "spine"),
         ] {
             if ports > most && (what == "ToR" || self.spines > 0) {
-                return Err(KeyError::new(
-                    key,
-                    format!("a {what} needs {ports} ports; a switch has at most {most}"),
-                ));
+                return Err(
+                    code::FIT.at(key, format!("a {what} needs {ports} ports; a switch has at most {most}"))
+                );
             }
         }
         let hosts = self.servers.saturating_mul(server.ports());
         if hosts > HostId::MOST {
             let text = format!("{hosts} NIC ports; at most {} are possible", HostId::MOST);
-            return Err(KeyError::new("servers", text));
+            return Err(code::RANGE.at("servers", text));
         }
         for (key, rate) in [("rate", Some(self.rate)), ("uplink-rate", self.uplink_rate)] {
             rate.map_or(Ok(()), |rate| super::links::possible_rate(key, rate))?;
@@ -209,7 +209,7 @@ impl Rails {
 }
 
 impl Layout for Rails {
-    fn size(&self, ground: &Ground<'_>) -> Result<Size, KeyError> {
+    fn size(&self, ground: &Ground<'_>) -> Result<Size, Finding> {
         let counts = self.counts(ground)?;
         let hosts = self.servers * counts.nics * counts.ports;
         let tors = counts.tors() * counts.sets;
@@ -222,7 +222,7 @@ impl Layout for Rails {
         })
     }
 
-    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, KeyError> {
+    fn lay(&self, ground: &Ground<'_>) -> Result<Fabric, Finding> {
         let counts = self.counts(ground)?;
         let gpus = ground.server.map_or(0, |server| server.gpus);
         let mut builder = ground.builder();
@@ -259,7 +259,7 @@ impl Layout for Rails {
                 }
             }
         }
-        builder.build().map_err(|e| KeyError::new("", e.to_string()))
+        builder.build().map_err(|e| code::RANGE.at("", e.to_string()))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Generate;
 use super::draft::{Draft, StartOn, part, some_bytes};
 use super::groups::{Groups, Members};
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,13 +55,13 @@ fn bytes() -> Bytes {
 }
 
 impl Generate for AllReduce {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         let members = Members { groups: &self.groups, size: self.group_size, limit: self.group_limit };
         let groups = members.resolve(draft)?;
         let ranks = groups.iter().map(|ranks| ranks.len() as u64);
         if self.splits == 0 || self.splits > 1024 {
-            return Err(KeyError::new("splits", format!("expected 1 to 1024 parts, found {}", self.splits)));
+            return Err(code::RANGE.at("splits", format!("expected 1 to 1024 parts, found {}", self.splits)));
         }
         let messages = ranks.clone().map(|n| n * 2 * (n - 1)).sum::<u64>() * self.splits as u64;
         draft.reserve(messages, ranks.sum(), members.key())?;

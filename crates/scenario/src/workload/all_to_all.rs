@@ -3,7 +3,7 @@
 use super::Generate;
 use super::draft::{Draft, StartOn, part, some_bytes};
 use super::groups::{Groups, Members};
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,26 +54,23 @@ pub enum Schedule {
 }
 
 impl Generate for AllToAll {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let per_pair = self.per_pair.map(|bytes| some_bytes(bytes, "per-pair")).transpose()?;
         let total = match (self.bytes, per_pair) {
             (Some(_), Some(_)) => {
-                return Err(KeyError::new(
-                    "per-pair",
-                    "set either `bytes` (per rank) or `per-pair`, not both",
-                ));
+                return Err(
+                    code::CONFLICT.at("per-pair", "set either `bytes` (per rank) or `per-pair`, not both")
+                );
             }
             (bytes, _) => some_bytes(bytes.unwrap_or(Bytes(300_000_000)), "bytes")?,
         };
         let window = match (self.schedule, self.window) {
             (_, Some(0)) => {
-                return Err(KeyError::new("window", "expected at least 1 message at a time, found 0"));
+                return Err(code::RANGE.at("window", "expected at least 1 message at a time, found 0"));
             }
             (Schedule::Staggered, Some(_)) => {
-                return Err(KeyError::new(
-                    "window",
-                    "`window` needs schedule = \"at-once\"; \"staggered\" means window = 1",
-                ));
+                return Err(code::NEEDS
+                    .at("window", "`window` needs schedule = \"at-once\"; \"staggered\" means window = 1"));
             }
             (Schedule::Staggered, None) => 1,
             (Schedule::AtOnce, window) => window.unwrap_or(usize::MAX),

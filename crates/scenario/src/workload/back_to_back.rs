@@ -2,7 +2,7 @@
 
 use super::Generate;
 use super::draft::{Draft, StartOn, some_bytes};
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,10 +36,10 @@ fn messages() -> u32 {
 }
 
 impl Generate for BackToBack {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         if self.messages == 0 {
-            return Err(KeyError::new("messages", "expected at least 1 message, found 0"));
+            return Err(code::RANGE.at("messages", "expected at least 1 message, found 0"));
         }
         let named = |name: &Option<String>, path, default: usize| match name {
             Some(name) => draft.host(name, path),
@@ -48,7 +48,7 @@ impl Generate for BackToBack {
         let (from, to) = (named(&self.from, "from", 0)?, named(&self.to, "to", draft.fabric.hosts() - 1)?);
         if from == to {
             let name = draft.fabric.host_name(to);
-            return Err(KeyError::new("to", format!("`{name}` cannot send to itself")));
+            return Err(code::TO_ITSELF.at("to", format!("`{name}` cannot send to itself")));
         }
         draft.reserve(self.messages.into(), 1, "messages")?;
         let mut before = None;

@@ -4,7 +4,7 @@
 //! linearly. If the first row is above 0 %, that percentage of flows has exactly its size. Two rows of the same size are a
 //! step: flows of exactly that size. This is the format of the flow generators of the HPCC family of ns-3 simulators.
 
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::Bytes;
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ pub(crate) struct BadPoint {
     pub(crate) row: usize,
     /// 0 if its size is wrong, 1 if its percentage is wrong.
     pub(crate) column: usize,
-    /// Error message.
+    /// Finding message.
     pub(crate) text: String,
 }
 
@@ -117,8 +117,8 @@ impl Cdf {
 
 /// Reads a file of rows `bytes percent`. `#` starts a comment; a byte order mark at the start is skipped. Messages call
 /// the file `name`.
-pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Point>, KeyError> {
-    let wrong = |place: Range<usize>, what: String| Err(KeyError::elsewhere(name, text, place, what));
+pub(crate) fn read(name: &str, text: &str) -> Result<Vec<Point>, Finding> {
+    let wrong = |place: Range<usize>, what: String| Err(code::CONTENT.inside(name, text, place, what));
     let mut points = Vec::new();
     let mut places = Vec::new();
     let rows = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -181,7 +181,6 @@ fn whole(word: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
 
     fn cdf(points: &[(u64, f64)]) -> Cdf {
         let points: Vec<Point> = points.iter().map(|&(bytes, percent)| (Bytes(bytes), percent)).collect();
@@ -239,18 +238,15 @@ mod tests {
     fn a_byte_order_mark_is_not_read_as_a_size() {
         assert_eq!(read("f", "\u{feff}0 0\n9 100\n").unwrap(), [(Bytes(0), 0.0), (Bytes(9), 100.0)]);
         let error = read("f", "\u{feff}zero 0\n9 100\n").unwrap_err();
-        assert_eq!(error.message, "expected a whole number of bytes, found `zero`");
-        assert_eq!(error.elsewhere.unwrap().span, 3..7);
+        assert_eq!(error.located(), "f:1:2: expected a whole number of bytes, found `zero`");
     }
 
     #[test]
     fn mistakes_in_a_file_have_a_line_and_a_column() {
         let told = |text: &str| match read("my.cdf", text) {
             Ok(points) => format!("accepted: {points:?}"),
-            Err(KeyError { elsewhere: Some(at), message, .. }) => {
-                Error::at(&at.file, &at.text, at.span, message).located()
-            }
-            Err(error) => format!("no position: {}", error.message),
+            Err(error) if error.place.is_some() => error.located(),
+            Err(error) => format!("no position: {}", error.text),
         };
         for (text, want) in [
             ("", "my.cdf:1:1: expected rows of bytes and percent, up to 100 %; found none"),

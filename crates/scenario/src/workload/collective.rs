@@ -6,7 +6,7 @@ use super::rank_groups::RankGroups;
 use crate::collective::{
     Algorithm, Call, Communicator, Kind, MOST_CHANNELS, Nic, Ports, Protocol, Schedule, lay,
 };
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::Bytes;
 use model::plan::Operation;
 use schemars::JsonSchema;
@@ -143,7 +143,7 @@ impl Tuning {
         kind: Kind,
         bytes: u64,
         ranks: &[u32],
-    ) -> Result<Call, KeyError> {
+    ) -> Result<Call, Finding> {
         let servers: Vec<u32> = ranks
             .chunk_by(|&a, &b| draft.ranks.node(a) == draft.ranks.node(b))
             .map(|server| server.len() as u32)
@@ -153,7 +153,7 @@ impl Tuning {
         let channels = self.channels.unwrap_or(if direct { 1 } else { most.min(MOST_CHANNELS) });
         if channels == 0 || channels > MOST_CHANNELS {
             let text = format!("expected 1 to {MOST_CHANNELS} channels, found {channels}");
-            return Err(KeyError::new("channels", text));
+            return Err(code::RANGE.at("channels", text));
         }
         for (key, bytes) in [("message", self.message), ("grain", self.grain)] {
             if let Some(bytes) = bytes {
@@ -189,12 +189,13 @@ impl Schedules {
         draft: &Draft<'_>,
         algorithm: Algorithm,
         call: &Call,
-    ) -> Result<Rc<Schedule>, KeyError> {
+    ) -> Result<Rc<Schedule>, Finding> {
         if let Some(schedule) = self.0.get(&(algorithm, call.clone())) {
             return Ok(Rc::clone(schedule));
         }
-        let made =
-            algorithm.schedule_within(call, draft.memory).map_err(|text| KeyError::new("algorithm", text))?;
+        let made = algorithm
+            .schedule_within(call, draft.memory)
+            .map_err(|text| code::RANGE.at("algorithm", text))?;
         let made = Rc::new(made);
         self.0.insert((algorithm, call.clone()), Rc::clone(&made));
         Ok(made)
@@ -213,10 +214,10 @@ impl Kind {
 }
 
 impl Generate for Collective {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         if self.repeat == 0 || self.repeat > 100_000 {
-            return Err(KeyError::new("repeat", format!("expected 1 to 100000, found {}", self.repeat)));
+            return Err(code::RANGE.at("repeat", format!("expected 1 to 100000, found {}", self.repeat)));
         }
         let groups = self.groups.resolve(self.group_size, draft.ranks)?;
         let algorithm = self.algorithm.unwrap_or(self.kind.usual_algorithm());
@@ -225,7 +226,7 @@ impl Generate for Collective {
             let call = self.tuning.call(draft, self.kind, bytes, &ranks).map_err(|e| e.within("tuning"))?;
             let key = if self.algorithm.is_some() { "algorithm" } else { "groups" };
             let schedule =
-                algorithm.schedule_within(&call, draft.memory).map_err(|text| KeyError::new(key, text))?;
+                algorithm.schedule_within(&call, draft.memory).map_err(|text| code::RANGE.at(key, text))?;
             let steps = schedule.steps.len() as u64 * u64::from(self.repeat);
             draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "groups")?;
             let communicator = self.tuning.communicator(self.kind, ranks, g, g as u32);

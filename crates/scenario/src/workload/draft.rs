@@ -2,8 +2,8 @@
 
 use super::QpUse;
 use super::ranks::Ranks;
-use crate::error::{KeyError, nearest};
 use crate::footprint::MemoryBudget;
+use finding::{Finding, code, nearest};
 use model::draw::Key;
 use model::plan::{Message, Operation, Qp, Task, Trigger, Whole, Work};
 use model::{Fabric, HostId, MessageId, NodeId, QpId, TaskId, Time, Wire};
@@ -234,7 +234,7 @@ pub(crate) struct Draft<'a> {
 
 impl Draft<'_> {
     /// Finds a host by its name; errors point at `path`.
-    pub(crate) fn host(&self, name: &str, path: &str) -> Result<HostId, KeyError> {
+    pub(crate) fn host(&self, name: &str, path: &str) -> Result<HostId, Finding> {
         self.hosts.get(name).copied().ok_or_else(|| {
             let like = || format!("hosts are named like `{}`", self.fabric.host_name(HostId(0)));
             let text = match self.fabric.find(name) {
@@ -247,7 +247,7 @@ impl Draft<'_> {
                     None => format!("the host `{name}` does not exist; {}", like()),
                 },
             };
-            KeyError::new(path, text)
+            code::NO_NODE.at(path, text)
         })
     }
 
@@ -265,20 +265,20 @@ impl Draft<'_> {
     /// Refuses a job with too many messages, or with more than fit into the machine's memory. Every job calls this
     /// before it adds a message. `pairs` is its number of pairs of hosts; `path` is the key, within the settings of the
     /// job, that determines the number of messages.
-    pub(crate) fn reserve(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), KeyError> {
+    pub(crate) fn reserve(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), Finding> {
         let qps = if self.qp == QpUse::PerMessage { messages } else { pairs };
         let path = format!("workload.{}.{}.{path}", self.job, self.kind);
         self.memory.add_messages(messages, qps, path)
     }
 
     /// Refuses a job with more tasks than fit into the machine's memory.
-    pub(crate) fn reserve_tasks(&mut self, tasks: u64, path: &str) -> Result<(), KeyError> {
+    pub(crate) fn reserve_tasks(&mut self, tasks: u64, path: &str) -> Result<(), Finding> {
         let path = format!("workload.{}.{}.{path}", self.job, self.kind);
         self.memory.add_tasks(tasks, path)
     }
 
     /// Refuses so many more messages and tasks if they were not counted and do not fit into the machine's memory.
-    pub(crate) fn fits(&mut self, more: usize) -> Result<(), KeyError> {
+    pub(crate) fn fits(&mut self, more: usize) -> Result<(), Finding> {
         let items = self.graph.messages.len() + self.graph.tasks.len() + more;
         self.memory.laid(items as u64, format!("workload.{}.{}", self.job, self.kind))
     }
@@ -341,11 +341,11 @@ pub(crate) fn part(bytes: u64, n: usize, i: usize) -> u64 {
 }
 
 /// Refuses an empty message.
-pub(crate) fn some_bytes(bytes: model::Bytes, path: &str) -> Result<u64, KeyError> {
+pub(crate) fn some_bytes(bytes: model::Bytes, path: &str) -> Result<u64, Finding> {
     match bytes.get() {
-        0 => Err(KeyError::new(path, "expected at least 1 byte, found 0")),
+        0 => Err(code::RANGE.at(path, "expected at least 1 byte, found 0")),
         // Our choice: a queue pair counts packets in 64 bits and would allow more.
-        n if n > 1 << 50 => Err(KeyError::new(path, format!("expected at most 1 PiB, found {bytes}"))),
+        n if n > 1 << 50 => Err(code::RANGE.at(path, format!("expected at most 1 PiB, found {bytes}"))),
         n => Ok(n),
     }
 }

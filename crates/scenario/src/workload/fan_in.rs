@@ -3,7 +3,7 @@
 use super::Generate;
 use super::draft::{Draft, some_bytes};
 use super::host_sample::HostSample;
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,11 +30,11 @@ impl Default for FanIn {
 }
 
 impl Generate for FanIn {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         for (key, count) in [("receivers", self.receivers), ("senders", self.senders)] {
             if count == 0 {
-                return Err(KeyError::new(key, "expected at least 1, found 0"));
+                return Err(code::RANGE.at(key, "expected at least 1, found 0"));
             }
         }
         let flows = self.receivers.saturating_mul(self.senders);

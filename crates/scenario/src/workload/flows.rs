@@ -2,7 +2,7 @@
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,21 +49,21 @@ fn is_zero(time: &Time) -> bool {
 }
 
 impl Generate for Flows {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         if self.list.is_empty() {
-            return Err(KeyError::new("list", "expected at least 1 flow, found none"));
+            return Err(code::MISSING.at("list", "expected at least 1 flow, found none"));
         }
         let (mut kinds, mut pairs, mut number) = (Vec::new(), Vec::new(), 0u64);
         for (i, flow) in self.list.iter().enumerate() {
             let at = |key: &str| format!("list.{i}.{key}");
             let (from, to) = (draft.host(&flow.from, &at("from"))?, draft.host(&flow.to, &at("to"))?);
             if from == to {
-                return Err(KeyError::new(&at("to"), format!("`{}` cannot send to itself", flow.to)));
+                return Err(code::TO_ITSELF.at(&at("to"), format!("`{}` cannot send to itself", flow.to)));
             }
             let bytes = some_bytes(flow.bytes, &at("bytes"))?;
             let Again { times, every } = flow.again.clone().unwrap_or(Again { times: 1, every: Time::ZERO });
             if times == 0 {
-                return Err(KeyError::new(&at("again.times"), "expected at least 1, found 0"));
+                return Err(code::RANGE.at(&at("again.times"), "expected at least 1, found 0"));
             }
             number = number.saturating_add(times);
             pairs.push((from, to));

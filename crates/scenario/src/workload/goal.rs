@@ -3,11 +3,11 @@
 use super::draft::{Draft, Event, Item};
 use super::ranks::Stream;
 use super::{Generate, QpUse};
-use crate::error::KeyError;
 use crate::formats::goal::matching::{Place, matching};
 use crate::formats::goal::{self, Kind, On, Operation, Schedule};
 use crate::formats::order::order;
 use crate::values::LATEST;
+use finding::{Finding, code};
 use model::plan::{self, Role, Work};
 use model::{Bytes, HostId, NodeId, Time};
 use schemars::JsonSchema;
@@ -76,9 +76,9 @@ fn eager_limit() -> Bytes {
 }
 
 impl Generate for Goal {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let Some(schedule) = &self.schedule else {
-            return Err(KeyError::new("file", format!("{} was not read", self.file)));
+            return Err(code::FILE.at("file", format!("{} was not read", self.file)));
         };
         draft.warnings.extend(self.warnings.iter().cloned());
         let layer = Layer::new(self, schedule, draft)?;
@@ -86,14 +86,16 @@ impl Generate for Goal {
         Ok(1)
     }
 
-    fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
+    fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
         self.warnings.clear();
         let schedule = goal::read_file(&folder.join(&self.file), &mut self.warnings)?;
         let digest = goal::digest(&schedule);
         if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
             let text =
                 format!("{} has changed: its digest is {digest}, and the scenario has {other}", self.file);
-            return Err(KeyError::new("digest", text).with_help("remove `digest` to take the file as it is"));
+            return Err(code::CHANGED
+                .at("digest", text)
+                .with_help("remove `digest` to take the file as it is"));
         }
         (self.schedule, self.digest) = (Some(Arc::new(schedule)), Some(digest));
         Ok(())
@@ -143,7 +145,7 @@ struct Streams {
 }
 
 impl<'l, 'd> Layer<'l, 'd> {
-    fn new(settings: &'l Goal, schedule: &Schedule, draft: &'l mut Draft<'d>) -> Result<Self, KeyError> {
+    fn new(settings: &'l Goal, schedule: &Schedule, draft: &'l mut Draft<'d>) -> Result<Self, Finding> {
         let there = match settings.ranks {
             RankIs::Gpu => draft.ranks.count(),
             RankIs::Server => draft.ranks.count() / draft.ranks.per_server(),
@@ -152,11 +154,11 @@ impl<'l, 'd> Layer<'l, 'd> {
             let what = if settings.ranks == RankIs::Gpu { "GPUs" } else { "servers" };
             let text =
                 format!("{} has {} ranks; the fabric has {there} {what}", settings.file, schedule.ranks);
-            return Err(KeyError::new("file", text));
+            return Err(code::FIT.at("file", text));
         }
         let count: usize = schedule.programs.values().map(|program| program.operations.len()).sum();
         if count == 0 {
-            return Err(KeyError::new("file", format!("{} has no operations", settings.file)));
+            return Err(code::CONTENT.at("file", format!("{} has no operations", settings.file)));
         }
         let (mut operations, mut dependencies) = (Vec::with_capacity(count), Vec::new());
         let mut firsts = BTreeMap::new();
@@ -213,7 +215,7 @@ impl<'l, 'd> Layer<'l, 'd> {
     }
 
     /// Adds all messages and tasks to the draft, causes before effects.
-    fn lay(mut self) -> Result<(), KeyError> {
+    fn lay(mut self) -> Result<(), Finding> {
         let (start, end) = (|i: Number| 2 * i as u32, |i: Number| 2 * i as u32 + 1);
         let mut edges: Vec<(u32, u32)> = (0..self.operations.len()).map(|i| (start(i), end(i))).collect();
         edges.extend(self.dependencies.iter().map(|&(first, then, on)| match on {
@@ -245,7 +247,7 @@ impl<'l, 'd> Layer<'l, 'd> {
     }
 
     /// The error about operations that wait for each other.
-    fn cycle(&self, cycle: &[usize], edges: &[(u32, u32)]) -> KeyError {
+    fn cycle(&self, cycle: &[usize], edges: &[(u32, u32)]) -> Finding {
         let name = |i: Number| {
             let ((rank, index), o) = &self.operations[i];
             format!("rank {rank} operation {index} `{o}`")
@@ -255,7 +257,7 @@ impl<'l, 'd> Layer<'l, 'd> {
         numbers.dedup();
         let names = goal::chain(numbers.into_iter().map(name).collect());
         let text = format!("operations of {} wait for each other: {names}", self.settings.file);
-        let error = KeyError::new("file", text);
+        let error = code::CYCLE.at("file", text);
         match self
             .operations
             .iter()
@@ -284,7 +286,7 @@ impl<'l, 'd> Layer<'l, 'd> {
     }
 
     /// The port of an operation's NIC.
-    fn port(&self, i: Number) -> Result<HostId, KeyError> {
+    fn port(&self, i: Number) -> Result<HostId, Finding> {
         let ((rank, _), o) = &self.operations[i];
         let (ranks, nic) = (self.draft.ranks, usize::from(o.nic));
         let (port, most) = match self.settings.ranks {
@@ -298,7 +300,7 @@ impl<'l, 'd> Layer<'l, 'd> {
         port.copied().ok_or_else(|| {
             let text =
                 format!("rank {rank} of {}: `{o}` takes NIC {nic}; the rank has {most}", self.settings.file);
-            KeyError::new("file", text)
+            code::CONTENT.at("file", text)
         })
     }
 
@@ -348,7 +350,7 @@ impl<'l, 'd> Layer<'l, 'd> {
         self.task(i, work, &causes)
     }
 
-    fn compute(&mut self, i: Number) -> Result<(), KeyError> {
+    fn compute(&mut self, i: Number) -> Result<(), Finding> {
         let ns = self.operations[i].1.size.max(1);
         if ns > LATEST.ps() / 1000 {
             return Err(self.too_large(i, &LATEST.to_string()));
@@ -363,7 +365,7 @@ impl<'l, 'd> Layer<'l, 'd> {
     }
 
     /// Refuses a schedule whose times, one after another, exceed what 64 bits of picoseconds hold.
-    fn add_time(&mut self, i: Number, time: Time) -> Result<(), KeyError> {
+    fn add_time(&mut self, i: Number, time: Time) -> Result<(), Finding> {
         let most = Time(LATEST.ps() * 8);
         self.total = self.total.saturating_add(time.ps());
         match self.total > most.ps() {
@@ -372,16 +374,14 @@ impl<'l, 'd> Layer<'l, 'd> {
         }
     }
 
-    fn too_large(&self, i: Number, most: &str) -> KeyError {
+    fn too_large(&self, i: Number, most: &str) -> Finding {
         let ((rank, index), o) = &self.operations[i];
         let file = &self.settings.file;
-        KeyError::new(
-            "file",
-            format!("rank {rank} of {file}: operation {index}, `{o}`: expected at most {most}"),
-        )
+        code::RANGE
+            .at("file", format!("rank {rank} of {file}: operation {index}, `{o}`: expected at most {most}"))
     }
 
-    fn send(&mut self, i: Number) -> Result<(), KeyError> {
+    fn send(&mut self, i: Number) -> Result<(), Finding> {
         let ((rank, _), o) = self.operations[i];
         let bytes = o.size.max(1);
         if bytes > 1 << 50 {
@@ -482,7 +482,7 @@ fn partners(
     schedule: &Schedule,
     draft: &mut Draft<'_>,
     number: &dyn Fn(Place) -> Number,
-) -> Result<Vec<Number>, KeyError> {
+) -> Result<Vec<Number>, Finding> {
     let file = &settings.file;
     let count = schedule.programs.values().map(|program| program.operations.len()).sum();
     let matching = matching(schedule);
@@ -493,13 +493,15 @@ fn partners(
     if let Some(&first) = matching.starving.first() {
         let (first, all) = (name(first), matching.starving.len());
         let text = format!("no message matches {first}; receives of {file} without a message: {all}");
-        return Err(KeyError::new("file", text));
+        return Err(code::CONTENT.at("file", text));
     }
     if let Some(&first) = matching.unread.first() {
         let (first, all) = (name(first), matching.unread.len());
         if settings.send_done == SendDone::Delivered {
             let text = format!("{first} of {file} is never received, so it never ends");
-            return Err(KeyError::new("file", text).with_help("`send-done = \"acked\"` runs such a schedule"));
+            return Err(code::CONTENT
+                .at("file", text)
+                .with_help("`send-done = \"acked\"` runs such a schedule"));
         }
         draft
             .warnings

@@ -5,9 +5,9 @@ use super::collective::{Schedules, Tuning};
 use super::draft::{Draft, Event, Item, some_bytes};
 use super::ranks::Stream;
 use crate::collective::{Algorithm, Communicator, Kind, Nic, Ports, lay, transfer};
-use crate::error::{KeyError, suggestion};
 use crate::formats::order::order;
 use crate::values::LATEST;
+use finding::{Finding, code, suggestion};
 use model::plan::{Operation, Role, Work};
 use model::{Bytes, Time};
 use schemars::JsonSchema;
@@ -85,9 +85,9 @@ pub struct Send {
 }
 
 impl Generate for Graph {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         if self.0.is_empty() {
-            return Err(KeyError::new("", "the graph has no tasks"));
+            return Err(code::MISSING.at("", "the graph has no tasks"));
         }
         let order = self.order()?;
         let mut layer = Layer {
@@ -107,12 +107,12 @@ impl Generate for Graph {
 
 impl Graph {
     /// An order in which no task comes before those for which it waits.
-    fn order(&self) -> Result<Vec<usize>, KeyError> {
+    fn order(&self) -> Result<Vec<usize>, Finding> {
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for (i, task) in self.0.iter().enumerate() {
             if places.insert(&task.name, i).is_some() {
                 let text = format!("the name \"{}\" stands twice", task.name);
-                return Err(KeyError::new(&format!("{i}.name"), text));
+                return Err(code::TWICE.at(&format!("{i}.name"), text));
             }
         }
         let mut edges = Vec::new();
@@ -120,8 +120,8 @@ impl Graph {
             for (k, name) in task.after.iter().enumerate() {
                 let Some(&first) = places.get(name.as_str()) else {
                     let names: Vec<&str> = places.keys().copied().collect();
-                    let error =
-                        KeyError::new(&format!("{i}.after.{k}"), format!("there is no task \"{name}\""));
+                    let error = code::UNKNOWN_NAME
+                        .at(&format!("{i}.after.{k}"), format!("there is no task \"{name}\""));
                     return Err(error.with_help(suggestion(name, &names)));
                 };
                 edges.push((first as u32, i as u32));
@@ -131,7 +131,7 @@ impl Graph {
             let names = cycle.iter().map(|&edge| self.0[edges[edge].0 as usize].name.clone());
             let first = cycle.first().map(|&edge| self.0[edges[edge].0 as usize].name.clone());
             let chain = crate::formats::goal::chain(names.chain(first).collect());
-            KeyError::new("", format!("tasks wait for each other: {chain}"))
+            code::CYCLE.at("", format!("tasks wait for each other: {chain}"))
         })?;
         Ok(ordered.into_iter().map(|task| task as usize).collect())
     }
@@ -150,7 +150,7 @@ struct Layer<'l, 'd> {
 }
 
 impl Layer<'_, '_> {
-    fn task(&mut self, i: usize) -> Result<(), KeyError> {
+    fn task(&mut self, i: usize) -> Result<(), Finding> {
         let graph = self.graph;
         let task = &graph.0[i];
         match (task.compute, &task.collective, task.send) {
@@ -162,38 +162,38 @@ impl Layer<'_, '_> {
             _ => {
                 let text =
                     format!("the task \"{}\" needs one of `compute`, `collective` and `send`", task.name);
-                Err(KeyError::new("name", text))
+                Err(code::MISSING.at("name", text))
             }
         }
     }
 
     /// The GPUs of a task.
-    fn ranks(&self, task: &Task) -> Result<Vec<u32>, KeyError> {
+    fn ranks(&self, task: &Task) -> Result<Vec<u32>, Finding> {
         let count = self.draft.ranks.count() as u32;
         let Which::List(list) = &task.ranks else { return Ok((0..count).collect()) };
         let mut ranks = list.clone();
         ranks.sort_unstable();
         if ranks.is_empty() {
-            return Err(KeyError::new("ranks", "expected at least one GPU"));
+            return Err(code::MISSING.at("ranks", "expected at least one GPU"));
         }
         if let Some(pair) = ranks.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(KeyError::new("ranks", format!("GPU {} stands twice", pair[0])));
+            return Err(code::TWICE.at("ranks", format!("GPU {} stands twice", pair[0])));
         }
         self.known(*ranks.last().unwrap_or(&0), "ranks").map(|()| ranks)
     }
 
-    fn known(&self, rank: u32, path: &str) -> Result<(), KeyError> {
+    fn known(&self, rank: u32, path: &str) -> Result<(), Finding> {
         let count = self.draft.ranks.count() as u32;
         match rank < count {
             true => Ok(()),
             false => {
-                Err(KeyError::new(path, format!("there is no GPU {rank}; the last one is {}", count - 1)))
+                Err(code::NO_NODE.at(path, format!("there is no GPU {rank}; the last one is {}", count - 1)))
             }
         }
     }
 
     /// What a GPU waits for before its part in a task.
-    fn causes(&self, task: &Task, rank: u32) -> Result<Vec<Event>, KeyError> {
+    fn causes(&self, task: &Task, rank: u32) -> Result<Vec<Event>, Finding> {
         let of = |(k, name): (usize, &String)| {
             let first = self.graph.0.iter().position(|other| other.name == *name);
             first.and_then(|first| self.ends[first].get(&rank).copied()).ok_or_else(|| {
@@ -201,7 +201,7 @@ impl Layer<'_, '_> {
                     "GPU {rank} has no part in \"{name}\", so \"{}\" cannot wait for it there",
                     task.name
                 );
-                KeyError::new(&format!("after.{k}"), text)
+                code::FIT.at(&format!("after.{k}"), text)
             })
         };
         let mut causes = task.after.iter().enumerate().map(of).collect::<Result<Vec<_>, _>>()?;
@@ -210,9 +210,9 @@ impl Layer<'_, '_> {
         Ok(causes)
     }
 
-    fn compute(&mut self, i: usize, task: &Task, time: Time) -> Result<(), KeyError> {
+    fn compute(&mut self, i: usize, task: &Task, time: Time) -> Result<(), Finding> {
         if time > LATEST {
-            return Err(KeyError::new("compute", format!("expected at most {LATEST}, found {time}")));
+            return Err(code::RANGE.at("compute", format!("expected at most {LATEST}, found {time}")));
         }
         let ranks = self.ranks(task)?;
         self.draft.reserve_tasks(ranks.len() as u64, "compute")?;
@@ -228,10 +228,10 @@ impl Layer<'_, '_> {
         Ok(())
     }
 
-    fn collective(&mut self, i: usize, task: &Task, call: &Call) -> Result<(), KeyError> {
+    fn collective(&mut self, i: usize, task: &Task, call: &Call) -> Result<(), Finding> {
         let ranks = self.ranks(task)?;
         if ranks.len() < 2 {
-            return Err(KeyError::new("kind", "a collective needs at least two GPUs"));
+            return Err(code::RANGE.at("kind", "a collective needs at least two GPUs"));
         }
         let bytes = some_bytes(call.bytes, "bytes")?;
         let Call { kind, algorithm, ref tuning, .. } = *call;
@@ -247,11 +247,11 @@ impl Layer<'_, '_> {
         Ok(())
     }
 
-    fn send(&mut self, i: usize, task: &Task, Send { from, to, bytes }: Send) -> Result<(), KeyError> {
+    fn send(&mut self, i: usize, task: &Task, Send { from, to, bytes }: Send) -> Result<(), Finding> {
         self.known(from, "from")?;
         self.known(to, "to")?;
         if from == to {
-            return Err(KeyError::new("to", format!("GPU {from} cannot send to itself")));
+            return Err(code::TO_ITSELF.at("to", format!("GPU {from} cannot send to itself")));
         }
         let bytes = some_bytes(bytes, "bytes")?;
         self.draft.reserve(1, 1, "bytes")?;

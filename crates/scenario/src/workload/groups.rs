@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::host_sample;
-use crate::error::{KeyError, suggestion};
+use finding::{Finding, code, suggestion};
 use model::HostId;
 use schemars::JsonSchema;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
@@ -101,32 +101,31 @@ impl Members<'_> {
     }
 
     /// The hosts of every group; each group has at least two.
-    pub(crate) fn resolve(&self, draft: &Draft<'_>) -> Result<Vec<Vec<HostId>>, KeyError> {
+    pub(crate) fn resolve(&self, draft: &Draft<'_>) -> Result<Vec<Vec<HostId>>, Finding> {
         let hosts = draft.fabric.hosts();
         let in_rows = matches!(self.groups, Groups::Rule(Rule::Contiguous | Rule::Drawn));
         if self.size.is_some() && !in_rows {
-            return Err(KeyError::new(
-                "group-size",
-                "`group-size` needs groups = \"contiguous\" or \"drawn\"",
-            ));
+            return Err(
+                code::NEEDS.at("group-size", "`group-size` needs groups = \"contiguous\" or \"drawn\"")
+            );
         }
         let mut groups: Vec<Vec<HostId>> = match self.groups {
             Groups::Rule(Rule::All) => vec![(0..hosts).map(|h| HostId(h as u32)).collect()],
             Groups::Rule(rule @ (Rule::Contiguous | Rule::Drawn)) => {
                 let size = self.size.ok_or_else(|| {
-                    KeyError::new(
+                    code::NEEDS.at(
                         "groups",
                         "\"contiguous\" and \"drawn\" need a `group-size`, such as group-size = 8",
                     )
                 })?;
                 if size < 2 {
                     let text = format!("expected a group of at least 2 hosts, found {size}");
-                    return Err(KeyError::new("group-size", text));
+                    return Err(code::RANGE.at("group-size", text));
                 }
                 if size > hosts {
                     let text =
                         format!("expected a group of at most {hosts} hosts, the whole fabric; found {size}");
-                    return Err(KeyError::new("group-size", text));
+                    return Err(code::FIT.at("group-size", text));
                 }
                 let row: Vec<HostId> = match rule {
                     Rule::Drawn => host_sample::order(draft),
@@ -140,24 +139,23 @@ impl Members<'_> {
         if let Some(limit) = self.limit {
             if limit == 0 || limit > groups.len() {
                 let text = format!("expected 1 to {} groups, found {limit}", groups.len());
-                return Err(KeyError::new("group-limit", text));
+                return Err(code::RANGE.at("group-limit", text));
             }
             groups.truncate(limit);
         }
         if groups.is_empty() {
-            return Err(KeyError::new("groups", "expected at least 1 group, found none"));
+            return Err(code::MISSING.at("groups", "expected at least 1 group, found none"));
         }
         if let Some(i) = groups.iter().position(|g| g.len() < 2) {
             let text = format!("expected at least 2 hosts in group {i}, found {}", groups[i].len());
             let path =
                 if matches!(self.groups, Groups::List(_)) { format!("groups.{i}") } else { "groups".into() };
-            return Err(KeyError::new(&path, text));
+            return Err(code::RANGE.at(&path, text));
         }
         if groups.len() > usize::from(u16::MAX) {
-            return Err(KeyError::new(
-                "groups",
-                format!("expected at most 65535 groups, found {}", groups.len()),
-            ));
+            return Err(
+                code::RANGE.at("groups", format!("expected at most 65535 groups, found {}", groups.len()))
+            );
         }
         Ok(groups)
     }
@@ -177,7 +175,7 @@ fn one_per_leaf(draft: &Draft<'_>) -> Vec<Vec<HostId>> {
     (0..whole).map(|g| racks.iter().map(|rack| rack[g]).collect()).collect()
 }
 
-fn named(list: &[Vec<String>], draft: &Draft<'_>) -> Result<Vec<Vec<HostId>>, KeyError> {
+fn named(list: &[Vec<String>], draft: &Draft<'_>) -> Result<Vec<Vec<HostId>>, Finding> {
     let mut groups = Vec::new();
     for (g, names) in list.iter().enumerate() {
         let mut seen = BTreeSet::new();
@@ -186,7 +184,7 @@ fn named(list: &[Vec<String>], draft: &Draft<'_>) -> Result<Vec<Vec<HostId>>, Ke
             let path = format!("groups.{g}.{i}");
             let host = draft.host(name, &path)?;
             if !seen.insert(host) {
-                return Err(KeyError::new(&path, format!("the host `{name}` is in this group twice")));
+                return Err(code::TWICE.at(&path, format!("the host `{name}` is in this group twice")));
             }
             group.push(host);
         }

@@ -1,7 +1,7 @@
 //! Random samples of hosts.
 
 use super::draft::Draft;
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::HostId;
 use model::draw::below;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ pub struct HostSample {
 
 impl HostSample {
     /// The hosts of this part; refuses fewer than `least`.
-    pub(crate) fn hosts(&self, draft: &Draft<'_>, least: usize) -> Result<Vec<HostId>, KeyError> {
+    pub(crate) fn hosts(&self, draft: &Draft<'_>, least: usize) -> Result<Vec<HostId>, Finding> {
         let all = order(draft);
         let Some(left) = all.len().checked_sub(self.skip) else {
             let text = format!(
@@ -29,16 +29,16 @@ impl HostSample {
                 all.len(),
                 self.skip
             );
-            return Err(KeyError::new("hosts.skip", text));
+            return Err(code::FIT.at("hosts.skip", text));
         };
         let take = self.take.unwrap_or(left);
         if take > left {
             let (skip, all) = (self.skip, all.len());
             let text = format!("expected at most {left} hosts after the first {skip} of {all}, found {take}");
-            return Err(KeyError::new("hosts", text));
+            return Err(code::FIT.at("hosts", text));
         }
         if take < least {
-            return Err(KeyError::new("hosts", format!("expected at least {least} hosts, found {take}")));
+            return Err(code::RANGE.at("hosts", format!("expected at least {least} hosts, found {take}")));
         }
         Ok(all[self.skip..self.skip + take].to_vec())
     }

@@ -2,10 +2,10 @@
 
 use super::draft::{Draft, Event, Item};
 use super::{Generate, QpUse};
-use crate::error::KeyError;
 use crate::formats::htsim::{self, Flow, Matrix, Start, Trigger};
 use crate::formats::order::order;
 use crate::formats::read_text;
+use finding::{Finding, code};
 use model::{HostId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,17 +48,17 @@ pub enum Unit {
 }
 
 impl Generate for Htsim {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let Some(matrix) = &self.matrix else {
-            return Err(KeyError::new("file", format!("{} was not read", self.file)));
+            return Err(code::FILE.at("file", format!("{} was not read", self.file)));
         };
         let hosts = draft.fabric.hosts();
         if matrix.nodes as usize > hosts {
             let text = format!("{} has {} nodes; the fabric has {hosts} NIC ports", self.file, matrix.nodes);
-            return Err(KeyError::new("file", text));
+            return Err(code::FIT.at("file", text));
         }
         if matrix.flows.is_empty() {
-            return Err(KeyError::new("file", format!("{} has no flows", self.file)));
+            return Err(code::CONTENT.at("file", format!("{} has no flows", self.file)));
         }
         let starts = self.starts(matrix)?;
         self.refuse_cycles(matrix, &starts)?;
@@ -69,7 +69,7 @@ impl Generate for Htsim {
         self.lay(matrix, &starts, draft)
     }
 
-    fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
+    fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
         let path = folder.join(&self.file);
         let name = path.display().to_string();
         let text = read_text("htsim", &path, &name)?;
@@ -78,7 +78,9 @@ impl Generate for Htsim {
         if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
             let text =
                 format!("{} has changed: its digest is {digest}, and the scenario has {other}", self.file);
-            return Err(KeyError::new("digest", text).with_help("remove `digest` to take the file as it is"));
+            return Err(code::CHANGED
+                .at("digest", text)
+                .with_help("remove `digest` to take the file as it is"));
         }
         (self.matrix, self.digest) = (Some(Arc::new(matrix)), Some(digest));
         Ok(())
@@ -113,7 +115,7 @@ impl Cause {
 
 impl Htsim {
     /// Who starts whom.
-    fn starts(&self, matrix: &Matrix) -> Result<Vec<Cause>, KeyError> {
+    fn starts(&self, matrix: &Matrix) -> Result<Vec<Cause>, Finding> {
         let mut causes: BTreeMap<u64, Vec<(usize, bool)>> = BTreeMap::new();
         let mut effects: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (i, flow) in matrix.flows.iter().enumerate() {
@@ -132,7 +134,7 @@ impl Htsim {
             let wrong = |text: String| {
                 let line = matrix.flows[effects[0]].line;
                 let at = format!("{}: trigger {id}, which starts the flow of line {line}", self.file);
-                Err(KeyError::new("file", format!("{at}, {text}")))
+                Err(code::CONTENT.at("file", format!("{at}, {text}")))
             };
             let number = causes.len();
             let needed = match matrix.triggers[&id] {
@@ -165,15 +167,15 @@ impl Htsim {
                 effect.line,
                 effect.from
             );
-            return Err(
-                KeyError::new("file", text).with_help("with `strict = false`, a message of 1 B starts it")
-            );
+            return Err(code::CONTENT
+                .at("file", text)
+                .with_help("with `strict = false`, a message of 1 B starts it"));
         }
         Ok(starts)
     }
 
     /// Refuses flows that wait for each other, by triggers or by the order of a connection.
-    fn refuse_cycles(&self, matrix: &Matrix, starts: &[Cause]) -> Result<(), KeyError> {
+    fn refuse_cycles(&self, matrix: &Matrix, starts: &[Cause]) -> Result<(), Finding> {
         let mut edges: Vec<(u32, u32)> = starts.iter().map(|s| (s.flow as u32, s.effect as u32)).collect();
         let mut last: BTreeMap<u64, u32> = BTreeMap::new();
         for (i, flow) in (0..).zip(&matrix.flows).filter(|(_, flow)| flow.message) {
@@ -185,7 +187,7 @@ impl Htsim {
         let lines = flows.map(|i| format!("line {}", matrix.flows[i as usize].line)).collect();
         let text =
             format!("flows of {} wait for each other: {}", self.file, crate::formats::goal::chain(lines));
-        Err(KeyError::new("file", text))
+        Err(code::CYCLE.at("file", text))
     }
 
     fn warn(&self, matrix: &Matrix, draft: &mut Draft<'_>) {
@@ -215,7 +217,7 @@ impl Htsim {
         }
     }
 
-    fn lay(&self, matrix: &Matrix, starts: &[Cause], draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn lay(&self, matrix: &Matrix, starts: &[Cause], draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let mut messages = Vec::with_capacity(matrix.flows.len());
         let mut connections: BTreeMap<Option<u64>, u32> = BTreeMap::new();
         let mut begun: BTreeMap<(u32, u64), u64> = BTreeMap::new();
@@ -225,7 +227,7 @@ impl Htsim {
                     "{}: line {}: expected at most 1 PiB, found {} B",
                     self.file, flow.line, flow.size
                 );
-                return Err(KeyError::new("file", text));
+                return Err(code::CONTENT.at("file", text));
             }
             let start = match flow.start {
                 Start::At(us) if flow.message && self.msg_start == Unit::Us => us.saturating_mul(1_000_000),

@@ -2,8 +2,8 @@
 
 use super::Generate;
 use super::draft::{Draft, some_bytes};
-use crate::error::KeyError;
 use crate::topology::links::NamesOrCount;
+use finding::{Finding, code};
 use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ fn bytes() -> Bytes {
 }
 
 impl Generate for Incast {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         let receiver = match &self.receiver {
             Some(name) => draft.host(name, "receiver")?,
@@ -43,7 +43,7 @@ impl Generate for Incast {
                 let others = draft.fabric.hosts() - 1;
                 if *n == 0 || *n > others {
                     let text = format!("expected 1 to {others} senders beside the receiver, found {n}");
-                    return Err(KeyError::new("senders", text));
+                    return Err(code::FIT.at("senders", text));
                 }
                 in_turn(draft, receiver).take(*n).collect()
             }
@@ -53,7 +53,7 @@ impl Generate for Incast {
                     let path = format!("senders.{i}");
                     let host = draft.host(name, &path)?;
                     if host == receiver {
-                        return Err(KeyError::new(&path, format!("`{name}` is the receiver")));
+                        return Err(code::TO_ITSELF.at(&path, format!("`{name}` is the receiver")));
                     }
                     senders.push(host);
                 }
@@ -61,7 +61,7 @@ impl Generate for Incast {
             }
         };
         if senders.is_empty() {
-            return Err(KeyError::new("senders", "expected at least 1 sender, found none"));
+            return Err(code::MISSING.at("senders", "expected at least 1 sender, found none"));
         }
         draft.reserve(senders.len() as u64, senders.len() as u64, "senders")?;
         for host in senders {

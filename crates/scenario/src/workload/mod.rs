@@ -12,8 +12,8 @@ pub(crate) mod ranks;
 pub mod sizes;
 pub(crate) mod split;
 
-use crate::error::KeyError;
 use draft::Draft;
+use finding::{Finding, code};
 use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,10 +24,10 @@ use std::path::Path;
 pub(crate) trait Generate {
     /// Adds the messages of one job and returns its number of groups (communicators). The paths of errors start at the
     /// settings.
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError>;
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding>;
 
     /// Replaces names of files by the contents of the files; `folder` is the folder of the scenario.
-    fn read_files(&mut self, _folder: &Path) -> Result<(), KeyError> {
+    fn read_files(&mut self, _folder: &Path) -> Result<(), Finding> {
         Ok(())
     }
 
@@ -102,14 +102,14 @@ macro_rules! workloads {
                 kinds
             }
 
-            pub(crate) fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+            pub(crate) fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
                 $(if let Some(settings) = &self.$file {
                     return settings.generate(draft).map_err(|error| error.within($name));
                 })+
                 Ok(0)
             }
 
-            pub(crate) fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
+            pub(crate) fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
                 $(if let Some(settings) = &mut self.$file {
                     return settings.read_files(folder).map_err(|error| error.within($name));
                 })+
@@ -184,16 +184,18 @@ impl Workload {
     }
 
     /// Checks that exactly one kind is chosen.
-    pub(crate) fn one_kind(&self) -> Result<&'static str, KeyError> {
+    pub(crate) fn one_kind(&self) -> Result<&'static str, Finding> {
         match *self.kinds() {
             [kind] => Ok(kind),
-            [] => Err(KeyError::new("", "expected a kind of workload, found none")
+            [] => Err(code::MISSING
+                .at("", "expected a kind of workload, found none")
                 .with_help(format!("add one of {}", Workload::KINDS.join(", ")))),
             [first, second, ..] => {
                 let text = format!("expected one kind of workload, found `{first}` and `{second}`");
-                let mut error = KeyError::new(second, text)
+                let mut error = code::CONFLICT
+                    .at(second, text)
                     .with_help("write one [[workload]] for each; they run at the same time");
-                error.key = true;
+                error.at_key = true;
                 Err(error)
             }
         }

@@ -3,7 +3,7 @@
 use super::Generate;
 use super::draft::{Draft, some_bytes};
 use super::groups::{Groups, Members};
-use crate::error::KeyError;
+use finding::Finding;
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ fn bytes() -> Bytes {
 }
 
 impl Generate for NeighbourRing {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         let members = Members { groups: &self.groups, size: self.group_size, limit: self.group_limit };
         let groups = members.resolve(draft)?;

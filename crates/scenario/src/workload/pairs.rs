@@ -3,7 +3,7 @@
 use super::Generate;
 use super::draft::{Draft, some_bytes};
 use super::host_sample::HostSample;
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,10 +27,10 @@ impl Default for Pairs {
 }
 
 impl Generate for Pairs {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         if self.count == 0 {
-            return Err(KeyError::new("count", "expected at least 1 pair, found 0"));
+            return Err(code::RANGE.at("count", "expected at least 1 pair, found 0"));
         }
         let hosts = self.hosts.hosts(draft, self.count.saturating_mul(2))?;
         draft.reserve(self.count as u64, self.count as u64, "count")?;

@@ -1,7 +1,7 @@
 //! Peers: the hosts that a host may draw as receivers.
 
 use super::draft::Draft;
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::draw::below;
 use model::{Fabric, HostId};
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ impl Peers {
 
     /// For each host, the number of the part of the fabric that it may not send into: itself, its rack, its pod or its
     /// group.
-    pub(crate) fn parts(self, fabric: &Fabric, path: &str) -> Result<Vec<usize>, KeyError> {
+    pub(crate) fn parts(self, fabric: &Fabric, path: &str) -> Result<Vec<usize>, Finding> {
         let hosts = (0..fabric.hosts()).map(|h| HostId(h as u32));
         Ok(match self {
             Peers::Any => hosts.map(HostId::index).collect(),
@@ -52,7 +52,7 @@ impl Peers {
                 };
                 if let Some(why) = why {
                     let text = format!("this fabric has no pods: {why}");
-                    return Err(KeyError::new(path, text).with_help("use \"cross-rack\""));
+                    return Err(code::NO_NODE.at(path, text).with_help("use \"cross-rack\""));
                 }
                 hosts.map(|h| pods[fabric.rack(h)]).collect()
             }
@@ -92,9 +92,9 @@ pub(crate) struct PeerSet {
 
 impl PeerSet {
     /// Checks that each of `hosts` has at least one peer.
-    pub(crate) fn new(draft: &Draft<'_>, mut hosts: Vec<HostId>, peers: Peers) -> Result<Self, KeyError> {
+    pub(crate) fn new(draft: &Draft<'_>, mut hosts: Vec<HostId>, peers: Peers) -> Result<Self, Finding> {
         if hosts.len() < 2 {
-            return Err(KeyError::new("hosts", format!("expected at least 2 hosts, found {}", hosts.len())));
+            return Err(code::FIT.at("hosts", format!("expected at least 2 hosts, found {}", hosts.len())));
         }
         let parts = peers.parts(draft.fabric, "peers")?;
         hosts.sort_by_key(|host| (parts[host.index()], *host));
@@ -105,7 +105,7 @@ impl PeerSet {
                 let what = peers.part(draft.fabric);
                 let text =
                     format!("all {} hosts are in one {what}; there is no other {what} to send to", row.len());
-                return Err(KeyError::new("peers", text));
+                return Err(code::FIT.at("peers", text));
             }
             rows.resize(rows.len() + row.len(), (from, to));
         }

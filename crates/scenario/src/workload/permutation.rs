@@ -4,7 +4,7 @@ use super::Generate;
 use super::draft::{Draft, some_bytes};
 use super::host_sample::HostSample;
 use super::peers::Peers;
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::draw::below;
 use model::{Bytes, HostId};
 use schemars::JsonSchema;
@@ -50,19 +50,19 @@ fn bytes() -> Bytes {
 }
 
 impl Generate for Permutation {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let bytes = some_bytes(self.bytes, "bytes")?;
         let hosts = draft.fabric.hosts();
         if hosts < 2 {
-            return Err(KeyError::new("", format!("a permutation needs at least 2 hosts, found {hosts}")));
+            return Err(code::FIT.at("", format!("a permutation needs at least 2 hosts, found {hosts}")));
         }
         if self.shift.is_some() && self.kind != Kind::Shift {
-            return Err(KeyError::new("shift", "`shift` needs kind = \"shift\""));
+            return Err(code::NEEDS.at("shift", "`shift` needs kind = \"shift\""));
         }
         let mut from: Vec<HostId> = (0..hosts as u32).map(HostId).collect();
         if let Some(sample) = &self.hosts {
             if self.kind == Kind::Shift {
-                return Err(KeyError::new("hosts", "a shift is one of all hosts"));
+                return Err(code::NEEDS.at("hosts", "a shift is one of all hosts"));
             }
             from = sample.hosts(draft, 2)?;
         }
@@ -73,7 +73,7 @@ impl Generate for Permutation {
                     let text = format!(
                         "a shift of {shift} among {hosts} hosts would send every message to its sender"
                     );
-                    return Err(KeyError::new("shift", text));
+                    return Err(code::TO_ITSELF.at("shift", text));
                 }
                 (0..hosts).map(|h| (h + shift % hosts) % hosts).collect()
             }
@@ -90,7 +90,7 @@ impl Generate for Permutation {
 }
 
 /// A random permutation in which no host sends into its own part of the fabric.
-fn apart(draft: &Draft<'_>, from: &[HostId], peers: Peers) -> Result<Vec<usize>, KeyError> {
+fn apart(draft: &Draft<'_>, from: &[HostId], peers: Peers) -> Result<Vec<usize>, Finding> {
     let hosts = from.len();
     let all = peers.parts(draft.fabric, "kind")?;
     let parts: Vec<usize> = from.iter().map(|host| all[host.index()]).collect();
@@ -101,7 +101,7 @@ fn apart(draft: &Draft<'_>, from: &[HostId], peers: Peers) -> Result<Vec<usize>,
         let what = peers.part(draft.fabric);
         let text =
             format!("one {what} has {largest} of the {hosts} hosts, which cannot all send to other {what}s");
-        return Err(KeyError::new("kind", text));
+        return Err(code::FIT.at("kind", text));
     }
     Ok(draw(draft, hosts, |a, b| parts[a] != parts[b]))
 }

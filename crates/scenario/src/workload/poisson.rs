@@ -6,9 +6,9 @@ use super::host_sample::HostSample;
 use super::peers::{PeerSet, Peers};
 use super::sizes::{Clamp, Sizes};
 use super::{Generate, QpUse};
-use crate::error::KeyError;
 use crate::footprint::MOST_MESSAGES;
 use crate::values::LATEST;
+use finding::{Finding, code};
 use model::draw::{Key, below, scaled};
 use model::{HostId, Time};
 use schemars::JsonSchema;
@@ -206,15 +206,15 @@ impl Mix {
     }
 
     /// Checks that the pods of the hosts allow the mix.
-    fn check(&self, peer_set: &PeerSet) -> Result<(), KeyError> {
+    fn check(&self, peer_set: &PeerSet) -> Result<(), Finding> {
         if self.local == 0 && self.remote == 0 {
-            return Err(KeyError::new("local", "expected `local` or `remote` above 0, found 0 for both"));
+            return Err(code::RANGE.at("local", "expected `local` or `remote` above 0, found 0 for both"));
         }
         let alone = (0..peer_set.hosts().len()).find(|&position| peer_set.near(position) == 0);
         match alone {
             Some(_) if self.local > 0 => {
                 let text = "a host has no other host in its pod to send to";
-                Err(KeyError::new("local", text).with_help("use more hosts, or set `local = 0`"))
+                Err(code::FIT.at("local", text).with_help("use more hosts, or set `local = 0`"))
             }
             _ => Ok(()),
         }
@@ -222,7 +222,7 @@ impl Mix {
 }
 
 impl Generate for Poisson {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let cdf = self.sizes.cdf().map_err(|error| error.within("sizes"))?;
         let cdf = match &self.clamp {
             Some(clamp) => clamp.of(&cdf).map_err(|error| error.within("clamp"))?,
@@ -230,11 +230,11 @@ impl Generate for Poisson {
         };
         if !(self.load > 0.0 && self.load.is_finite()) {
             let text = format!("expected a share of the line rate above 0, such as 0.5; found {}", self.load);
-            return Err(KeyError::new("load", text));
+            return Err(code::RANGE.at("load", text));
         }
         let peers = match &self.mix {
             Some(_) if self.peers != Peers::Any => {
-                return Err(KeyError::new("peers", "set either `mix` or `peers`, not both"));
+                return Err(code::CONFLICT.at("peers", "set either `mix` or `peers`, not both"));
             }
             Some(_) => Peers::CrossPod,
             None => self.peers,
@@ -258,10 +258,10 @@ impl Generate for Poisson {
         let arrivals = Arrivals { key: draft.key, peer_set: &peer_set, rates, cdf: &cdf, mix, gap };
         let (path, number) = match (self.duration, self.count) {
             (Some(_), Some(_)) => {
-                return Err(KeyError::new("count", "set either `duration` or `count`, not both"));
+                return Err(code::CONFLICT.at("count", "set either `duration` or `count`, not both"));
             }
             (None, count) => match count.unwrap_or(FLOWS) {
-                0 => return Err(KeyError::new("count", "expected at least 1 flow, found 0")),
+                0 => return Err(code::RANGE.at("count", "expected at least 1 flow, found 0")),
                 count => ("count", count),
             },
             (Some(duration), None) => {
@@ -275,7 +275,7 @@ impl Generate for Poisson {
                         let text = format!(
                             "no flow arrives within {duration}; the load gives {expected:.2} on average"
                         );
-                        return Err(KeyError::new("duration", text));
+                        return Err(code::FIT.at("duration", text));
                     }
                     ("duration", number)
                 }
@@ -305,14 +305,14 @@ impl Generate for Poisson {
                     "flow {} of {number} would start at {start}; the latest possible start is {LATEST}",
                     k + 1
                 );
-                return Err(KeyError::new(if path == "duration" { path } else { "load" }, text));
+                return Err(code::RANGE.at(if path == "duration" { path } else { "load" }, text));
             }
             draft.send_at(0, from, to, bytes, at);
         }
         Ok(1)
     }
 
-    fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
+    fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
         self.sizes.read_file(folder).map_err(|error| error.within("sizes"))
     }
 

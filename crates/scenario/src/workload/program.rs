@@ -2,8 +2,8 @@
 
 use super::Generate;
 use super::draft::Draft;
-use crate::error::KeyError;
 use crate::program::{self, Line};
+use finding::{Finding, code};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,22 +58,22 @@ impl Program {
 
 impl Generate for Program {
     /// Adds one message for each queue pair, see [`program::open`].
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         if !(1..=1024).contains(&self.qps) {
-            return Err(KeyError::new("qps", format!("expected 1 to 1024, found {}", self.qps)));
+            return Err(code::RANGE.at("qps", format!("expected 1 to 1024, found {}", self.qps)));
         }
         let ranks = draft.ranks.count() as u32;
         if let Pairs::List(list) = &self.pairs {
             for (i, pair) in list.iter().enumerate() {
                 if let Some(rank) = pair.iter().find(|rank| **rank >= ranks) {
                     let text = format!("rank {rank} does not exist; the ranks are 0 to {}", ranks - 1);
-                    return Err(KeyError::new(&format!("pairs.{i}"), text));
+                    return Err(code::NO_NODE.at(&format!("pairs.{i}"), text));
                 }
             }
             let mut sorted = list.clone();
             sorted.sort_unstable();
             if let Some([a, b]) = sorted.windows(2).find(|two| two[0] == two[1]).map(|two| two[0]) {
-                return Err(KeyError::new("pairs", format!("the pair [{a}, {b}] is listed twice")));
+                return Err(code::TWICE.at("pairs", format!("the pair [{a}, {b}] is listed twice")));
             }
         }
         let lines = program::lines(self, draft.ranks);

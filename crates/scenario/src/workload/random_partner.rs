@@ -6,7 +6,7 @@ use super::draft::{Draft, StartOn, some_bytes};
 use super::host_sample::HostSample;
 use super::peers::{PeerSet, Peers};
 use super::sizes::{Clamp, Sizes};
-use crate::error::KeyError;
+use finding::{Finding, code};
 use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,20 +49,20 @@ impl Default for RandomPartner {
 }
 
 impl RandomPartner {
-    fn cdf(&self) -> Result<Cdf, KeyError> {
+    fn cdf(&self) -> Result<Cdf, Finding> {
         let fixed = |bytes: Bytes| {
             some_bytes(bytes, "bytes")?;
             Sizes::Inline(super::sizes::Distribution::Fixed(bytes)).cdf()
         };
         let cdf = match (self.bytes, &self.sizes) {
             (Some(_), Some(_)) => {
-                return Err(KeyError::new("sizes", "set either `bytes` or `sizes`, not both"));
+                return Err(code::CONFLICT.at("sizes", "set either `bytes` or `sizes`, not both"));
             }
             (_, Some(sizes)) => sizes.cdf().map_err(|error| error.within("sizes"))?,
             (bytes, None) => fixed(bytes.unwrap_or(Bytes(1_000_000)))?,
         };
         match (&self.clamp, &self.sizes) {
-            (Some(_), None) => Err(KeyError::new("clamp", "`clamp` limits `sizes`, which is not set")),
+            (Some(_), None) => Err(code::NEEDS.at("clamp", "`clamp` limits `sizes`, which is not set")),
             (Some(clamp), _) => clamp.of(&cdf).map_err(|error| error.within("clamp")),
             (None, _) => Ok(cdf),
         }
@@ -70,10 +70,10 @@ impl RandomPartner {
 }
 
 impl Generate for RandomPartner {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let cdf = self.cdf()?;
         if self.iterations == 0 {
-            return Err(KeyError::new("iterations", "expected at least 1 message, found 0"));
+            return Err(code::RANGE.at("iterations", "expected at least 1 message, found 0"));
         }
         let peer_set = PeerSet::new(draft, self.hosts.hosts(draft, 0)?, self.peers)?;
         let hosts = peer_set.hosts().len() as u64;
@@ -94,7 +94,7 @@ impl Generate for RandomPartner {
         Ok(1)
     }
 
-    fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
+    fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
         match &mut self.sizes {
             Some(sizes) => sizes.read_file(folder).map_err(|error| error.within("sizes")),
             None => Ok(()),

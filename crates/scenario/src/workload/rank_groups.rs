@@ -1,7 +1,7 @@
 //! Groups of ranks, by a rule or as lists of ranks.
 
 use super::ranks::Ranks;
-use crate::error::{KeyError, suggestion};
+use finding::{Finding, code, suggestion};
 use schemars::JsonSchema;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
@@ -82,10 +82,10 @@ impl<'de> Deserialize<'de> for RankGroups {
 
 impl RankGroups {
     /// The ranks of every group, in ascending order; each group has at least two.
-    pub(crate) fn resolve(&self, size: Option<usize>, ranks: &Ranks) -> Result<Vec<Vec<u32>>, KeyError> {
+    pub(crate) fn resolve(&self, size: Option<usize>, ranks: &Ranks) -> Result<Vec<Vec<u32>>, Finding> {
         let count = ranks.count() as u32;
         if size.is_some() && *self != RankGroups::Rule(Rule::Contiguous) {
-            return Err(KeyError::new("group-size", "`group-size` needs groups = \"contiguous\""));
+            return Err(code::NEEDS.at("group-size", "`group-size` needs groups = \"contiguous\""));
         }
         let by = |key: &dyn Fn(u32) -> usize, groups: usize| {
             let mut all = vec![Vec::new(); groups];
@@ -103,7 +103,7 @@ impl RankGroups {
                 let size = size.filter(|&size| size >= 2 && size <= count as usize).ok_or_else(|| {
                     let found = size.map_or(String::new(), |size| format!(", found {size}"));
                     let text = format!("\"contiguous\" needs a `group-size` of 2 to {count} ranks{found}");
-                    KeyError::new(if size.is_some() { "group-size" } else { "groups" }, text)
+                    code::RANGE.at(if size.is_some() { "group-size" } else { "groups" }, text)
                 })?;
                 (0..count).collect::<Vec<_>>().chunks_exact(size).map(<[u32]>::to_vec).collect()
             }
@@ -112,30 +112,29 @@ impl RankGroups {
                 for (g, group) in list.iter_mut().enumerate() {
                     if let Some(i) = group.iter().position(|&rank| rank >= count) {
                         let text = format!("there are ranks 0 to {}, found {}", count - 1, group[i]);
-                        return Err(KeyError::new(&format!("groups.{g}.{i}"), text));
+                        return Err(code::NO_NODE.at(&format!("groups.{g}.{i}"), text));
                     }
                     let given = group.len();
                     group.sort_unstable();
                     group.dedup();
                     if group.len() < given {
-                        return Err(KeyError::new(&format!("groups.{g}"), "a rank is in this group twice"));
+                        return Err(code::TWICE.at(&format!("groups.{g}"), "a rank is in this group twice"));
                     }
                 }
                 list
             }
         };
         if groups.is_empty() {
-            return Err(KeyError::new("groups", "expected at least 1 group, found none"));
+            return Err(code::MISSING.at("groups", "expected at least 1 group, found none"));
         }
         if let Some(i) = groups.iter().position(|group| group.len() < 2) {
             let text = format!("expected at least 2 ranks in group {i}, found {}", groups[i].len());
-            return Err(KeyError::new("groups", text));
+            return Err(code::RANGE.at("groups", text));
         }
         if groups.len() > usize::from(u16::MAX) {
-            return Err(KeyError::new(
-                "groups",
-                format!("expected at most 65535 groups, found {}", groups.len()),
-            ));
+            return Err(
+                code::RANGE.at("groups", format!("expected at most 65535 groups, found {}", groups.len()))
+            );
         }
         Ok(groups)
     }

@@ -1,7 +1,7 @@
 //! Ranks: the GPUs of the fabric, as collectives count them.
 
-use crate::error::KeyError;
 use crate::server::{Nvlink, Server};
+use finding::{Finding, code};
 use model::{Fabric, HostId, NodeId, PortIndex};
 
 /// The GPUs of the fabric, numbered server by server.
@@ -31,7 +31,7 @@ const STREAMS: u32 = 3;
 
 impl Ranks {
     /// The ranks of a fabric: the GPUs of its servers, or every host.
-    pub(crate) fn new(fabric: &Fabric, server: Option<Server>) -> Result<Self, KeyError> {
+    pub(crate) fn new(fabric: &Fabric, server: Option<Server>) -> Result<Self, Finding> {
         let Some(server) = server else {
             let hosts = (0..fabric.hosts() as u32).map(HostId);
             let place = |host| (fabric.node_of(host), u32::from(fabric.uplink(host).port.0));
@@ -51,7 +51,7 @@ impl Ranks {
                 fabric.ports(node).len(),
                 server.ports()
             );
-            return Err(KeyError::new("server", text));
+            return Err(code::FIT.at("server", text));
         }
         let gpus = nodes.flat_map(|node| (0..server.gpus).map(move |gpu| (node, gpu)));
         let each = server.ports_per_nic;

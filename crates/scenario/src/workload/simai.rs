@@ -6,10 +6,10 @@ use super::ranks::Stream;
 use super::training::Dimension;
 use super::{Generate, QpUse};
 use crate::collective::{Algorithm, Communicator, Kind, Nic, Ports, lay, transfer};
-use crate::error::KeyError;
 use crate::formats::read_text;
 use crate::formats::simai::{self, Comm, Group, Phase, Shape, Step};
 use crate::values::LATEST;
+use finding::{Finding, code};
 use model::Time;
 use model::plan::{Operation, Role, Work};
 use schemars::JsonSchema;
@@ -45,9 +45,9 @@ pub struct Simai {
 }
 
 impl Generate for Simai {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let Some(step) = &self.step else {
-            return Err(KeyError::new("file", format!("{} was not read", self.file)));
+            return Err(code::FILE.at("file", format!("{} was not read", self.file)));
         };
         for (what, records) in &step.left_out {
             draft.warnings.push(format!("collectives of {} that are left out: {records}; {what}", self.file));
@@ -77,7 +77,7 @@ impl Generate for Simai {
         Ok(layer.groups.len())
     }
 
-    fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
+    fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
         let path = folder.join(&self.file);
         let name = path.display().to_string();
         let text = read_text("simai", &path, &name)?;
@@ -86,7 +86,9 @@ impl Generate for Simai {
         if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
             let text =
                 format!("{} has changed: its digest is {digest}, and the scenario has {other}", self.file);
-            return Err(KeyError::new("digest", text).with_help("remove `digest` to take the file as it is"));
+            return Err(code::CHANGED
+                .at("digest", text)
+                .with_help("remove `digest` to take the file as it is"));
         }
         (self.step, self.digest) = (Some(Arc::new(step)), Some(digest));
         Ok(())
@@ -100,12 +102,12 @@ impl Generate for Simai {
 
 impl Simai {
     /// Number of ranks, which the groups divide.
-    fn world(&self, step: &Step, gpus: u64) -> Result<u32, KeyError> {
+    fn world(&self, step: &Step, gpus: u64) -> Result<u32, Finding> {
         let header = &step.header;
         let world = header.gpus.or(self.gpus.map(u64::from)).unwrap_or(gpus);
         if world > gpus || world == 0 {
             let text = format!("{} runs on {world} GPUs; the fabric has {gpus}", self.file);
-            return Err(KeyError::new("file", text));
+            return Err(code::FIT.at("file", text));
         }
         let (stages, experts) = (header.tp.checked_mul(header.pp), header.tp.checked_mul(header.ep));
         let divides = |group: Option<u64>, all: u64| group.is_some_and(|group| all.is_multiple_of(group));
@@ -114,9 +116,9 @@ impl Simai {
                 "{}: groups of tp {}, pp {} and ep {} do not divide {world} GPUs",
                 self.file, header.tp, header.pp, header.ep
             );
-            return Err(KeyError::new("file", text));
+            return Err(code::FIT.at("file", text));
         }
-        u32::try_from(world).map_err(|_| KeyError::new("file", "too many GPUs"))
+        u32::try_from(world).map_err(|_| code::CONTENT.at("file", "too many GPUs"))
     }
 }
 
@@ -139,11 +141,11 @@ struct Layer<'l, 'd> {
 }
 
 /// A time of so many ns.
-fn possible(ns: u64) -> Result<Time, KeyError> {
+fn possible(ns: u64) -> Result<Time, Finding> {
     let ps = ns.checked_mul(1000).filter(|ps| *ps <= LATEST.ps());
     ps.map(Time).ok_or_else(|| {
         let text = format!("a computation of {ns} ns is longer than {LATEST}, the longest possible");
-        KeyError::new("file", text)
+        code::CONTENT.at("file", text)
     })
 }
 
@@ -151,7 +153,7 @@ fn possible(ns: u64) -> Result<Time, KeyError> {
 const LEAST: u64 = 4096;
 
 impl Layer<'_, '_> {
-    fn lay(&mut self) -> Result<(), KeyError> {
+    fn lay(&mut self) -> Result<(), Finding> {
         let step = self.step;
         if step.shape == Shape::Micro {
             for layer in &step.layers {
@@ -176,7 +178,7 @@ impl Layer<'_, '_> {
     }
 
     /// All ranks compute.
-    fn compute(&mut self, ns: u64) -> Result<(), KeyError> {
+    fn compute(&mut self, ns: u64) -> Result<(), Finding> {
         let time = possible(ns)?;
         for rank in 0..self.world {
             let stream = self.draft.ranks.stream(rank, Stream::Compute);
@@ -198,7 +200,7 @@ impl Layer<'_, '_> {
     }
 
     /// A collective of all ranks' groups, for which their next computation waits.
-    fn blocking(&mut self, comm: Option<Comm>) -> Result<(), KeyError> {
+    fn blocking(&mut self, comm: Option<Comm>) -> Result<(), Finding> {
         for (rank, event) in self.collective(comm)? {
             self.last[rank as usize] = vec![event];
         }
@@ -206,7 +208,7 @@ impl Layer<'_, '_> {
     }
 
     /// A collective beside the next computations, and the update of the weights after it.
-    fn behind(&mut self, comm: Option<Comm>, update: u64) -> Result<(), KeyError> {
+    fn behind(&mut self, comm: Option<Comm>, update: u64) -> Result<(), Finding> {
         let done = self.collective(comm)?;
         let time = possible(update)?;
         for (rank, event) in done {
@@ -236,10 +238,10 @@ impl Layer<'_, '_> {
     }
 
     /// A collective of all groups of its kind; returns when each rank has left it.
-    fn collective(&mut self, comm: Option<Comm>) -> Result<Vec<(u32, Event)>, KeyError> {
+    fn collective(&mut self, comm: Option<Comm>) -> Result<Vec<(u32, Event)>, Finding> {
         let Some(Comm { kind, group, bytes }) = comm else { return Ok(Vec::new()) };
         if bytes > 1 << 50 {
-            return Err(KeyError::new("file", format!("a collective has at most 1 PiB, found {bytes} B")));
+            return Err(code::CONTENT.at("file", format!("a collective has at most 1 PiB, found {bytes} B")));
         }
         let mut done = Vec::new();
         for ranks in self.groups_of(group) {
@@ -252,12 +254,12 @@ impl Layer<'_, '_> {
         Ok(done)
     }
 
-    fn one(&mut self, kind: Kind, group: Group, bytes: u64, ranks: &[u32]) -> Result<Vec<Event>, KeyError> {
+    fn one(&mut self, kind: Kind, group: Group, bytes: u64, ranks: &[u32]) -> Result<Vec<Event>, Finding> {
         let (name, Dimension { algorithm, tuning }) = match group {
             Group::Tp => ("tp", &self.settings.tp),
             Group::Dp | Group::Ep | Group::DpEp => ("dp", &self.settings.dp),
         };
-        let within = |error: KeyError| error.within(name);
+        let within = |error: Finding| error.within(name);
         let call = tuning.call(self.draft, kind, bytes, ranks).map_err(|e| within(e.within("tuning")))?;
         let in_switch = group == Group::Tp && call.nvlink && call.servers.len() == 1;
         let in_switch = in_switch && Algorithm::Nvls.kinds().contains(&kind);
@@ -283,7 +285,7 @@ impl Layer<'_, '_> {
     /// The messages between the stages of a pipeline. SimAI adds the time of 2 x vpp x ga of them to that of the step, as if they
     /// went one after another. So every rank sends a message to the next stage, then one to the stage before, and so on. It goes
     /// on when its message is acknowledged, and that of its neighbour has arrived.
-    fn pipeline(&mut self) -> Result<(), KeyError> {
+    fn pipeline(&mut self) -> Result<(), Finding> {
         let header = &self.step.header;
         if header.pp < 2 || header.pp_comm == 0 {
             return Ok(());

@@ -2,9 +2,9 @@
 
 use super::cdf::{self, Cdf, LARGEST_FILE, Point};
 use super::draft::some_bytes;
-use crate::error::{KeyError, suggestion};
 use crate::file::{self, Reading};
 use crate::formats::unread;
+use finding::{Finding, code, suggestion};
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -113,7 +113,7 @@ impl<'de> Deserialize<'de> for Sizes {
 impl Sizes {
     /// Replaces the name of a file by its rows, so that a resolved scenario is complete without the file; `folder` is the
     /// folder of the scenario.
-    pub(crate) fn read_file(&mut self, folder: &Path) -> Result<(), KeyError> {
+    pub(crate) fn read_file(&mut self, folder: &Path) -> Result<(), Finding> {
         let Sizes::Named(name) = self else { return Ok(()) };
         if !name.contains(['.', '/']) {
             return Ok(());
@@ -121,7 +121,7 @@ impl Sizes {
         let path = folder.join(&*name);
         let shown = path.display().to_string();
         let text = file::read(&path, Reading::up_to(LARGEST_FILE, 16))
-            .map_err(|e| KeyError::new("", format!("the file {}", e.about(&shown))))?;
+            .map_err(|e| code::FILE.at("", format!("the file {}", e.about(&shown))))?;
         let points = cdf::read(&shown, &text);
         let points = points
             .map_err(|e| unread::of(text.as_bytes()).map_or(e, |unread| unread.key_error("", &shown)))?;
@@ -130,10 +130,10 @@ impl Sizes {
     }
 
     /// The distribution.
-    pub(crate) fn cdf(&self) -> Result<Cdf, KeyError> {
+    pub(crate) fn cdf(&self) -> Result<Cdf, Finding> {
         let inside = |wrong: cdf::BadPoint| {
             let path = format!("points.{}.{}", wrong.row, wrong.column);
-            KeyError::new(&path, wrong.text)
+            code::CONTENT.at(&path, wrong.text)
         };
         match self {
             Sizes::Named(name) => {
@@ -141,9 +141,9 @@ impl Sizes {
                 let Some((name, text)) = known else {
                     let names: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
                     let text = format!("there is no distribution `{name}`; {}", suggestion(name, &names));
-                    return Err(
-                        KeyError::new("", text).with_help("the path of a file must have a dot or a slash")
-                    );
+                    return Err(code::UNKNOWN_NAME
+                        .at("", text)
+                        .with_help("the path of a file must have a dot or a slash"));
                 };
                 Cdf::new(&cdf::read(name, text)?).map_err(inside)
             }
@@ -153,10 +153,7 @@ impl Sizes {
             }
             Sizes::Inline(Distribution::Uniform(Range { min, max })) => {
                 if min > max {
-                    return Err(KeyError::new(
-                        "uniform.min",
-                        format!("`min` ({min}) is above `max` ({max})"),
-                    ));
+                    return Err(code::FIT.at("uniform.min", format!("`min` ({min}) is above `max` ({max})")));
                 }
                 some_bytes(*max, "uniform.max")?;
                 Cdf::new(&[(*min, 0.0), (*max, 100.0)]).map_err(inside)
@@ -168,7 +165,7 @@ impl Sizes {
 
 impl Clamp {
     /// The distribution within these limits.
-    pub(crate) fn of(&self, cdf: &Cdf) -> Result<Cdf, KeyError> {
+    pub(crate) fn of(&self, cdf: &Cdf) -> Result<Cdf, Finding> {
         let (least, most) = (self.min.map_or(0, Bytes::get), self.max.map_or(u64::MAX, Bytes::get));
         if let Some(max) = self.max {
             some_bytes(max, "max")?;
@@ -176,7 +173,7 @@ impl Clamp {
         if let Some(min) = self.min {
             some_bytes(min, "min")?;
             if least > most {
-                return Err(KeyError::new("min", format!("`min` ({min}) is above `max` ({})", Bytes(most))));
+                return Err(code::FIT.at("min", format!("`min` ({min}) is above `max` ({})", Bytes(most))));
             }
         }
         Ok(cdf.clamped(least, most))

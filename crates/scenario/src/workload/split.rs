@@ -5,7 +5,7 @@
 //! of the plan. What waits for a message waits for all of its subflows, and the results show the message as one flow.
 
 use super::draft::{Draft, DraftMessage, Event, Item, part};
-use crate::error::KeyError;
+use finding::Finding;
 use model::draw::{Key, below};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use schemes::entropies::paths_between;
@@ -132,7 +132,7 @@ type Together = (u32, u16, u32, u64, u16, u64, Vec<Event>);
 
 impl Split {
     /// Splits the messages that a job has added. `key` draws the first path of each step.
-    pub(crate) fn apply(&self, draft: &mut Draft<'_>, added: Added, key: Key) -> Result<(), KeyError> {
+    pub(crate) fn apply(&self, draft: &mut Draft<'_>, added: Added, key: Key) -> Result<(), Finding> {
         let steps = steps(draft, added);
         let all = &draft.graph.messages[added.message..];
         let mut counts = vec![1usize; all.len()];

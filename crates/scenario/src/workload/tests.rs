@@ -158,7 +158,7 @@ fn on_a_dragonfly_a_group_counts_as_a_pod() {
         let groups = c.plan.qps.iter().map(|qp| (qp.from.0 / 8, qp.to.0 / 8)).collect::<BTreeSet<_>>();
         assert_eq!(groups, [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)].into(), "{job}");
         let error = laid(1, job).unwrap_err();
-        assert!(error.message().contains("one group") && error.message().contains("8 hosts"), "{error}");
+        assert!(error.text.contains("one group") && error.text.contains("8 hosts"), "{error}");
     }
 }
 

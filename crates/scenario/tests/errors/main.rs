@@ -96,10 +96,10 @@ fn a_report_marks_the_line() {
 #[test]
 fn an_unknown_scenario_suggests_the_nearest_name() {
     let error = scenario::find("themis-fig2").unwrap_err();
-    assert_eq!(error.help(), Some("did you mean `themis-fig1`?"));
+    assert_eq!(error.help.as_deref(), Some("did you mean `themis-fig1`?"));
     let uec = scenario::find("uec").unwrap_err();
     let help = "`uec` is a recovery mode of NICs, such as those of `ndp`, `ultra-ethernet`";
-    assert_eq!(uec.help(), Some(help));
+    assert_eq!(uec.help.as_deref(), Some(help));
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn numbers_that_toml_cannot_write_are_called_numbers() {
 #[test]
 fn a_file_of_another_tool_is_recognised() {
     let error = check(&Source::new("a.goal", "num_ranks 2\nrank 0 {\n"), &[]).unwrap_err();
-    let help = error.help().unwrap_or_default();
+    let help = error.help.as_deref().unwrap_or_default();
     let text = "this looks like a GOAL schedule of LogGOPSim; `--topology SCENARIO` runs it on that scenario's fabric";
     assert_eq!(help, text);
 }

@@ -138,7 +138,7 @@ fn data_in_the_reverse_direction_carries_feedback_and_signals_are_rare() {
 #[test]
 fn impossible_settings_are_refused() {
     let plan = leaf_spine(2, 2, 1);
-    let field = |config: Config| config.validate(&plan).unwrap_err().field;
+    let field = |config: Config| config.validate(&plan).unwrap_err().path();
     let default = Config::default;
     assert_eq!(field(Config { flowlet_gap: Time::ZERO, ..default() }), "flowlet-gap");
     assert_eq!(field(Config { dre_period: Time::ZERO, ..default() }), "dre-period");

@@ -466,7 +466,7 @@ fn credit_allows_some_packets_after_xoff() {
 #[test]
 fn impossible_settings_are_refused() {
     let plan = leaf_spine(2, 2, 1);
-    let field = |config: Config| config.validate(&plan).unwrap_err().field;
+    let field = |config: Config| config.validate(&plan).unwrap_err().path();
     let default = Config::default;
     assert_eq!(field(Config { alpha: 0.0, ..default() }), "alpha");
     assert_eq!(field(Config { alpha: f64::NAN, ..default() }), "alpha");

@@ -2,7 +2,7 @@
 
 use super::LEAST_STEP;
 use super::react::time_to_send;
-use crate::ConfigError;
+use finding::{Finding, code};
 use model::{Bytes, Plan, Rate, Time};
 use rnic::Control as _;
 use rnic::congestion::dcqcn_hpcc;
@@ -208,8 +208,8 @@ impl Config {
     }
 
     /// Checks the values; returns warnings.
-    pub(super) fn checked(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
-        let fail = |field, text: String| Err(ConfigError::new(field, text));
+    pub(super) fn checked(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+        let fail = |field, text: String| Err(code::RANGE.at(field, text));
         if self.notification == Notification::Prototype && self.interval() == Time::ZERO {
             let text = "the prototype sends a second CNP after this interval, so 0 would double every CNP; \
                         the prototype has 10 us";
@@ -241,7 +241,7 @@ impl Config {
         if self.reaction == ReactionMode::Rate
             && let Err(invalid) = self.rate.dcqcn().validate()
         {
-            return fail("rate", format!("`{}` {}", invalid.field, invalid.reason));
+            return fail("rate", format!("`{}` {}", invalid.path(), invalid.text));
         }
         let (least, most) = self.cnp_delays();
         if most < least {
@@ -387,8 +387,8 @@ impl Circuit {
         Some(format!("long-haul with `reaction = \"loop\"`: {text}, so flows may never finish"))
     }
 
-    fn checked(&self) -> Result<(), ConfigError> {
-        let fail = |field, text: &str| Err(ConfigError::new(field, text));
+    fn checked(&self) -> Result<(), Finding> {
+        let fail = |field, text: &str| Err(code::FIT.at(field, text));
         if self.rate == Rate(0) {
             return fail("loop.rate", "it must be above 0, or no packet would come back");
         }

@@ -161,7 +161,7 @@ fn the_scheme_needs_a_long_link() {
     assert!(scheme.place(&plan, &[external]).is_ok());
     let tor = plan.fabric.find("tor0").unwrap();
     let wrong = scheme.place(&plan, &[external, tor]).unwrap_err();
-    assert!(wrong.message.contains("`tor0` has no long link"), "{wrong}");
+    assert!(wrong.text.contains("`tor0` has no long link"), "{wrong}");
 }
 
 #[test]

@@ -199,8 +199,8 @@ fn settings_outside_their_ranges_are_refused_by_name() {
         (None, Config { first_probe: Time::ZERO, ..own() }, Some("first-probe")),
         (None, Config { last_probe: Time::ZERO, ..own() }, Some("last-probe")),
     ] {
-        let refused = config.validate(&plan(planes)).err().map(|error| error.field);
-        assert_eq!(refused, field, "{planes:?} {config:?}");
+        let refused = config.validate(&plan(planes)).err().map(|error| error.path());
+        assert_eq!(refused.as_deref(), field, "{planes:?} {config:?}");
     }
     assert_eq!(Config::default().validate(&plan(Some(2))), Ok(Vec::new()));
     assert!(Config::default().validate(&plan(None)).unwrap()[0].contains("one plane"));

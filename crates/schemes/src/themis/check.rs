@@ -3,14 +3,14 @@
 use super::config::{Config, Entries, Judging};
 use super::cross_rack;
 use super::last_hops::LastHops;
-use crate::ConfigError;
 use ::themis::{Rule, RuleError};
+use finding::{Finding, code};
 use model::{Fabric, Kind, NodeId, Plan, QpId};
 use std::collections::BTreeSet;
 
 impl Config {
-    pub(super) fn check(&self, plan: &Plan) -> Result<Vec<String>, ConfigError> {
-        let error = |field, message: &str| Err(ConfigError::new(field, message));
+    pub(super) fn check(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+        let error = |field, message: &str| Err(code::RANGE.at(field, message));
         if !matches!(self.psn_bits, 8 | 16 | 24) {
             return error("psn-bits", "8, 16 or 24 are possible");
         }
@@ -39,7 +39,7 @@ impl Config {
     }
 
     /// Checks the number of slots against the bits that the ring keeps, and against the number of paths.
-    fn check_slots(&self, plan: &Plan, warnings: &mut Vec<String>) -> Result<(), ConfigError> {
+    fn check_slots(&self, plan: &Plan, warnings: &mut Vec<String>) -> Result<(), Finding> {
         let fabric = &plan.fabric;
         let (mut counts, mut uneven) = (BTreeSet::new(), BTreeSet::new());
         for (tor, qp) in plan.qps.iter().filter_map(|qp| Some((cross_rack(fabric, qp)?, qp))) {
@@ -55,9 +55,9 @@ impl Config {
             match Rule::new(self.settings(slots, (1, 1))) {
                 Err(error @ RuleError::SlotsDoNotFitWidth { .. }) => {
                     let field = if self.slots.is_some() { "slots" } else { "psn-bits" };
-                    return Err(ConfigError::new(field, error.to_string()));
+                    return Err(code::RANGE.at(field, error.to_string()));
                 }
-                Err(error) => return Err(ConfigError::new("slots", error.to_string())),
+                Err(error) => return Err(code::RANGE.at("slots", error.to_string())),
                 Ok(_) => {}
             }
             let slots = usize::from(slots);

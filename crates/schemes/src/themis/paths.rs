@@ -1,8 +1,8 @@
 //! Paths between racks: the choices of switches along a path, and the PathMap that steers them.
 
 use super::config::Config;
-use crate::ConfigError;
 use ::themis::path_map::{Choice, PathMap, PathMapError, PortHash};
+use finding::{Finding, code};
 use model::{Fabric, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,20 +77,20 @@ impl Config {
     }
 
     /// Refuses a fabric in which the hashes cannot reach all paths.
-    pub(super) fn check_paths(&self, fabric: &Fabric) -> Result<(), ConfigError> {
+    pub(super) fn check_paths(&self, fabric: &Fabric) -> Result<(), Finding> {
         if self.hashes.is_empty() {
-            return Err(ConfigError::new("hashes", "at least one hash is needed, that of the ToRs"));
+            return Err(code::RANGE.at("hashes", "at least one hash is needed, that of the ToRs"));
         }
         if let Some(hash) = self.hashes.iter().find(|hash| hash.offset > 15) {
             let text = format!("an offset of {} bits; 0 to 15 are possible", hash.offset);
-            return Err(ConfigError::new("hashes", text));
+            return Err(code::RANGE.at("hashes", text));
         }
         if !self.path_map {
             return Ok(());
         }
         let error = |field, text: String| {
             let help = "path-map = false sprays over the uplinks of the ToR alone";
-            Err(ConfigError::new(field, format!("{text}; alternatively, {help}")))
+            Err(code::RANGE.at(field, format!("{text}; alternatively, {help}")))
         };
         let (steps, ends) = match shape(fabric) {
             Ok(None) => return Ok(()),

@@ -129,8 +129,8 @@ fn a_fabric_without_a_path_map_is_refused_with_advice() {
     let hash = |algorithm, offset| Hash { algorithm, offset };
     let refused = |plan: &Plan, hashes: Vec<Hash>| {
         let error = Config { hashes, ..config() }.check(plan).unwrap_err();
-        assert!(error.message.contains("path-map = false"), "{error}");
-        (error.field, error.message)
+        assert!(error.text.contains("path-map = false"), "{error}");
+        (error.path(), error.text)
     };
     let plan = pods(2, 1, &[4, 4]);
     assert_eq!(config().check(&plan), Ok(vec![]));
@@ -345,7 +345,7 @@ fn a_short_ring_causes_a_warning_with_the_required_length() {
 #[test]
 fn impossible_settings_are_refused_by_field() {
     let three = leaf_spine(2, 3, 1);
-    let field = |config: Config| config.check(&three).unwrap_err().field;
+    let field = |config: Config| config.check(&three).unwrap_err().path();
     assert_eq!(field(Config { ring: Entries::Count(0), ..config() }), "ring");
     assert_eq!(field(Config { age_limit: Entries::Count(0), ..config() }), "age-limit");
     assert_eq!(field(Config { psn_bits: 12, ..config() }), "psn-bits");

@@ -1,6 +1,6 @@
 //! The files of a trace: one for every rank, whose names differ in the rank.
 
-use crate::error::KeyError;
+use finding::{Finding, code};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ pub(crate) fn stem(path: &Path) -> &str {
 
 /// The files of the ranks, in their order, if several paths are given: each is the file of one rank. One path may have any form
 /// that [`rank_files`] takes.
-pub(crate) fn files_of(paths: &[PathBuf]) -> Result<Vec<(u32, PathBuf)>, KeyError> {
+pub(crate) fn files_of(paths: &[PathBuf]) -> Result<Vec<(u32, PathBuf)>, Finding> {
     if let [path] = paths {
         return rank_files(path);
     }
@@ -49,14 +49,14 @@ pub(crate) fn files_of(paths: &[PathBuf]) -> Result<Vec<(u32, PathBuf)>, KeyErro
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let Some((start, rank, end)) = parts(name) else {
             let text = format!("{} names no rank; expected a file such as trace.0.et", path.display());
-            return Err(KeyError::new("file", text));
+            return Err(code::CONTENT.at("file", text));
         };
         found.push((rank, path.clone(), format!("{start}{RANK}{end}")));
     }
     found.sort_unstable();
     if let Some(pair) = found.windows(2).find(|pair| pair[0].2 != pair[1].2) {
         let text = format!("{} and {} are files of two traces", pair[0].1.display(), pair[1].1.display());
-        return Err(KeyError::new("file", text));
+        return Err(code::CONTENT.at("file", text));
     }
     in_order(found, "the trace")
 }
@@ -74,7 +74,7 @@ pub(crate) fn is_start(path: &Path) -> bool {
 
 /// The files of the ranks, in their order. `path` is the file of one rank, whose name ends in `.RANK.et`; a file with another
 /// name, which is rank 0; the common start of the names; a name with `{rank}`; or a folder that holds one trace.
-pub(crate) fn rank_files(path: &Path) -> Result<Vec<(u32, PathBuf)>, KeyError> {
+pub(crate) fn rank_files(path: &Path) -> Result<Vec<(u32, PathBuf)>, Finding> {
     if path.is_file() && path.file_name().and_then(OsStr::to_str).and_then(parts).is_none() {
         return Ok(vec![(0, path.to_owned())]);
     }
@@ -85,18 +85,18 @@ pub(crate) fn rank_files(path: &Path) -> Result<Vec<(u32, PathBuf)>, KeyError> {
         traces.dedup();
         if let [one, two, ..] = *traces {
             let text = format!("{shown} has several traces, such as {one} and {two}");
-            return Err(KeyError::new("file", text).with_help("name one of them"));
+            return Err(code::CONTENT.at("file", text).with_help("name one of them"));
         }
         if found.is_empty() {
             let text = format!("the folder {shown} has no trace; expected files such as trace.0.et in it");
-            return Err(KeyError::new("file", text));
+            return Err(code::CONTENT.at("file", text));
         }
     }
     in_order(found, &shown)
 }
 
 /// The files that belong to a path, with their ranks and the pattern of their names.
-fn candidates(path: &Path) -> Result<Vec<(u32, PathBuf, String)>, KeyError> {
+fn candidates(path: &Path) -> Result<Vec<(u32, PathBuf, String)>, Finding> {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -132,8 +132,8 @@ fn between(name: &str, start: &str, end: &str) -> Option<(u32, String)> {
 fn listed(
     folder: &Path,
     rank: impl Fn(&str) -> Option<(u32, String)>,
-) -> Result<Vec<(u32, PathBuf, String)>, KeyError> {
-    let unreadable = |e| KeyError::new("file", format!("{} cannot be read: {e}", folder.display()));
+) -> Result<Vec<(u32, PathBuf, String)>, Finding> {
+    let unreadable = |e| code::FILE.at("file", format!("{} cannot be read: {e}", folder.display()));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
@@ -145,20 +145,21 @@ fn listed(
 }
 
 /// Checks that every rank has one file.
-fn in_order(found: Vec<(u32, PathBuf, String)>, shown: &str) -> Result<Vec<(u32, PathBuf)>, KeyError> {
+fn in_order(found: Vec<(u32, PathBuf, String)>, shown: &str) -> Result<Vec<(u32, PathBuf)>, Finding> {
     let Some((last, _, pattern)) = found.last() else {
         let text = format!("{shown} names no trace; expected files such as {shown}.0.et");
-        return Err(KeyError::new("file", text));
+        return Err(code::CONTENT.at("file", text));
     };
     if let Some((_, pair)) = (0..).zip(found.windows(2)).find(|(_, pair)| pair[0].0 == pair[1].0) {
         let (one, two) = (pair[0].1.display(), pair[1].1.display());
-        return Err(KeyError::new("file", format!("{one} and {two} are both rank {}", pair[0].0)));
+        return Err(code::CONTENT.at("file", format!("{one} and {two} are both rank {}", pair[0].0)));
     }
     if let Some((missing, _)) = (0u32..).zip(&found).find(|(rank, (found, ..))| rank != found) {
         let file = pattern.replace(RANK, &missing.to_string());
         let text =
             format!("rank {missing} of {shown} has no file: {file} is missing, and the last rank is {last}");
-        return Err(KeyError::new("file", text)
+        return Err(code::CONTENT
+            .at("file", text)
             .with_help("`replicate = \"spmd\"` runs the file of one rank on all ranks"));
     }
     Ok(found.into_iter().map(|(rank, path, _)| (rank, path)).collect())

@@ -1,8 +1,8 @@
 //! Process groups: the ranks of collectives, by name.
 
-use crate::error::KeyError;
 use crate::file::{self, Reading};
 use crate::formats::unread;
+use finding::{Finding, code};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,18 +11,18 @@ use std::path::Path;
 pub(crate) type Groups = BTreeMap<String, Vec<u32>>;
 
 /// Reads a file of groups: JSON such as `{"1": [0, 1], "2": [2, 3]}`. Also returns its digest.
-pub(crate) fn groups_file(path: &Path) -> Result<(Groups, u64), KeyError> {
+pub(crate) fn groups_file(path: &Path) -> Result<(Groups, u64), Finding> {
     let name = path.display().to_string();
-    let text = file::read(path, Reading::import(10)).map_err(|e| KeyError::new("groups", e.about(&name)))?;
+    let text = file::read(path, Reading::import(10)).map_err(|e| code::FILE.at("groups", e.about(&name)))?;
     let groups: Groups = serde_json::from_str(&text).map_err(|e| {
         if let Some(unread) = unread::of(text.as_bytes()) {
             return unread.key_error("groups", &name);
         }
         let text = format!("{name}:{}:{}: {e}", e.line(), e.column());
-        KeyError::new("groups", text).with_help("groups are JSON such as {\"1\": [0, 1], \"2\": [2, 3]}")
+        code::CONTENT.at("groups", text).with_help("groups are JSON such as {\"1\": [0, 1], \"2\": [2, 3]}")
     })?;
     if let Some((group, _)) = groups.iter().find(|(_, ranks)| ranks.is_empty()) {
-        return Err(KeyError::new("groups", format!("{name}: the group \"{group}\" has no ranks")));
+        return Err(code::CONTENT.at("groups", format!("{name}: the group \"{group}\" has no ranks")));
     }
     Ok((groups, xxhash_rust::xxh3::xxh3_64(text.as_bytes())))
 }

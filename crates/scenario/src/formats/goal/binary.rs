@@ -10,7 +10,7 @@
 //! The roots are the operations without predecessors.
 
 use super::{Dependency, Kind, MOST_RANKS, On, Operation, Program, Schedule};
-use crate::error::KeyError;
+use finding::{Finding, code};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -29,10 +29,10 @@ pub(crate) fn is_binary(start: &[u8]) -> bool {
 }
 
 /// Reads a schedule of `size` bytes rank by rank; messages call it `file`.
-pub(crate) fn read(file: &str, source: &mut (impl Read + Seek), size: u64) -> Result<Schedule, KeyError> {
-    let at = |byte: u64, text: String| KeyError::new("file", format!("{file}: byte {byte}: {text}"));
+pub(crate) fn read(file: &str, source: &mut (impl Read + Seek), size: u64) -> Result<Schedule, Finding> {
+    let at = |byte: u64, text: String| code::CONTENT.at("file", format!("{file}: byte {byte}: {text}"));
     let mut bytes = Vec::new();
-    let fill = |source: &mut dyn Read, n: u64, bytes: &mut Vec<u8>| -> Result<(), KeyError> {
+    let fill = |source: &mut dyn Read, n: u64, bytes: &mut Vec<u8>| -> Result<(), Finding> {
         bytes.clear();
         source.take(n).read_to_end(bytes).map_err(|e| at(0, format!("cannot be read: {e}")))?;
         if (bytes.len() as u64) < n {

@@ -8,8 +8,8 @@ pub mod text;
 
 use super::order::order;
 use super::{read_bytes, read_text};
-use crate::error::{Error, KeyError};
 use crate::file;
+use finding::{Finding, code};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
@@ -126,9 +126,9 @@ pub(crate) fn chain(mut names: Vec<String>) -> String {
 }
 
 /// Reads a file in either form. Large binary files are read rank by rank, unless gzip has packed them.
-pub(crate) fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, KeyError> {
+pub(crate) fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, Finding> {
     let name = path.display().to_string();
-    let unreadable = |e: io::Error| KeyError::new("file", format!("{name} cannot be read: {e}"));
+    let unreadable = |e: io::Error| code::FILE.at("file", format!("{name} cannot be read: {e}"));
     if binary::is_binary(&file::start(path, 8).map_err(unreadable)?) {
         if file::is_packed(path).map_err(unreadable)? {
             let content = read_bytes("goal", path, &name)?;
@@ -167,20 +167,8 @@ impl Write for Hash {
 ///
 /// # Errors
 /// The first mistake: with line and column in a text, with byte and rank in a binary file.
-pub fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, Error> {
-    read_file(path, warnings).map_err(alone)
-}
-
-/// An error about a file that no scenario names.
-pub(crate) fn alone(error: KeyError) -> Error {
-    let new = match error.elsewhere {
-        Some(at) => Error::at(&at.file, &at.text, at.span, error.message),
-        None => Error::new(error.message),
-    };
-    match error.help {
-        Some(help) => new.with_help(help),
-        None => new,
-    }
+pub fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, Finding> {
+    read_file(path, warnings)
 }
 
 #[cfg(test)]

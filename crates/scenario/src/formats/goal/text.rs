@@ -1,7 +1,7 @@
 //! GOAL as text.
 
 use super::{ANY, Dependency, Kind, MOST_RANKS, On, Operation, Program, Schedule};
-use crate::error::{KeyError, suggestion};
+use finding::{Finding, code, suggestion};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(crate) fn is_goal(text: &str) -> bool {
 }
 
 /// Reads a schedule from a text; messages call it `file`.
-pub(crate) fn read(file: &str, text: &str, warnings: &mut Vec<String>) -> Result<Schedule, KeyError> {
+pub(crate) fn read(file: &str, text: &str, warnings: &mut Vec<String>) -> Result<Schedule, Finding> {
     let mut cursor = Cursor { file, text, at: 0 };
     cursor.gaps()?;
     cursor.expect("num_ranks")?;
@@ -66,12 +66,12 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn error(&self, span: Range<usize>, message: impl Into<String>) -> KeyError {
-        KeyError::elsewhere(self.file, self.text, span, message)
+    fn error(&self, span: Range<usize>, message: impl Into<String>) -> Finding {
+        code::CONTENT.inside(self.file, self.text, span, message)
     }
 
     /// An error at the next word.
-    fn expected(&self, what: &str) -> KeyError {
+    fn expected(&self, what: &str) -> Finding {
         let next = self.next();
         let found = if next.is_empty() { "the end of the file".into() } else { format!("`{next}`") };
         let found = if next == "\n" || next == "\r" { "the end of the line".into() } else { found };
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips blanks, empty lines and comments.
-    fn gaps(&mut self) -> Result<(), KeyError> {
+    fn gaps(&mut self) -> Result<(), Finding> {
         loop {
             let rest = self.rest();
             let blank = rest.bytes().take_while(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')).count();
@@ -136,7 +136,7 @@ impl<'a> Cursor<'a> {
         false
     }
 
-    fn expect(&mut self, word: &str) -> Result<(), KeyError> {
+    fn expect(&mut self, word: &str) -> Result<(), Finding> {
         if self.takes(word) {
             return Ok(());
         }
@@ -144,7 +144,7 @@ impl<'a> Cursor<'a> {
         Err(self.expected(&format!("`{word}`")))
     }
 
-    fn symbol(&mut self, symbol: char) -> Result<(), KeyError> {
+    fn symbol(&mut self, symbol: char) -> Result<(), Finding> {
         self.blanks();
         if !self.rest().starts_with(symbol) {
             return Err(self.expected(&format!("`{symbol}`")));
@@ -154,7 +154,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a whole number of at most `most`; messages call it `what`.
-    fn number(&mut self, what: &str, most: u64) -> Result<u64, KeyError> {
+    fn number(&mut self, what: &str, most: u64) -> Result<u64, Finding> {
         self.blanks();
         let rest = self.rest();
         let length = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -169,7 +169,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a number of a rank or a tag, or -1 for any.
-    fn number_or_any(&mut self, what: &str) -> Result<u32, KeyError> {
+    fn number_or_any(&mut self, what: &str) -> Result<u32, Finding> {
         self.blanks();
         if self.rest().starts_with("-1") && !self.rest()[2..].starts_with(|c: char| c.is_ascii_digit()) {
             self.at += 2;
@@ -179,7 +179,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the end of a statement: the end of the line, or of the rank's program.
-    fn end(&mut self) -> Result<(), KeyError> {
+    fn end(&mut self) -> Result<(), Finding> {
         self.blanks();
         let rest = self.rest();
         if rest.is_empty() || rest.starts_with(['\n', '}']) || rest.starts_with("\r\n") {
@@ -208,7 +208,7 @@ impl<'a> RankReader<'a> {
     }
 
     /// Reads all statements up to the `}`.
-    fn read(mut self, cursor: &mut Cursor<'a>, rank: u32) -> Result<Program, KeyError> {
+    fn read(mut self, cursor: &mut Cursor<'a>, rank: u32) -> Result<Program, Finding> {
         loop {
             cursor.gaps()?;
             if cursor.rest().starts_with('}') {
@@ -230,7 +230,7 @@ impl<'a> RankReader<'a> {
         Err(cursor.error(last.unwrap_or_default(), text))
     }
 
-    fn statement(&mut self, cursor: &mut Cursor<'a>) -> Result<(), KeyError> {
+    fn statement(&mut self, cursor: &mut Cursor<'a>) -> Result<(), Finding> {
         let start = cursor.at;
         let word = cursor.word();
         let span = start..cursor.at;
@@ -280,7 +280,7 @@ impl<'a> RankReader<'a> {
     }
 
     /// Gives the next operation a label.
-    fn label(&mut self, cursor: &Cursor<'a>, word: &'a str, span: Range<usize>) -> Result<(), KeyError> {
+    fn label(&mut self, cursor: &Cursor<'a>, word: &'a str, span: Range<usize>) -> Result<(), Finding> {
         if !word.starts_with(|c: char| c.is_ascii_alphabetic()) {
             return Err(
                 cursor.error(span, format!("expected a label that starts with a letter, found `{word}`"))
@@ -296,17 +296,17 @@ impl<'a> RankReader<'a> {
     }
 
     /// The number of the operation with this label.
-    fn find(&self, cursor: &Cursor<'a>, word: &str, span: Range<usize>) -> Result<u32, KeyError> {
+    fn find(&self, cursor: &Cursor<'a>, word: &str, span: Range<usize>) -> Result<u32, Finding> {
         self.labels.get(word).copied().ok_or_else(|| {
             let labels = self.labels.keys().copied();
-            let near = crate::error::nearest(word, labels).map(|near| format!("; did you mean `{near}`?"));
+            let near = finding::nearest(word, labels).map(|near| format!("; did you mean `{near}`?"));
             let text = format!("no operation above has the label `{word}`{}", near.unwrap_or_default());
             cursor.error(span, text)
         })
     }
 
     /// Reads an operation whose first word was read. False if that word starts no operation.
-    fn operation(&mut self, cursor: &mut Cursor<'a>, word: &str) -> Result<bool, KeyError> {
+    fn operation(&mut self, cursor: &mut Cursor<'a>, word: &str) -> Result<bool, Finding> {
         let mut operation = Operation { kind: Kind::Compute, peer: 0, tag: 0, size: 0, cpu: 0, nic: 0 };
         match word {
             "send" | "recv" => {

@@ -3,7 +3,7 @@
 pub(crate) mod topo;
 
 use super::words::{Line, Word, lines};
-use crate::error::{KeyError, suggestion};
+use finding::{Finding, suggestion};
 use std::collections::BTreeMap;
 
 /// A connection matrix. All hosts exist, and all triggers that flows name are declared.
@@ -78,7 +78,7 @@ const KEYS: [&str; 9] =
     ["id", "start", "trigger", "size", "send_done_trigger", "recv_done_trigger", "prio", "msg", "addon"];
 
 /// Reads a connection matrix; messages call it `file`.
-pub(crate) fn read(file: &str, text: &str) -> Result<Matrix, KeyError> {
+pub(crate) fn read(file: &str, text: &str) -> Result<Matrix, Finding> {
     let mut lines = lines(file, text).peekable();
     let mut header: BTreeMap<&str, (u64, Word<'_>)> = BTreeMap::new();
     while let Some(line) = lines.next_if(|line| HEADER.contains(&line.words[0].word)) {
@@ -134,7 +134,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Matrix, KeyError> {
 }
 
 /// An error at the number of nodes that a matrix states.
-pub(crate) fn at_nodes(file: &str, text: &str, message: &str) -> KeyError {
+pub(crate) fn at_nodes(file: &str, text: &str, message: &str) -> Finding {
     let mut lines = lines(file, text);
     let line = lines.find(|line| line.words[0].word == HEADER[0]);
     line.and_then(|line| line.words.get(1).copied()).unwrap_or(Word::end(file, text)).error(message)
@@ -149,7 +149,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, mut line: Line<'a>) -> Result<(), KeyError> {
+    fn line(&mut self, mut line: Line<'a>) -> Result<(), Finding> {
         let first = line.words[0];
         match first.word {
             "trigger" => self.trigger(&mut line),
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn trigger(&mut self, line: &mut Line<'a>) -> Result<(), KeyError> {
+    fn trigger(&mut self, line: &mut Line<'a>) -> Result<(), Finding> {
         line.take();
         let word = line.take();
         if word.word != "id" {
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         line.finish()
     }
 
-    fn flow(&mut self, line: &mut Line<'a>) -> Result<(), KeyError> {
+    fn flow(&mut self, line: &mut Line<'a>) -> Result<(), Finding> {
         let pair = line.take();
         let (from, to) = self.pair(pair)?;
         let mut keys: BTreeMap<&'static str, Word<'a>> = BTreeMap::new();
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds a flow. Only messages of one connection share an id.
-    fn add(&mut self, flow: Flow, word: Word<'a>) -> Result<(), KeyError> {
+    fn add(&mut self, flow: Flow, word: Word<'a>) -> Result<(), Finding> {
         if let Some(id) = flow.id {
             let first = *self.ids.entry(id).or_insert(self.matrix.flows.len());
             if let Some(other) = self.matrix.flows.get(first) {
@@ -285,11 +285,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The hosts of a flow.
-    fn pair(&self, word: Word<'a>) -> Result<(u32, u32), KeyError> {
+    fn pair(&self, word: Word<'a>) -> Result<(u32, u32), Finding> {
         let Some((from, to)) = word.word.split_once("->") else {
             return Err(word.error("expected a pair of hosts such as `0->1`"));
         };
-        let host = |text: &'a str| -> Result<u32, KeyError> {
+        let host = |text: &'a str| -> Result<u32, Finding> {
             let at = text.as_ptr() as usize - word.text.as_ptr() as usize;
             let word = Word { at, word: text, ..word };
             let host = word.number("the number of a host")?;
@@ -309,7 +309,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A start. Some generators write it with a fraction, which is below the clock's resolution.
-fn start(word: &Word<'_>) -> Result<u64, KeyError> {
+fn start(word: &Word<'_>) -> Result<u64, Finding> {
     match word.word.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|b| b.is_ascii_digit()) => {
             Word { word: whole, ..*word }.number("a time")

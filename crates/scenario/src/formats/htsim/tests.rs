@@ -1,12 +1,11 @@
 use super::*;
-use crate::Error;
-use crate::formats::goal::alone;
 use crate::testing::Draws;
 use crate::{Source, check};
+use finding::Finding;
 use std::path::Path;
 
-fn matrix(text: &str) -> Result<Matrix, Error> {
-    read("s.cm", text).map_err(alone)
+fn matrix(text: &str) -> Result<Matrix, Finding> {
+    read("s.cm", text)
 }
 
 /// All kinds of lines.
@@ -236,8 +235,8 @@ fn damage(files: u64) -> std::collections::BTreeSet<String> {
         match matrix(&text) {
             Ok(matrix) => assert!(matrix.flows.len() <= text.lines().count(), "file {number}"),
             Err(error) => {
-                assert!(error.location().is_some(), "file {number}: {error:?}");
-                kinds.insert(error.message().chars().filter(|c| !c.is_ascii_digit()).take(40).collect());
+                assert!(error.place.is_some(), "file {number}: {error:?}");
+                kinds.insert(error.text.chars().filter(|c| !c.is_ascii_digit()).take(40).collect());
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Topologies of htsim (`.topo`): two or three tiers of switches, by their radices.
 
-use crate::error::{KeyError, suggestion};
 use crate::formats::words::{Line, Word, lines};
+use finding::{Finding, suggestion};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -64,7 +64,7 @@ struct Tier {
 pub(crate) type Fabric = (String, Vec<String>);
 
 /// Reads a topology; messages call it `file`.
-pub(crate) fn read(file: &str, text: &str) -> Result<Fabric, KeyError> {
+pub(crate) fn read(file: &str, text: &str) -> Result<Fabric, Finding> {
     let keys = keys(file, text)?;
     let end = Word::end(file, text);
     let header = |key: &str| {
@@ -102,7 +102,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Fabric, KeyError> {
     Ok((toml(nodes, &tiers, &shape), warnings))
 }
 
-fn keys<'a>(file: &'a str, text: &'a str) -> Result<Keys<'a>, KeyError> {
+fn keys<'a>(file: &'a str, text: &'a str) -> Result<Keys<'a>, Finding> {
     let mut keys = Keys::default();
     let mut tier: Option<u64> = None;
     for mut line in lines(file, text).filter(|line| !line.words[0].word.starts_with('#')) {
@@ -139,7 +139,7 @@ fn keys<'a>(file: &'a str, text: &'a str) -> Result<Keys<'a>, KeyError> {
 }
 
 /// The value of a line.
-fn value<'a>(line: &mut Line<'a>, key: &str) -> Result<Value<'a>, KeyError> {
+fn value<'a>(line: &mut Line<'a>, key: &str) -> Result<Value<'a>, Finding> {
     let word = line.take();
     let number = word.number(&format!("a whole number after `{key}`"))?;
     line.finish()?;
@@ -149,7 +149,7 @@ fn value<'a>(line: &mut Line<'a>, key: &str) -> Result<Value<'a>, KeyError> {
     }
 }
 
-fn tier(keys: &Keys<'_>, number: u64, count: u64, end: Word<'_>) -> Result<Tier, KeyError> {
+fn tier(keys: &Keys<'_>, number: u64, count: u64, end: Word<'_>) -> Result<Tier, Finding> {
     let Some(table) = keys.tiers.get(&number) else {
         return Err(end.error(format!("tier {number} is missing: the file has {count} tiers")));
     };
@@ -192,7 +192,7 @@ struct Shape {
 /// Most links. Our choice, as for other fabrics of this size.
 const MOST_LINKS: u64 = 1 << 22;
 
-fn shape(nodes: u64, podsize: u64, tiers: &[Tier], word: Word<'_>) -> Result<Shape, KeyError> {
+fn shape(nodes: u64, podsize: u64, tiers: &[Tier], word: Word<'_>) -> Result<Shape, Finding> {
     let wrong = |text: String| Err(word.error(text));
     let [low, middle] = [tiers[0], tiers[1]];
     if low.bundle != 1 {
@@ -296,12 +296,11 @@ fn toml(nodes: u64, tiers: &[Tier], shape: &Shape) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::goal::alone;
     use crate::testing::Draws;
-    use crate::{Checked, Error, Source, check};
+    use crate::{Checked, Source, check};
 
-    fn fabric(text: &str) -> Result<Fabric, Error> {
-        read("t.topo", text).map_err(alone)
+    fn fabric(text: &str) -> Result<Fabric, Finding> {
+        read("t.topo", text)
     }
 
     fn laid(text: &str) -> Checked {
@@ -382,8 +381,8 @@ mod tests {
             match fabric(&text) {
                 Ok((toml, _)) => assert!(toml.contains("links = ["), "file {number}"),
                 Err(error) => {
-                    assert!(error.location().is_some(), "file {number}: {error:?}");
-                    kinds.insert(error.message().chars().filter(|c| !c.is_ascii_digit()).take(30).collect());
+                    assert!(error.place.is_some(), "file {number}: {error:?}");
+                    kinds.insert(error.text.chars().filter(|c| !c.is_ascii_digit()).take(30).collect());
                 }
             }
         }

@@ -4,8 +4,7 @@
 use super::keys::{self, Fate, Key, Of, Takes};
 use super::tokens::{Token, lines, word};
 use super::{File, hinted};
-use crate::Error;
-use crate::error::nearest;
+use finding::{Finding, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The values of a configuration file.
@@ -22,7 +21,7 @@ pub(super) struct Config<'a> {
 /// Most letters in which a mistyped key differs from the right one. Our choice.
 const MOST_SLIPS: usize = 2;
 
-pub(super) fn read<'a>(file: File<'a>, warnings: &mut Vec<String>) -> Result<Config<'a>, Error> {
+pub(super) fn read<'a>(file: File<'a>, warnings: &mut Vec<String>) -> Result<Config<'a>, Finding> {
     let mut values = BTreeMap::new();
     let (mut odd, mut skipped) = (Vec::new(), 0);
     let mut words = lines(file).flat_map(|line| line.into_iter().enumerate());
@@ -137,13 +136,13 @@ impl<'a> Config<'a> {
     }
 
     /// The value of a key that switches something on.
-    pub(super) fn flag(&mut self, key: &'static str) -> Result<bool, Error> {
+    pub(super) fn flag(&mut self, key: &'static str) -> Result<bool, Finding> {
         let number = self.get(key).map(|word| word.number::<f64>("0 or 1")).transpose()?;
         Ok(number.is_some_and(|n| n != 0.0))
     }
 
     /// The keys whose value is not possible here, under this value of CC_MODE, and the consequence.
-    pub(super) fn impossible(&self, control: u32) -> Result<Vec<String>, Error> {
+    pub(super) fn impossible(&self, control: u32) -> Result<Vec<String>, Finding> {
         let mut found = Vec::new();
         for key in keys::KEYS {
             let Fate::Only { value, under, consequence } = key.fate else { continue };

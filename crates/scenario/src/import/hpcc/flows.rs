@@ -6,7 +6,7 @@ use super::servers::Servers;
 use super::tokens::{Token, end, lines, word};
 use super::topology::{Dialect, Graph};
 use super::{File, Notes, hinted};
-use crate::Error;
+use finding::Finding;
 use model::{Bytes, Time};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -42,7 +42,7 @@ pub(super) fn read<'a>(
     graph: &Graph<'_>,
     servers: Option<&Servers<'_>>,
     notes: &mut Notes,
-) -> Result<Flows<'a>, Error> {
+) -> Result<Flows<'a>, Finding> {
     let mut lines = lines(file);
     let Some(first) = lines.next() else {
         return Err(end(file, "the flow file is empty; expected the number of flows"));

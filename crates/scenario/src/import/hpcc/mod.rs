@@ -14,12 +14,12 @@ mod settings;
 mod tokens;
 mod topology;
 
+use finding::{Finding, Place};
 pub use keys::{KEYS, Key, Of};
 
 use super::{Report, on_one_line};
-use crate::error::Location;
+use crate::Source;
 use crate::formats::unread;
-use crate::{Error, Source};
 use settings::Settings;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -60,7 +60,7 @@ const PLACEHOLDER: &str = "[[workload]]\npermutation = { kind = \"shift\" }\n";
 ///
 /// # Errors
 /// The first mistake, with file, line and column.
-pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> Result<Imported, Error> {
+pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> Result<Imported, Finding> {
     for file in [Some(topology), Some(flows), config].into_iter().flatten() {
         if let Some(unread) = unread::of(file.text.as_bytes()) {
             return Err(unread.error(file.name));
@@ -100,7 +100,7 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
     let flows_from = toml.matches('\n').count();
     list.write(&mut toml);
     // The word that caused the part of the scenario at this place.
-    let origin = |place: &Location| {
+    let origin = |place: &Place| {
         let line = place.line - 1;
         let text = toml.lines().nth(line).unwrap_or_default();
         let before: String = text.chars().take(place.column - 1).collect();
@@ -120,12 +120,8 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
     // Only the check of the whole scenario finds mistakes such as hosts with several links.
     let whole = format!("{toml}{}", if list.is_empty() { PLACEHOLDER } else { "" });
     let checked = crate::check(&Source::new("the imported scenario", &*whole), &[]).map_err(|e| {
-        let word = e.location().map_or_else(|| graph.origin(0, ""), origin);
-        let error = word.error(format!("the imported scenario cannot run: {}", e.message()));
-        match e.help() {
-            Some(help) => error.with_help(help),
-            None => error,
-        }
+        let word = e.place.as_deref().map_or_else(|| graph.origin(0, ""), origin);
+        Finding { help: e.help, ..word.error(format!("the imported scenario cannot run: {}", e.text)) }
     })?;
     let mut report = Report::of(&checked, None, 0);
     let Notes { mut warnings, notes } = notes;
@@ -145,7 +141,7 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
 ///
 /// # Errors
 /// The first mistake, with file, line and column.
-pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<String>), Error> {
+pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<String>), Finding> {
     let mut warnings = Vec::new();
     let graph = topology::read(file, &mut warnings)?;
     let mut toml = format!("# From {}.\n\n", on_one_line(file.name));
@@ -164,7 +160,7 @@ pub(crate) fn is_topology(text: &str) -> bool {
 }
 
 /// The error with the import option that reads the file, if the file looks like one of another kind.
-fn hinted(file: File<'_>, error: Error) -> Error {
+fn hinted(file: File<'_>, error: Finding) -> Finding {
     match super::foreign::help(file.text) {
         Some(help) => error.with_help(help),
         None => error,

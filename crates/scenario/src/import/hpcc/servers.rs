@@ -2,7 +2,7 @@
 
 use super::tokens::word;
 use super::topology::{Graph, Link};
-use crate::Error;
+use finding::Finding;
 use model::{Rate, Time};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ pub(super) struct Servers<'g> {
 }
 
 /// Finds the servers; `None` for a file without the sizes of servers.
-pub(super) fn read<'g>(graph: &'g Graph<'g>) -> Result<Option<Servers<'g>>, Error> {
+pub(super) fn read<'g>(graph: &'g Graph<'g>) -> Result<Option<Servers<'g>>, Finding> {
     let Some((gpus, at)) = graph.gpus else { return Ok(None) };
     let wrong = |at: usize, text: String| Err(word(graph.file, at, 0).error(text));
     let hosts = graph.nodes - graph.switches.len() as u32;

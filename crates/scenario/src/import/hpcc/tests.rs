@@ -5,6 +5,7 @@ mod settings;
 
 use super::*;
 use crate::ideal::ideal_fct;
+use finding::Finding;
 use model::{HostId, Rate, Time};
 
 /// Two hosts on each of two switches, joined by two more.
@@ -19,7 +20,7 @@ const DIRECT: &str = "2 0 1\n\n0 1 100Gbps 1us 0\n";
 const MAPS: &str = "KMAX_MAP 1 100000000000 1600\nKMIN_MAP 1 100000000000 400\nPMAX_MAP 1 100000000000 0.2\n";
 const SIX: &str = "2\n0 2 3 100 10000000 2\n1 3 3 100 1000 2.5\n\n";
 
-fn run(topology: &str, flows: &str, config: Option<&str>) -> Result<Imported, Error> {
+fn run(topology: &str, flows: &str, config: Option<&str>) -> Result<Imported, Finding> {
     let file = |name, text| File { name, text };
     import(file("t.txt", topology), file("f.txt", flows), config.map(|text| file("c.txt", text)))
 }

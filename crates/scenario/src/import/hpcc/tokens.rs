@@ -1,7 +1,7 @@
 //! Words of a file with their positions.
 
 use super::File;
-use crate::Error;
+use finding::{Finding, code};
 use model::{Rate, Time};
 use std::ops::Range;
 use std::str::FromStr;
@@ -29,13 +29,13 @@ impl<'a> Token<'a> {
         Token { text, length: 0, ..*self }
     }
 
-    pub(super) fn error(&self, message: impl Into<String>) -> Error {
+    pub(super) fn error(&self, message: impl Into<String>) -> Finding {
         let span: Range<usize> = self.at..self.at + self.length;
-        Error::at(self.file.name, self.file.text, span, message)
+        code::CONTENT.inside(self.file.name, self.file.text, span, message)
     }
 
     /// Reads the word as a number; messages call it `what`.
-    pub(super) fn number<T: FromStr>(&self, what: &str) -> Result<T, Error> {
+    pub(super) fn number<T: FromStr>(&self, what: &str) -> Result<T, Finding> {
         self.text.parse().map_err(|_| {
             let large = !self.text.is_empty() && self.text.bytes().all(|b| b.is_ascii_digit());
             let why = if large { ", which is too large" } else { "" };
@@ -44,7 +44,7 @@ impl<'a> Token<'a> {
     }
 
     /// Reads the word as a rate, as ns-3 does: a bare number, with or without a fraction, is in bits per second.
-    pub(super) fn rate(&self) -> Result<Rate, Error> {
+    pub(super) fn rate(&self) -> Result<Rate, Finding> {
         let unit = if self.is_bare() { "bps" } else { "" };
         format!("{}{unit}", self.text)
             .parse()
@@ -52,20 +52,20 @@ impl<'a> Token<'a> {
     }
 
     /// Reads the word as a time, as ns-3 does: a bare number is in seconds.
-    pub(super) fn time(&self) -> Result<Time, Error> {
+    pub(super) fn time(&self) -> Result<Time, Finding> {
         let text = if self.is_bare() { format!("{}s", cut(self.text, 12)) } else { self.text.to_owned() };
         text.parse().map_err(|e: model::quantity::QuantityError| self.error(e.to_string()))
     }
 
     /// Reads the word as a bare number of microseconds.
-    pub(super) fn micros(&self) -> Result<Time, Error> {
+    pub(super) fn micros(&self) -> Result<Time, Finding> {
         let text = format!("{}us", cut(self.text, 6));
         text.parse()
             .map_err(|_| self.error(format!("expected a number of microseconds, found \"{}\"", self.text)))
     }
 
     /// Reads the word as a share between 0 and 1.
-    pub(super) fn share(&self, what: &str) -> Result<f64, Error> {
+    pub(super) fn share(&self, what: &str) -> Result<f64, Finding> {
         let share: f64 = self.number(what)?;
         if (0.0..=1.0).contains(&share) {
             Ok(share)
@@ -112,7 +112,7 @@ pub(super) fn word(file: File<'_>, at: usize, n: usize) -> Token<'_> {
 }
 
 /// An error after the last word of a file.
-pub(super) fn end(file: File<'_>, message: impl Into<String>) -> Error {
+pub(super) fn end(file: File<'_>, message: impl Into<String>) -> Finding {
     let at = file.text.trim_end().len();
-    Error::at(file.name, file.text, at..at, message)
+    code::CONTENT.inside(file.name, file.text, at..at, message)
 }

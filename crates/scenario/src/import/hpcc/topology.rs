@@ -4,7 +4,7 @@
 
 use super::tokens::{Token, end, lines, word};
 use super::{File, hinted};
-use crate::Error;
+use finding::Finding;
 use model::{Rate, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
@@ -58,7 +58,7 @@ const MOST_NODES: u32 = 1 << 20;
 /// Most packets that a queue pair may have outstanding: half of the PSNs.
 const MOST_PACKETS: u64 = (1 << 23) - 1;
 
-pub(super) fn read<'a>(file: File<'a>, warnings: &mut Vec<String>) -> Result<Graph<'a>, Error> {
+pub(super) fn read<'a>(file: File<'a>, warnings: &mut Vec<String>) -> Result<Graph<'a>, Finding> {
     let mut lines = lines(file);
     let Some(first) = lines.next() else {
         return Err(end(file, "the topology file is empty; expected \"nodes switches links\""));
@@ -197,7 +197,7 @@ impl<'a> Graph<'a> {
         self.links.iter().find(|link| link.from == host || link.to == host).map(|link| link.rate)
     }
 
-    pub(super) fn node(&self, word: &Token<'_>) -> Result<u32, Error> {
+    pub(super) fn node(&self, word: &Token<'_>) -> Result<u32, Finding> {
         let id: u32 = word.number("the id of a node")?;
         if id >= self.nodes {
             let text = format!("there is no node {id}; the first line states {} nodes, from 0", self.nodes);
@@ -207,7 +207,7 @@ impl<'a> Graph<'a> {
     }
 
     /// The host that a word of a flow file names.
-    pub(super) fn host(&self, word: &Token<'_>) -> Result<u32, Error> {
+    pub(super) fn host(&self, word: &Token<'_>) -> Result<u32, Finding> {
         let id: u32 = word.number("the id of a host")?;
         if id >= self.nodes {
             let text = format!("there is no host {id}; the topology has {} nodes, from 0", self.nodes);

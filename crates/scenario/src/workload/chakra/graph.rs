@@ -1,11 +1,11 @@
 //! The nodes of all ranks in one graph: collectives join the nodes of their ranks, and messages join two nodes.
 
 use super::{Chakra, Deps, Replicate, Trace};
-use crate::error::KeyError;
 use crate::formats::chakra::{Node, Peer, Program, Work};
 use crate::formats::order::order;
 use crate::values::LATEST;
 use crate::workload::draft::Draft;
+use finding::{Finding, code};
 use model::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -63,20 +63,20 @@ impl<'t> Graph<'t> {
         settings: &'t Chakra,
         trace: &'t Trace,
         draft: &mut Draft<'_>,
-    ) -> Result<Self, KeyError> {
+    ) -> Result<Self, Finding> {
         let spmd = settings.replicate == Replicate::Spmd;
         let gpus = draft.ranks.count();
         let world = if spmd { gpus } else { trace.programs.len() };
         if world > gpus {
             let text = format!("{} has {world} ranks; the fabric has {gpus} GPUs", settings.file);
-            return Err(KeyError::new("file", text));
+            return Err(code::FIT.at("file", text));
         }
         if spmd && trace.first as usize >= world {
             let text = format!(
                 "{} is the trace of rank {}; the fabric has {world} GPUs",
                 settings.file, trace.first
             );
-            return Err(KeyError::new("file", text));
+            return Err(code::FIT.at("file", text));
         }
         let mut graph = Graph {
             file: &settings.file,
@@ -95,7 +95,7 @@ impl<'t> Graph<'t> {
             graph.firsts.push(count);
         }
         if count == 0 {
-            return Err(KeyError::new("file", format!("{} has no nodes", settings.file)));
+            return Err(code::CONTENT.at("file", format!("{} has no nodes", settings.file)));
         }
         draft.reserve_tasks(count as u64, "file")?;
         graph.join_collectives(draft.warnings)?;
@@ -136,8 +136,8 @@ impl<'t> Graph<'t> {
     }
 
     /// An error about a node.
-    pub(super) fn wrong(&self, number: Number, text: &str) -> KeyError {
-        KeyError::new("file", format!("{}: {}: {text}", self.file, self.name(number)))
+    pub(super) fn wrong(&self, number: Number, text: &str) -> Finding {
+        code::CONTENT.at("file", format!("{}: {}: {text}", self.file, self.name(number)))
     }
 
     fn name(&self, number: Number) -> String {
@@ -153,7 +153,7 @@ impl<'t> Graph<'t> {
     }
 
     /// Makes a unit of the n-th collectives of all ranks of a group, and one of every other node.
-    fn join_collectives(&mut self, warnings: &mut Vec<String>) -> Result<(), KeyError> {
+    fn join_collectives(&mut self, warnings: &mut Vec<String>) -> Result<(), Finding> {
         let mut collected: Vec<Collected<'t>> = Vec::new();
         let mut by_key: BTreeMap<(&str, Vec<u32>), usize> = BTreeMap::new();
         let mut known: BTreeMap<(u32, &str), usize> = BTreeMap::new();
@@ -176,7 +176,7 @@ impl<'t> Graph<'t> {
         }
         if collected.len() > usize::from(u16::MAX) {
             let text = format!("{} has {} groups; at most 65535 can run", self.file, collected.len());
-            return Err(KeyError::new("file", text));
+            return Err(code::CONTENT.at("file", text));
         }
         let mut first_of: BTreeMap<Number, Joint> = BTreeMap::new();
         let (mut uneven, mut first_uneven) = (0, None);
@@ -221,7 +221,7 @@ impl<'t> Graph<'t> {
     }
 
     /// A collective, whose nodes must all do the same.
-    fn joint(&self, group: usize, members: Vec<Number>) -> Result<Joint, KeyError> {
+    fn joint(&self, group: usize, members: Vec<Number>) -> Result<Joint, Finding> {
         let kind = |number: Number| match &self.node(number).1.work {
             Work::Collective { kind, .. } => kind.map_or("barrier", |kind| kind.name()),
             _ => "",
@@ -240,7 +240,7 @@ impl<'t> Graph<'t> {
         Ok(Joint { group, members, bytes })
     }
 
-    fn check_counts(&self, name: &str, ranks: &[u32], nodes: &[Vec<Number>]) -> Result<(), KeyError> {
+    fn check_counts(&self, name: &str, ranks: &[u32], nodes: &[Vec<Number>]) -> Result<(), Finding> {
         let Some(other) = nodes.iter().position(|all| all.len() != nodes[0].len()) else { return Ok(()) };
         let text = format!(
             "{}: the ranks of the group \"{name}\" do different numbers of collectives: rank {} does {}, rank {} does {}",
@@ -250,7 +250,7 @@ impl<'t> Graph<'t> {
             ranks[other],
             nodes[other].len()
         );
-        Err(KeyError::new("file", text))
+        Err(code::CONTENT.at("file", text))
     }
 
     /// The ranks of a rank's group, in ascending order.
@@ -311,7 +311,7 @@ impl<'t> Graph<'t> {
     }
 
     /// Pairs every receive with a send: the n-th receive of a source and tag gets the n-th send, both by rising id.
-    fn join_messages(&mut self, warnings: &mut Vec<String>) -> Result<(), KeyError> {
+    fn join_messages(&mut self, warnings: &mut Vec<String>) -> Result<(), Finding> {
         let mut sends: BTreeMap<(u32, u32, u32), VecDeque<Number>> = BTreeMap::new();
         for (rank, number, node) in self.numbers() {
             let (Work::Send(Peer { rank: peer, tag, .. }) | Work::Receive(Peer { rank: peer, tag, .. })) =
@@ -377,7 +377,7 @@ impl<'t> Graph<'t> {
         cost: &dyn Fn(&Unit) -> Time,
         stream: &dyn Fn(Number) -> Option<usize>,
         streams: usize,
-    ) -> Result<Vec<u32>, KeyError> {
+    ) -> Result<Vec<u32>, Finding> {
         let edges = self.edges();
         let mut waits = vec![0u32; self.units.len()];
         let mut followers: Vec<Vec<u32>> = vec![Vec::new(); self.units.len()];
@@ -446,7 +446,7 @@ impl<'t> Graph<'t> {
         if order(self.units.len(), &edges).is_ok() {
             return;
         }
-        let why = self.cycle(&edges).message;
+        let why = self.cycle(&edges).text;
         self.deps = Deps::Data;
         match order(self.units.len(), &self.edges()) {
             Ok(_) => warnings
@@ -456,7 +456,7 @@ impl<'t> Graph<'t> {
         }
     }
 
-    fn cycle(&self, edges: &[(u32, u32)]) -> KeyError {
+    fn cycle(&self, edges: &[(u32, u32)]) -> Finding {
         let cycle = order(self.units.len(), edges).err().unwrap_or_default();
         let name = |unit: u32| match &self.units[unit as usize] {
             Unit::Single(number) => self.name(*number),
@@ -468,7 +468,7 @@ impl<'t> Graph<'t> {
         let names = cycle.iter().map(|&e| edges[e].0).chain(first).map(name).collect();
         let text =
             format!("nodes of {} wait for each other: {}", self.file, crate::formats::goal::chain(names));
-        KeyError::new("file", text)
+        code::CYCLE.at("file", text)
     }
 }
 

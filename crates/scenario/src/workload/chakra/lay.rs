@@ -3,12 +3,12 @@
 use super::graph::{Graph, Joint, Number, Unit, duration};
 use super::{Chakra, Roofline};
 use crate::collective::{Communicator, Kind, Nic, Ports, lay as lay_collective, transfer};
-use crate::error::KeyError;
 use crate::formats::chakra::{Peer, Work};
 use crate::values::LATEST;
 use crate::workload::collective::Schedules;
 use crate::workload::draft::{Draft, Event, Item};
 use crate::workload::ranks::Stream;
+use finding::Finding;
 use model::Time;
 use model::plan::{self, Operation, Role};
 
@@ -16,7 +16,7 @@ use model::plan::{self, Operation, Role};
 const STREAMS: usize = 3;
 
 /// Adds a trace to the draft; returns its number of groups.
-pub(super) fn lay(settings: &Chakra, graph: &Graph<'_>, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+pub(super) fn lay(settings: &Chakra, graph: &Graph<'_>, draft: &mut Draft<'_>) -> Result<usize, Finding> {
     let first =
         draft.graph.tasks.iter().flat_map(|task| task.work.streams()).max().map_or(0, |last| last + 1);
     let compute = draft.operation(Operation { name: "compute", ..Operation::default() });
@@ -79,7 +79,7 @@ struct Layer<'l, 'd> {
 
 impl Layer<'_, '_> {
     /// Refuses durations that exceed the clock, each alone.
-    fn refuse_times(&self) -> Result<(), KeyError> {
+    fn refuse_times(&self) -> Result<(), Finding> {
         for number in 0..self.graph.count() {
             let (_, node) = self.graph.node(number);
             if duration(node.micros).is_none() {
@@ -92,7 +92,7 @@ impl Layer<'_, '_> {
     }
 
     /// The order of the units by their recorded durations. Communication without a duration takes its bytes at the rate of a NIC.
-    fn order(&self) -> Result<Vec<u32>, KeyError> {
+    fn order(&self) -> Result<Vec<u32>, Finding> {
         let port = self.draft.ranks.ports(0)[0];
         let rate = self.draft.fabric.uplink(port).rate;
         let cost = |unit: &Unit| {
@@ -153,7 +153,7 @@ impl Layer<'_, '_> {
         causes
     }
 
-    fn node(&mut self, number: Number) -> Result<(), KeyError> {
+    fn node(&mut self, number: Number) -> Result<(), Finding> {
         let (rank, node) = self.graph.node(number);
         let mut causes = self.causes(number);
         match node.work {
@@ -188,7 +188,7 @@ impl Layer<'_, '_> {
     }
 
     /// The time of a node. The times of all nodes, one after another, fit the clock.
-    fn checked_time(&mut self, number: Number) -> Result<Time, KeyError> {
+    fn checked_time(&mut self, number: Number) -> Result<Time, Finding> {
         let too_long = |text: &str| self.graph.wrong(number, &format!("expected at most {text}"));
         let time = self.time(number).ok_or_else(|| too_long(&LATEST.to_string()))?;
         self.total = self.total.saturating_add(time.ps());
@@ -223,7 +223,7 @@ impl Layer<'_, '_> {
         }
     }
 
-    fn send(&mut self, number: Number, rank: u32, peer: Peer) -> Result<(), KeyError> {
+    fn send(&mut self, number: Number, rank: u32, peer: Peer) -> Result<(), Finding> {
         let bytes = self.possible_bytes(number, peer.bytes)?;
         self.draft.reserve(1, 1, "file")?;
         let operation = Operation { name: "send", bytes, ranks: 2, bus: (1, 1), ..Operation::default() };
@@ -247,14 +247,14 @@ impl Layer<'_, '_> {
     }
 
     /// The bytes of a message or collective. Nothing is sent as 1 B.
-    fn possible_bytes(&self, number: Number, bytes: u64) -> Result<u64, KeyError> {
+    fn possible_bytes(&self, number: Number, bytes: u64) -> Result<u64, Finding> {
         match bytes > 1 << 50 {
             true => Err(self.graph.wrong(number, &format!("expected at most 1 PiB, found {bytes} B"))),
             false => Ok(bytes.max(1)),
         }
     }
 
-    fn collective(&mut self, joint: &Joint) -> Result<(), KeyError> {
+    fn collective(&mut self, joint: &Joint) -> Result<(), Finding> {
         let first = joint.members[0];
         let ranks = &self.graph.groups[joint.group];
         let causes: Vec<Vec<Event>> = joint
@@ -278,7 +278,7 @@ impl Layer<'_, '_> {
         };
         let factor = if kind == Kind::AllGather { ranks.len() as u64 } else { 1 };
         let bytes = self.possible_bytes(first, joint.bytes.max(1).saturating_mul(factor))?;
-        let within = |error: KeyError| error.within("collectives");
+        let within = |error: Finding| error.within("collectives");
         let collectives = &self.settings.collectives;
         let call = collectives
             .tuning

@@ -6,9 +6,9 @@ mod lay;
 use super::draft::Draft;
 use super::training::Dimension;
 use super::{Generate, QpUse};
-use crate::error::KeyError;
 use crate::formats::chakra::{self, Groups, Program};
 use crate::values::Flops;
+use finding::{Finding, code};
 use model::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,9 +97,9 @@ struct Trace {
 }
 
 impl Generate for Chakra {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let Some(trace) = &self.trace else {
-            return Err(KeyError::new("file", format!("{} was not read", self.file)));
+            return Err(code::FILE.at("file", format!("{} was not read", self.file)));
         };
         draft.warnings.extend(chakra::warnings(&self.file, trace.first, &trace.programs));
         let mut graph = graph::Graph::new(self, trace, draft)?;
@@ -107,7 +107,7 @@ impl Generate for Chakra {
         lay::lay(self, &graph, draft)
     }
 
-    fn read_files(&mut self, folder: &Path) -> Result<(), KeyError> {
+    fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
         let path = folder.join(&self.file);
         let spmd = self.replicate == Replicate::Spmd;
         let files = match spmd && path.is_file() {
@@ -120,7 +120,7 @@ impl Generate for Chakra {
                 self.file,
                 files.len()
             );
-            return Err(KeyError::new("replicate", text));
+            return Err(code::FIT.at("replicate", text));
         }
         let mut hash = xxhash_rust::xxh3::Xxh3::new();
         let mut trace = Trace {
@@ -142,9 +142,9 @@ impl Generate for Chakra {
         if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
             let text =
                 format!("{} has changed: its digest is {digest}, and the scenario has {other}", self.file);
-            return Err(
-                KeyError::new("digest", text).with_help("remove `digest` to take the files as they are")
-            );
+            return Err(code::CHANGED
+                .at("digest", text)
+                .with_help("remove `digest` to take the files as they are"));
         }
         (self.trace, self.digest) = (Some(Arc::new(trace)), Some(digest));
         Ok(())

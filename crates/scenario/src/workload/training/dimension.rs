@@ -1,8 +1,8 @@
 //! How the collectives of each kind of parallelism are done.
 
 use crate::collective::Algorithm;
-use crate::error::suggestion;
 use crate::workload::collective::{NicChoice, Tuning};
+use finding::suggestion;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, Deserializer, MapAccess, Visitor};

@@ -8,12 +8,12 @@ mod step;
 
 pub use dimension::{Dimension, Dimensions};
 pub use experts::{Routing, SeedBy};
+use finding::{Finding, code};
 pub use model::{Mla, Model, ModelChoice, ModelName, Moe};
 pub use pipeline::Schedule;
 
 use super::Generate;
 use super::draft::Draft;
-use crate::error::KeyError;
 use crate::values::Flops;
 use ::model::{Bytes, Time};
 use schemars::JsonSchema;
@@ -211,24 +211,24 @@ const VALUE: u64 = 2;
 
 impl Training {
     /// Checks the number of times of layers.
-    fn times_of_layers(&self, layers: u32) -> Result<(), KeyError> {
+    fn times_of_layers(&self, layers: u32) -> Result<(), Finding> {
         match &self.compute {
             Compute::Layers(ByLayer { per_layer }) if ![1, layers as usize].contains(&per_layer.len()) => {
                 let text =
                     format!("expected 1 time or {layers}, one for each layer, found {}", per_layer.len());
-                Err(KeyError::new("compute.per-layer", text))
+                Err(code::FIT.at("compute.per-layer", text))
             }
             _ => Ok(()),
         }
     }
 
     /// Checks the sizes on this many ranks.
-    fn sizes(&self, ranks: usize) -> Result<Sizes, KeyError> {
+    fn sizes(&self, ranks: usize) -> Result<Sizes, Finding> {
         let Parallel { tp, cp, pp, dp, ep, .. } = self.parallel;
         let mut model = self.model.model();
         for (key, size) in [("tp", tp), ("cp", cp), ("pp", pp), ("ep", ep), ("dp", dp.unwrap_or(1))] {
             if size == 0 {
-                return Err(KeyError::new(&format!("parallel.{key}"), "expected at least 1, found 0"));
+                return Err(code::RANGE.at(&format!("parallel.{key}"), "expected at least 1, found 0"));
             }
         }
         let others = u64::from(tp) * u64::from(cp) * u64::from(pp);
@@ -236,45 +236,43 @@ impl Training {
         if others * dp != ranks as u64 {
             let text =
                 format!("tp x cp x pp x dp = {tp} x {cp} x {pp} x {dp} = {} of {ranks} GPUs", others * dp);
-            return Err(KeyError::new("parallel", text).with_help("the product must be the number of GPUs"));
+            return Err(code::FIT.at("parallel", text).with_help("the product must be the number of GPUs"));
         }
         let dp = dp as u32;
         if !dp.is_multiple_of(ep) {
-            return Err(KeyError::new("parallel.ep", format!("expected a divisor of dp = {dp}, found {ep}")));
+            return Err(code::FIT.at("parallel.ep", format!("expected a divisor of dp = {dp}, found {ep}")));
         }
         match model.moe {
-            None if ep > 1 => return Err(KeyError::new("parallel.ep", "the model has no experts to divide")),
+            None if ep > 1 => return Err(code::NEEDS.at("parallel.ep", "the model has no experts to divide")),
             Some(moe) if !moe.experts.is_multiple_of(ep.into()) => {
                 let text = format!("expected a divisor of the {} experts, found {ep}", moe.experts);
-                return Err(KeyError::new("parallel.ep", text));
+                return Err(code::FIT.at("parallel.ep", text));
             }
             _ => {}
         }
         let parts = self.schedule.parts();
         if parts == 0 {
-            return Err(KeyError::new("schedule.interleaved", "expected at least 1 part, found 0"));
+            return Err(code::RANGE.at("schedule.interleaved", "expected at least 1 part, found 0"));
         }
         let slots = pp.saturating_mul(parts);
         if model.layers < slots {
             let text = format!("{slots} parts of the pipeline share {} layers", model.layers);
-            return Err(KeyError::new("parallel.pp", text).with_help("every part needs a layer"));
+            return Err(code::FIT.at("parallel.pp", text).with_help("every part needs a layer"));
         }
         self.times_of_layers(model.layers)?;
         let Batch { global, micro, sequence } = self.batch;
         let replicas = u64::from(dp) * u64::from(micro);
         if micro == 0 || global == 0 || !u64::from(global).is_multiple_of(replicas) {
             let text = format!("expected a multiple of dp x micro = {replicas}, found {global}");
-            return Err(KeyError::new("batch.global", text));
+            return Err(code::FIT.at("batch.global", text));
         }
         if sequence == 0 || sequence > 1 << 24 || !sequence.is_multiple_of(u64::from(cp) * u64::from(tp)) {
             let text = format!("expected a multiple of cp x tp = {} up to 2^24, found {sequence}", cp * tp);
-            return Err(KeyError::new("batch.sequence", text));
+            return Err(code::FIT.at("batch.sequence", text));
         }
         if !(self.scale > 0.0 && self.scale <= 1.0) {
-            return Err(KeyError::new(
-                "scale",
-                format!("expected a share above 0 and up to 1, found {}", self.scale),
-            ));
+            return Err(code::RANGE
+                .at("scale", format!("expected a share above 0 and up to 1, found {}", self.scale)));
         }
         let scaled =
             |count: u32, least: u32| ((f64::from(count) * self.scale).round() as u32).clamp(least, count);
@@ -282,27 +280,27 @@ impl Training {
         let micros = scaled(micros, pp.min(micros));
         if parts > 1 && !micros.is_multiple_of(pp) {
             let text = format!("interleaving needs a multiple of pp = {pp} micro-batches, found {micros}");
-            return Err(KeyError::new("schedule", text));
+            return Err(code::FIT.at("schedule", text));
         }
         if self.steps == 0 || self.steps > 1000 {
-            return Err(KeyError::new("steps", format!("expected 1 to 1000, found {}", self.steps)));
+            return Err(code::RANGE.at("steps", format!("expected 1 to 1000, found {}", self.steps)));
         }
         let Routing { skew, capacity, once_per_server, servers_per_token, value_bytes, .. } = self.routing;
         if !(0.0..=10.0).contains(&skew) {
-            return Err(KeyError::new("routing.skew", format!("expected 0 to 10, found {skew}")));
+            return Err(code::RANGE.at("routing.skew", format!("expected 0 to 10, found {skew}")));
         }
         if capacity.is_some_and(|c| !(c > 0.0 && c <= 1000.0)) {
-            return Err(KeyError::new("routing.capacity", "expected a factor above 0 and up to 1000"));
+            return Err(code::RANGE.at("routing.capacity", "expected a factor above 0 and up to 1000"));
         }
         if once_per_server && skew > 0.0 {
             let text = "`once-per-server` needs experts that get the same: skew = 0";
-            return Err(KeyError::new("routing.once-per-server", text));
+            return Err(code::NEEDS.at("routing.once-per-server", text));
         }
         if servers_per_token.is_some() && !once_per_server {
-            return Err(KeyError::new("routing.servers-per-token", "needs `once-per-server = true`"));
+            return Err(code::NEEDS.at("routing.servers-per-token", "needs `once-per-server = true`"));
         }
         if value_bytes.iter().any(|&bytes| bytes == 0 || bytes > 16) {
-            return Err(KeyError::new("routing.value-bytes", "expected 1 to 16 bytes"));
+            return Err(code::RANGE.at("routing.value-bytes", "expected 1 to 16 bytes"));
         }
         for (key, bytes) in [("gradient", self.gradient), ("bucket", self.bucket)] {
             super::draft::some_bytes(bytes, key)?;
@@ -319,7 +317,7 @@ impl Training {
 }
 
 impl Generate for Training {
-    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+    fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let sizes = self.sizes(draft.ranks.count())?;
         if self.scale < 1.0 {
             draft.warnings.push(format!(

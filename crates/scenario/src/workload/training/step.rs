@@ -10,10 +10,10 @@ use super::{
     ByFlops, ByLayer, ByTime, Compute, Dimension, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
 };
 use crate::collective::{Algorithm, Communicator, Kind, Nic, Ports, lay as lay_collective, transfer};
-use crate::error::KeyError;
 use crate::workload::collective::Schedules;
 use crate::workload::draft::{Draft, Event, Item};
 use crate::workload::ranks::Stream;
+use finding::{Finding, code};
 use model::Time;
 use model::draw::Key;
 use model::plan::{Operation, Role, Work};
@@ -24,7 +24,7 @@ use std::ops::Range;
 const EXPERTS: u64 = 1 << 40;
 
 /// Adds all steps to the draft; returns the number of groups.
-pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> Result<usize, KeyError> {
+pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> Result<usize, Finding> {
     let world = draft.ranks.count();
     let mut layer = Layer {
         training,
@@ -195,7 +195,7 @@ struct Arrival {
 
 impl<'l> Layer<'l, '_> {
     /// Refuses a step that does not fit into memory.
-    fn reserve(&mut self) -> Result<(), KeyError> {
+    fn reserve(&mut self) -> Result<(), Finding> {
         let Sizes { dp, cp, micros, .. } = *self.sizes;
         let layers = self.sizes.layers.iter().max().copied().unwrap_or(1);
         let world = self.draft.ranks.count() as u64;
@@ -214,7 +214,7 @@ impl<'l> Layer<'l, '_> {
     }
 
     /// One training step.
-    fn step(&mut self) -> Result<(), KeyError> {
+    fn step(&mut self) -> Result<(), Finding> {
         let Sizes { pp, micros, .. } = *self.sizes;
         let schedule = self.training.schedule;
         let orders: Vec<Vec<Pass>> = (0..pp).map(|stage| schedule.passes(stage, pp, micros)).collect();
@@ -235,7 +235,7 @@ impl<'l> Layer<'l, '_> {
         }
         match (0..pp as usize).find(|&stage| next[stage] < orders[stage].len()) {
             Some(stage) => {
-                Err(KeyError::new("schedule", format!("the passes of stage {stage} wait for each other")))
+                Err(code::CYCLE.at("schedule", format!("the passes of stage {stage} wait for each other")))
             }
             None => self.exchange(),
         }
@@ -253,7 +253,7 @@ impl<'l> Layer<'l, '_> {
     }
 
     /// One pass of a micro-batch on all ranks of a stage.
-    fn pass(&mut self, stage: u32, pass: Pass) -> Result<(), KeyError> {
+    fn pass(&mut self, stage: u32, pass: Pass) -> Result<(), Finding> {
         let Sizes { pp, tokens, tp, .. } = *self.sizes;
         let parts = self.training.schedule.parts();
         let ranks = self.sizes.stage(stage);
@@ -326,7 +326,7 @@ impl<'l> Layer<'l, '_> {
     }
 
     /// Gathers the parameters of the layer `next` of the part, while `layer` computes.
-    fn gather(&mut self, ranks: &Range<u32>, next: u32, layer: u32) -> Result<(), KeyError> {
+    fn gather(&mut self, ranks: &Range<u32>, next: u32, layer: u32) -> Result<(), Finding> {
         self.in_background(ranks, Kind::AllGather, self.dense(self.first + next) * VALUE, layer)
     }
 
@@ -338,7 +338,7 @@ impl<'l> Layer<'l, '_> {
         kind: Kind,
         bytes: u64,
         layer: u32,
-    ) -> Result<(), KeyError> {
+    ) -> Result<(), Finding> {
         for group in self.sizes.groups(ranks.clone(), Dim::Dp) {
             let causes = |rank: &u32| {
                 let before = self.exchanged.get(rank).copied();
@@ -399,7 +399,7 @@ impl<'l> Layer<'l, '_> {
     }
 
     /// Attention, or the feed-forward part, of one layer, with the communication around it.
-    fn block(&mut self, ranks: &Range<u32>, pass: Pass, layer: u32, attention: bool) -> Result<(), KeyError> {
+    fn block(&mut self, ranks: &Range<u32>, pass: Pass, layer: u32, attention: bool) -> Result<(), Finding> {
         let Sizes { ref model, tp, cp, ep, tokens, .. } = *self.sizes;
         let activation = VALUE * tokens * model.hidden;
         let split = self.training.parallel.sequence_parallel && tp > 1;
@@ -494,7 +494,7 @@ impl<'l> Layer<'l, '_> {
         kind: Kind,
         bytes: u64,
         layer: u32,
-    ) -> Result<(), KeyError> {
+    ) -> Result<(), Finding> {
         self.compute(ranks, pass, layer);
         self.collect(ranks, dim, kind, bytes, layer)
     }
@@ -507,7 +507,7 @@ impl<'l> Layer<'l, '_> {
         kind: Kind,
         bytes: u64,
         layer: u32,
-    ) -> Result<(), KeyError> {
+    ) -> Result<(), Finding> {
         if dim == Dim::Tp && self.training.overlap == Overlap::Tp {
             return self.collect_hidden(ranks, kind, bytes, layer);
         }
@@ -530,7 +530,7 @@ impl<'l> Layer<'l, '_> {
         kind: Kind,
         bytes: u64,
         layer: u32,
-    ) -> Result<(), KeyError> {
+    ) -> Result<(), Finding> {
         for group in self.sizes.groups(ranks.clone(), Dim::Tp) {
             let causes = |rank: &u32| {
                 let before = self.hidden.get(rank).map_or(&[][..], |[_, later]| later.as_slice());
@@ -555,7 +555,7 @@ impl<'l> Layer<'l, '_> {
     }
 
     /// Tokens go to their experts, or come back.
-    fn route(&mut self, ranks: &Range<u32>, layer: u32, back: bool) -> Result<(), KeyError> {
+    fn route(&mut self, ranks: &Range<u32>, layer: u32, back: bool) -> Result<(), Finding> {
         let Sizes { ref model, tp, ep, tokens, .. } = *self.sizes;
         let (routing, Some(moe)) = (self.training.routing, model.moe) else { return Ok(()) };
         let value = model.hidden * routing.value_bytes[usize::from(back)];
@@ -589,7 +589,7 @@ impl<'l> Layer<'l, '_> {
                 (true, _) => {
                     let text =
                         "`once-per-server` needs several servers with the same number of ranks in each group";
-                    return Err(KeyError::new("routing.once-per-server", text));
+                    return Err(code::NEEDS.at("routing.once-per-server", text));
                 }
                 (false, _) => exchange(&bytes, back),
             };
@@ -628,9 +628,9 @@ impl<'l> Layer<'l, '_> {
         bytes: u64,
         layer: u32,
         causes: &[Vec<Event>],
-    ) -> Result<Vec<Event>, KeyError> {
+    ) -> Result<Vec<Event>, Finding> {
         let (key, Dimension { algorithm, tuning }) = self.settings_of(dim);
-        let within = |error: KeyError| error.within(key).within("collectives");
+        let within = |error: Finding| error.within(key).within("collectives");
         let call = tuning.call(self.draft, kind, bytes, group).map_err(|e| within(e.within("tuning")))?;
         let in_switch = dim == Dim::Tp && call.nvlink && call.servers.len() == 1;
         let usual = if in_switch { Algorithm::Nvls } else { kind.usual_algorithm() };
@@ -661,7 +661,7 @@ impl<'l> Layer<'l, '_> {
     }
 
     /// Exchanges gradients and parameters; the ranks' next step waits for it.
-    fn exchange(&mut self) -> Result<(), KeyError> {
+    fn exchange(&mut self) -> Result<(), Finding> {
         let Sizes { ref model, tp, cp, dp, pp, ep, .. } = *self.sizes;
         let parts = self.training.schedule.parts();
         if pp > 1 && model.head() == 0 {
@@ -715,7 +715,7 @@ impl<'l> Layer<'l, '_> {
     }
 
     /// Exchanges the gradients of layers with these numbers of parameters, in the order of the backward pass.
-    fn buckets(&mut self, ranks: &Range<u32>, dim: Dim, parameters: &[u64]) -> Result<(), KeyError> {
+    fn buckets(&mut self, ranks: &Range<u32>, dim: Dim, parameters: &[u64]) -> Result<(), Finding> {
         let gradient = self.training.gradient.get();
         let all: u64 = parameters.iter().sum();
         let count = (all * gradient).div_ceil(self.training.bucket.get()).max(1);

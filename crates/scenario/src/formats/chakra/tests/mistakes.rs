@@ -92,6 +92,6 @@ fn groups_that_are_no_json_are_refused_with_line_and_column() {
     ] {
         std::fs::write(&path, text).unwrap();
         let error = groups_file(&path).unwrap_err();
-        assert!(error.message.contains(message), "{}", error.message);
+        assert!(error.text.contains(message), "{}", error.text);
     }
 }

@@ -269,7 +269,7 @@ fn files_of_ranks_are_found_by_one_of_them_by_their_start_and_by_their_folder() 
     assert_eq!(rank_files(&path("single")).unwrap(), [(0, path("single"))]);
     assert_eq!(rank_of(&path("t.7.et")), 7);
     let wrong = |name: &str| {
-        rank_files(&path(name)).unwrap_err().message.replace(&format!("{}/", folder.path().display()), "")
+        rank_files(&path(name)).unwrap_err().text.replace(&format!("{}/", folder.path().display()), "")
     };
     assert_eq!(wrong("none"), "none names no trace; expected files such as none.0.et");
     assert!(!is_start(&path("none")) && is_name(&path("none.et.gz")) && !is_name(&path("t")));

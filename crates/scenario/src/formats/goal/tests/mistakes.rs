@@ -74,7 +74,7 @@ fn a_long_cycle_is_shortened() {
     let labels: String = (0..40).map(|i| format!("l{i}: calc 1\n")).collect();
     let ring: String = (0..40).map(|i| format!("l{} requires l{i}\n", (i + 1) % 40)).collect();
     let error = text(&rank(&format!("{labels}{ring}"))).unwrap_err();
-    assert!(error.message().contains("`l2` -> `l3` -> (33 more) -> `l37`"), "{error}");
+    assert!(error.text.contains("`l2` -> `l3` -> (33 more) -> `l37`"), "{error}");
 }
 
 /// The sample with a number of `N` bytes at a place.
@@ -151,7 +151,7 @@ fn a_cycle_and_a_missing_root_are_found_in_binary_files() {
     let mut schedule = text(&rank("a: calc 1\nb: calc 2\nc: calc 3\nb requires a\nc requires b")).unwrap();
     schedule.programs.get_mut(&0).unwrap().dependencies[0].first = 2;
     let error = binary(&encoded(&schedule)).unwrap_err();
-    assert_eq!(error.message(), "s.bin: byte 97: rank 0: operations wait for each other: 1 -> 2 -> 1");
+    assert_eq!(error.text, "s.bin: byte 97: rank 0: operations wait for each other: 1 -> 2 -> 1");
     let mut file = encoded(&text(&rank("calc 1")).unwrap());
     // No root, and 4 bytes less: the operation moves up.
     file[50] = 0;
@@ -161,5 +161,5 @@ fn a_cycle_and_a_missing_root_are_found_in_binary_files() {
     file[38] -= 4;
     let error = binary(&file).unwrap_err();
     let text = "s.bin: byte 50: rank 0: operation 0 has no predecessor and is no root, so nothing starts it";
-    assert_eq!(error.message(), text);
+    assert_eq!(error.text, text);
 }

@@ -3,6 +3,7 @@ mod mutations;
 mod workload;
 
 use super::*;
+use finding::Finding;
 use std::io::Cursor;
 
 /// Two ranks: 5 us of computation, then a message.
@@ -26,12 +27,12 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(byte).collect()
 }
 
-fn text(text: &str) -> Result<Schedule, Error> {
-    text::read("s.goal", text, &mut Vec::new()).map_err(alone)
+fn text(text: &str) -> Result<Schedule, Finding> {
+    text::read("s.goal", text, &mut Vec::new())
 }
 
-fn binary(bytes: &[u8]) -> Result<Schedule, Error> {
-    binary::read("s.bin", &mut Cursor::new(bytes), bytes.len() as u64).map_err(alone)
+fn binary(bytes: &[u8]) -> Result<Schedule, Finding> {
+    binary::read("s.bin", &mut Cursor::new(bytes), bytes.len() as u64)
 }
 
 fn encoded(schedule: &Schedule) -> Vec<u8> {
@@ -81,10 +82,7 @@ fn the_content_of_a_file_decides_its_form() {
     }
     std::fs::write(&path, [b'n', 0xff]).unwrap();
     let error = read(&path, &mut Vec::new()).unwrap_err();
-    assert!(
-        error.message().ends_with("any.name:1:2: expected text in UTF-8, found the byte 0xff"),
-        "{error}"
-    );
+    assert!(error.text.ends_with("any.name:1:2: expected text in UTF-8, found the byte 0xff"), "{error}");
     let error = read(&folder.path().join("none.goal"), &mut Vec::new()).unwrap_err();
-    assert!(error.message().contains("none.goal cannot be read"), "{error}");
+    assert!(error.text.contains("none.goal cannot be read"), "{error}");
 }

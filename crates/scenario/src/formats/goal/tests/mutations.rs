@@ -51,9 +51,9 @@ fn damage(files: u64) -> std::collections::BTreeSet<String> {
                     assert_eq!(encoded(&binary(&again).unwrap()), again, "file {number}");
                 }
                 Err(error) => {
-                    assert_eq!(error.location().is_some(), is_text, "file {number}: {error:?}");
-                    assert!(is_text || error.message().starts_with("s.bin: byte "), "file {number}: {error}");
-                    kinds.insert(error.message().chars().filter(|c| !c.is_ascii_digit()).take(50).collect());
+                    assert_eq!(error.place.is_some(), is_text, "file {number}: {error:?}");
+                    assert!(is_text || error.text.starts_with("s.bin: byte "), "file {number}: {error}");
+                    kinds.insert(error.text.chars().filter(|c| !c.is_ascii_digit()).take(50).collect());
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::config::Config;
 use super::tokens::Token;
 use super::topology::{Dialect, Graph};
 use super::{Notes, flows::Flows};
-use crate::Error;
+use finding::Finding;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -41,7 +41,7 @@ pub(super) fn of<'a>(
     graph: &Graph<'a>,
     flows: &Flows<'_>,
     notes: &mut Notes,
-) -> Result<Settings<'a>, Error> {
+) -> Result<Settings<'a>, Finding> {
     let start = config.start();
     let settings = Settings { start, top: Vec::new(), tables: BTreeMap::new(), roles: BTreeMap::new() };
     let mut mapping = Mapping { config: &mut config, graph, notes, settings };
@@ -70,8 +70,8 @@ impl<'a> Mapping<'a, '_, '_> {
         key: &'static str,
         table: &str,
         ours: &str,
-        read: impl Fn(&Token<'a>) -> Result<String, Error>,
-    ) -> Result<(), Error> {
+        read: impl Fn(&Token<'a>) -> Result<String, Finding>,
+    ) -> Result<(), Finding> {
         if let Some(word) = self.config.get(key) {
             let value = read(&word)?;
             self.put(word, table, format!("{ours} = {value}"));
@@ -88,7 +88,7 @@ impl<'a> Mapping<'a, '_, '_> {
         self.graph.loops > 0
     }
 
-    fn wire(&mut self) -> Result<(), Error> {
+    fn wire(&mut self) -> Result<(), Finding> {
         self.map("PACKET_PAYLOAD_SIZE", "wire", "payload", |word| {
             Ok(format!("\"{}B\"", word.number::<u32>("a payload in bytes")?))
         })?;
@@ -104,7 +104,7 @@ impl<'a> Mapping<'a, '_, '_> {
         Ok(())
     }
 
-    fn scheme(&mut self) -> Result<(), Error> {
+    fn scheme(&mut self) -> Result<(), Finding> {
         if !self.config.is_conweave() {
             return Ok(());
         }
@@ -136,7 +136,7 @@ impl<'a> Mapping<'a, '_, '_> {
     }
 
     /// The external switches of the long-haul prototype, whose program knows them by their numbers.
-    fn external(&mut self) -> Result<(), Error> {
+    fn external(&mut self) -> Result<(), Finding> {
         let Some(word) = self.config.given("ENABLE_THEMIS") else { return Ok(()) };
         if word.number::<f64>("0 or 1")? == 0.0 {
             return Ok(());
@@ -172,7 +172,7 @@ impl<'a> Mapping<'a, '_, '_> {
         Ok(())
     }
 
-    fn conweave(&mut self, mode: Token<'a>) -> Result<(), Error> {
+    fn conweave(&mut self, mode: Token<'a>) -> Result<(), Finding> {
         const TABLE: &str = "scheme.conweave";
         self.put(mode, TABLE, "");
         let micros = |word: &Token<'a>| Ok(format!("\"{}\"", word.micros()?));
@@ -191,7 +191,7 @@ impl<'a> Mapping<'a, '_, '_> {
     }
 
     /// A failure of a link for good.
-    fn failure(&mut self) -> Result<(), Error> {
+    fn failure(&mut self) -> Result<(), Finding> {
         let Some(&[after, a, b]) = self.config.all("LINK_DOWN") else { return Ok(()) };
         let micros = after.micros()?;
         if micros.ps() == 0 {
@@ -216,7 +216,7 @@ impl<'a> Mapping<'a, '_, '_> {
         Ok(())
     }
 
-    fn stop(&mut self, flows: &Flows<'_>) -> Result<(), Error> {
+    fn stop(&mut self, flows: &Flows<'_>) -> Result<(), Finding> {
         let conweave = self.config.is_conweave();
         let key = if conweave { "FLOWGEN_STOP_TIME" } else { "SIMULATOR_STOP_TIME" };
         let Some(word) = self.config.get(key) else { return Ok(()) };

@@ -1,9 +1,9 @@
 //! Congestion control, window and loss recovery.
 
 use super::Mapping;
-use crate::Error;
 use crate::import::hpcc::tokens::Token;
 use crate::import::hpcc::topology::Dialect;
+use finding::Finding;
 
 /// Topology files of ConWeave's program, by a part of their names, with their bandwidth-delay products in packets.
 const KNOWN: [(&str, u32); 2] = [("leaf_spine_128_100G_OS2", 104), ("fat_k8_100G_OS2", 156)];
@@ -15,7 +15,7 @@ const MOST_HOPS: u64 = 15;
 
 impl<'a> Mapping<'a, '_, '_> {
     /// Sets the NIC; returns the value of CC_MODE.
-    pub(super) fn nic(&mut self) -> Result<u32, Error> {
+    pub(super) fn nic(&mut self) -> Result<u32, Finding> {
         let mode = self.config.get("CC_MODE").unwrap_or(self.settings.start);
         let control: u32 = mode.number("a congestion control")?;
         // Packets of HPCC carry telemetry, so the window is part of the control.
@@ -37,7 +37,7 @@ impl<'a> Mapping<'a, '_, '_> {
         Ok(control)
     }
 
-    fn hpcc(&mut self, mode: Token<'a>, global: bool) -> Result<(), Error> {
+    fn hpcc(&mut self, mode: Token<'a>, global: bool) -> Result<(), Finding> {
         const TABLE: &str = "nic.congestion.hpcc";
         if self.dialect() == Dialect::Tors {
             self.warn(
@@ -68,18 +68,18 @@ impl<'a> Mapping<'a, '_, '_> {
         self.rate("MIN_RATE", TABLE, "min-rate")
     }
 
-    fn utilisation(&mut self, table: &str) -> Result<(), Error> {
+    fn utilisation(&mut self, table: &str) -> Result<(), Finding> {
         self.map("U_TARGET", table, "target-utilization", |word| share(word, "a utilisation"))?;
         self.map("MI_THRESH", table, "max-stage", |word| {
             Ok(word.number::<u32>("a number of steps")?.to_string())
         })
     }
 
-    fn rate(&mut self, key: &'static str, table: &str, ours: &str) -> Result<(), Error> {
+    fn rate(&mut self, key: &'static str, table: &str, ours: &str) -> Result<(), Finding> {
         self.map(key, table, ours, |word| Ok(format!("\"{}\"", word.rate()?)))
     }
 
-    fn dcqcn(&mut self) -> Result<(), Error> {
+    fn dcqcn(&mut self) -> Result<(), Finding> {
         const TABLE: &str = "nic.congestion.dcqcn-hpcc";
         for (key, ours) in [
             ("ALPHA_RESUME_INTERVAL", "alpha-timer"),
@@ -104,7 +104,7 @@ impl<'a> Mapping<'a, '_, '_> {
         Ok(())
     }
 
-    fn dctcp(&mut self, mode: Token<'a>) -> Result<(), Error> {
+    fn dctcp(&mut self, mode: Token<'a>) -> Result<(), Finding> {
         const TABLE: &str = "nic.congestion.dctcp";
         self.put(mode, TABLE, "");
         self.map("EWMA_GAIN", TABLE, "gain", |word| share(word, "a gain"))?;
@@ -112,7 +112,7 @@ impl<'a> Mapping<'a, '_, '_> {
         self.rate("MIN_RATE", TABLE, "min-rate")
     }
 
-    fn timely(&mut self, mode: Token<'a>) -> Result<(), Error> {
+    fn timely(&mut self, mode: Token<'a>) -> Result<(), Finding> {
         const TABLE: &str = "nic.congestion.timely";
         self.put(mode, TABLE, "");
         self.rate("RATE_AI", TABLE, "additive-increase")?;
@@ -120,7 +120,7 @@ impl<'a> Mapping<'a, '_, '_> {
         self.rate("MIN_RATE", TABLE, "min-rate")
     }
 
-    fn pint(&mut self, mode: Token<'a>) -> Result<(), Error> {
+    fn pint(&mut self, mode: Token<'a>) -> Result<(), Finding> {
         const TABLE: &str = "nic.congestion.pint";
         self.put(mode, TABLE, "");
         self.utilisation(TABLE)?;
@@ -136,7 +136,7 @@ impl<'a> Mapping<'a, '_, '_> {
     }
 
     /// The bound on outstanding bytes, which holds for every control.
-    fn window(&mut self, control: u32, global: bool) -> Result<(), Error> {
+    fn window(&mut self, control: u32, global: bool) -> Result<(), Finding> {
         let (has, varies) = (self.config.flag("HAS_WIN")?, self.config.flag("VAR_WIN")?);
         let word = self.config.given("HAS_WIN").unwrap_or(self.settings.start);
         if control == 3 {
@@ -171,7 +171,7 @@ impl<'a> Mapping<'a, '_, '_> {
         Ok(())
     }
 
-    fn acks(&mut self) -> Result<(), Error> {
+    fn acks(&mut self) -> Result<(), Finding> {
         if let Some(word) = self.config.get("L2_ACK_INTERVAL") {
             let bytes: u64 = word.number("a number of bytes")?;
             if bytes != 1 {
@@ -185,7 +185,7 @@ impl<'a> Mapping<'a, '_, '_> {
     }
 
     /// Loss recovery, for most of which the programs have no key.
-    fn recovery(&mut self) -> Result<(), Error> {
+    fn recovery(&mut self) -> Result<(), Finding> {
         let start = self.settings.start;
         if !self.config.is_conweave() {
             self.put(start, "nic.transport.go-back-n", "renack-interval = \"500us\"");
@@ -202,7 +202,7 @@ impl<'a> Mapping<'a, '_, '_> {
         Ok(())
     }
 
-    fn irn(&mut self) -> Result<(), Error> {
+    fn irn(&mut self) -> Result<(), Finding> {
         const TABLE: &str = "nic.transport.irn";
         let word = self.config.given("ENABLE_IRN").unwrap_or(self.settings.start);
         let names = [self.config.given("TOPOLOGY_FILE").map_or("", |word| word.text), self.graph.file.name];
@@ -236,6 +236,6 @@ impl<'a> Mapping<'a, '_, '_> {
     }
 }
 
-fn share(word: &Token<'_>, what: &str) -> Result<String, Error> {
+fn share(word: &Token<'_>, what: &str) -> Result<String, Finding> {
     Ok(toml::Value::Float(word.share(what)?).to_string())
 }

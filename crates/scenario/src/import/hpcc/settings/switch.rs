@@ -1,9 +1,9 @@
 //! Buffers, PFC and marking.
 
 use super::Mapping;
-use crate::Error;
 use crate::import::hpcc::tokens::Token;
 use crate::import::hpcc::topology::{Dialect, Link};
+use finding::Finding;
 use model::{Bytes, Rate};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ const RESERVED: u64 = 4 * 1024;
 const PER_PORT: u64 = 375_000;
 
 impl<'a> Mapping<'a, '_, '_> {
-    pub(super) fn switch(&mut self) -> Result<(), Error> {
+    pub(super) fn switch(&mut self) -> Result<(), Finding> {
         self.classes()?;
         let lossless = self.pfc()?;
         self.buffers(lossless)?;
@@ -21,7 +21,7 @@ impl<'a> Mapping<'a, '_, '_> {
     }
 
     /// In HPCC's program ACKs share the queue of data in switches, whatever ACK_HIGH_PRIO says.
-    fn classes(&mut self) -> Result<(), Error> {
+    fn classes(&mut self) -> Result<(), Finding> {
         if self.config.is_conweave() {
             return Ok(());
         }
@@ -41,7 +41,7 @@ impl<'a> Mapping<'a, '_, '_> {
     }
 
     /// PFC of all switches; true if there is any.
-    fn pfc(&mut self) -> Result<bool, Error> {
+    fn pfc(&mut self) -> Result<bool, Finding> {
         let word = self.config.given("ENABLE_PFC").unwrap_or(self.settings.start);
         // Only ConWeave's program has the key.
         if (self.config.is_conweave() || self.config.given("ENABLE_PFC").is_some())
@@ -83,7 +83,7 @@ impl<'a> Mapping<'a, '_, '_> {
     }
 
     /// The buffer of every switch: one for all, and roles for switches that differ.
-    fn buffers(&mut self, lossless: bool) -> Result<(), Error> {
+    fn buffers(&mut self, lossless: bool) -> Result<(), Finding> {
         let Some(word) = self.config.get("BUFFER_SIZE") else { return Ok(()) };
         let mib: u32 = word.number("a buffer in MiB")?;
         // The programs compute in 32 bits.
@@ -163,7 +163,7 @@ impl<'a> Mapping<'a, '_, '_> {
         );
     }
 
-    fn marking(&mut self) -> Result<(), Error> {
+    fn marking(&mut self) -> Result<(), Finding> {
         let kmin = self.rates("KMIN_MAP")?;
         let kmax = self.rates("KMAX_MAP")?;
         let pmax = self.rates("PMAX_MAP")?;
@@ -216,7 +216,7 @@ impl<'a> Mapping<'a, '_, '_> {
     }
 
     /// The values of a map by rate.
-    fn rates(&self, key: &'static str) -> Result<BTreeMap<Rate, Token<'a>>, Error> {
+    fn rates(&self, key: &'static str) -> Result<BTreeMap<Rate, Token<'a>>, Finding> {
         let pairs = self.config.all(key).unwrap_or_default().get(1..).unwrap_or_default();
         pairs.chunks_exact(2).map(|pair| Ok((pair[0].rate()?, pair[1]))).collect()
     }
@@ -230,7 +230,7 @@ fn headroom(link: &Link) -> u64 {
 }
 
 /// A threshold in kB of 1000 bytes.
-fn kilobytes(word: &Token<'_>) -> Result<Bytes, Error> {
+fn kilobytes(word: &Token<'_>) -> Result<Bytes, Finding> {
     format!("{}kB", word.text)
         .parse()
         .map_err(|_| word.error(format!("expected a threshold in kB, found \"{}\"", word.text)))

@@ -1,6 +1,7 @@
 //! Every error of the import: the wrong file, and the message with its place.
 
 use super::*;
+use finding::Finding;
 
 const FIRST: &str = "expected \"nodes switches links\", \"nodes switches tors links\" or \"nodes gpus-per-server nvswitches switches links gpu-type\"";
 
@@ -15,7 +16,7 @@ enum Wrong<'a> {
 }
 use Wrong::{Both, Config, Flows, Topology};
 
-fn error(wrong: Wrong<'_>) -> Option<Error> {
+fn error(wrong: Wrong<'_>) -> Option<Finding> {
     let imported = match wrong {
         Topology(text) => run(text, SIX, None),
         Flows(text) => run(PLAIN, text, None),
@@ -239,7 +240,7 @@ fn files_that_are_swapped_are_recognised() {
         (Config(SIX), "which `ropewalk import hpcc --flows` reads"),
     ] {
         let error = error(wrong).unwrap();
-        assert!(error.help().is_some_and(|text| text.contains(help)), "{error:?}");
+        assert!(error.help.as_deref().is_some_and(|text| text.contains(help)), "{error:?}");
     }
 }
 

@@ -79,7 +79,7 @@ fn damage_sets(imports: u64) -> (BTreeSet<String>, u64) {
         let Err(error) = run(&files[0], &files[1], Some(&files[2])) else { continue };
         errors += 1;
         let place =
-            error.location().unwrap_or_else(|| panic!("import {number}: no line: {error:?}\n{files:#?}"));
+            error.place.as_ref().unwrap_or_else(|| panic!("import {number}: no line: {error:?}\n{files:#?}"));
         let which = ["t.txt", "f.txt", "c.txt"].iter().position(|name| *name == place.file);
         let text = &files[which.unwrap_or_else(|| panic!("import {number}: no file of the user: {error:?}"))];
         let line = text.split('\n').nth(place.line - 1);
@@ -89,7 +89,7 @@ fn damage_sets(imports: u64) -> (BTreeSet<String>, u64) {
             "import {number}: {}",
             error.located()
         );
-        kinds.insert(error.message().chars().filter(|c| !c.is_ascii_digit()).take(60).collect::<String>());
+        kinds.insert(error.text.chars().filter(|c| !c.is_ascii_digit()).take(60).collect::<String>());
     }
     (kinds, errors)
 }
@@ -125,14 +125,15 @@ fn damage(files: u64) -> (BTreeSet<String>, u64) {
                 let job = "[[workload]]\ncollective = { kind = \"all-reduce\", bytes = \"8B\" }\n";
                 let checked = crate::check(&Source::new("t.toml", toml + job), &[]);
                 if let Err(error) = checked {
-                    assert!(error.location().is_some(), "file {number}: {error:?}\n{text}");
+                    assert!(error.place.is_some(), "file {number}: {error:?}\n{text}");
                 }
             }
             Some(Err(error)) => {
-                let place = error.location().unwrap_or_else(|| panic!("file {number}: {error:?}\n{text}"));
+                let place =
+                    error.place.as_ref().unwrap_or_else(|| panic!("file {number}: {error:?}\n{text}"));
                 let columns = text.split('\n').nth(place.line - 1).map_or(0, |line| line.chars().count() + 1);
                 assert!(place.file == "topo" && place.column <= columns, "file {number}: {error:?}\n{text}");
-                kinds.insert(error.message().chars().filter(|c| !c.is_ascii_digit()).take(60).collect());
+                kinds.insert(error.text.chars().filter(|c| !c.is_ascii_digit()).take(60).collect());
             }
             // The first line does not have its six words any more.
             None => {}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::import;
+use finding::Finding;
 
 /// Two servers of two GPUs, each with an NVSwitch, two ToRs (one per rail) and two spines.
 pub(super) const RAILS: &str = "10 2 2 4 12 H100\n4 5 6 7 8 9\n\
@@ -9,7 +10,7 @@ pub(super) const RAILS: &str = "10 2 2 4 12 H100\n4 5 6 7 8 9\n\
     2 5 2880Gbps 0.000025ms 0\n2 6 400Gbps 0.0005ms 0\n3 5 2880Gbps 0.000025ms 0\n3 7 400Gbps 0.0005ms 0\n\
     6 8 400Gbps 0.0005ms 0\n6 9 400Gbps 0.0005ms 0\n7 8 400Gbps 0.0005ms 0\n7 9 400Gbps 0.0005ms 0\n";
 
-fn fabric(text: &str) -> Result<(String, Vec<String>), Error> {
+fn fabric(text: &str) -> Result<(String, Vec<String>), Finding> {
     import::fabric("topo", text).expect("a topology")
 }
 
