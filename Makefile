@@ -9,8 +9,9 @@ CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 all: build
 
+# The Python package is named for its features, so that `pip install .` compiles only that package and PyO3 afterwards.
 build:
-	$(CARGO) build --release --locked -p ropewalk
+	$(CARGO) build --release --locked -p ropewalk -p python --bin ropewalk
 
 # Compares five schemes with a page, then runs a paper's experiment beside the paper's numbers. Ends with what to type next.
 DEMO = results/demo
