@@ -260,9 +260,9 @@ fn tiers() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    // A thousand fabrics by default; PROPTEST_CASES=20000 tries more.
+    // At least a thousand fabrics; PROPTEST_CASES=20000 tries more.
     #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1000),
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse::<u32>().ok()).unwrap_or(0).max(1000),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
