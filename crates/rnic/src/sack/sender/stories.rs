@@ -1,4 +1,5 @@
 use super::*;
+use crate::sack::ring::State;
 use crate::tests::SenderCalls as _;
 use crate::timeout::{Backoff, Timeout};
 
@@ -33,7 +34,11 @@ fn any_progress_ends_the_backoff() {
     for (expected, arrived, length) in [(0, 0, 200), (0, 1, 50), (1, 1, 50), (1, 0, 50)] {
         let mut sender = sender(None);
         sender.on_timeout(US(50));
-        assert_eq!((sender.fired, sender.deadline()), (1, Time::NEVER), "all packets wait to be sent again");
+        assert_eq!(
+            (sender.timer.fired(), sender.deadline()),
+            (1, Time::NEVER),
+            "all packets wait to be sent again"
+        );
         (0..10).for_each(|_| assert!(sender.next(US(60), u64::MAX).is_some()));
         assert_eq!(sender.deadline(), US(160));
         sender.on_timeout(US(160));
@@ -49,9 +54,9 @@ fn any_progress_ends_the_backoff() {
 fn an_ack_of_a_packet_that_was_never_sent_changes_nothing() {
     let mut sender = sender(None);
     assert_eq!(ack(&mut sender, 5, 11, 10), Delivery::default());
-    assert_eq!((sender.flight, sender.deadline()), (10_000, US(50)));
+    assert_eq!((sender.flight.bytes(), sender.deadline()), (10_000, US(50)));
     assert_eq!(ack(&mut sender, 6, 10, 10).arrived, 10_000);
-    assert_eq!((sender.flight, sender.deadline()), (0, Time::NEVER));
+    assert_eq!((sender.flight.bytes(), sender.deadline()), (0, Time::NEVER));
 }
 
 /// A report has 64 bits, for as many packets as may be in flight.
@@ -61,6 +66,6 @@ fn a_report_may_be_about_64_packets_in_flight() {
     let sack = Sack { base: Psn::new(0), bits: !1, arrived: 63_000, ahead: 63, ..Sack::default() };
     let none = Reply::Ack(Psn::new(u32::MAX));
     sender.on_sack(US(1), none, &sack, u64::MAX);
-    let flying: Vec<u64> = (0..64).filter(|&seq| sender.open[seq].state == State::Flying).collect();
+    let flying: Vec<u64> = (0..64).filter(|&seq| sender.flight.ring()[seq].state == State::Flying).collect();
     assert_eq!(flying, [0]);
 }
