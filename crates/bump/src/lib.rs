@@ -51,6 +51,7 @@ pub mod bump;
 pub mod counters;
 mod frame;
 mod nic;
+pub mod out;
 mod pairing;
 pub mod personality;
 mod receiving;
@@ -60,6 +61,7 @@ mod sending;
 #[cfg(test)]
 mod tests;
 
-pub use bump::{Bump, Face, Note, Out, Settings, Side, What};
+pub use bump::{Bump, Settings};
 pub use counters::Counters;
+pub use out::{Face, Note, Out, Side, What};
 pub use personality::{Personality, Unfit};

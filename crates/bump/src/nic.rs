@@ -1,8 +1,8 @@
 //! One NIC: which frame belongs to which flow, and whose turn it is to send.
 
-use crate::bump::{Note, Out, Side, What};
 use crate::counters::Counters;
 use crate::frame::{Kind, Roce, is_nack};
+use crate::out::{Note, Out, Side, What};
 use crate::pairing::{Flow, Pairing};
 use crate::personality::Personality;
 use crate::receiving::{Receiving, Told};

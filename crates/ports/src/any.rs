@@ -91,11 +91,3 @@ pub fn wait<'a>(
         Err(error) => Err(error.into()),
     }
 }
-
-/// True if a frame was not sent because its receiver has no room or is absent.
-pub(crate) fn is_drop(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotConnected, NotFound, WouldBlock};
-    let kind =
-        matches!(error.kind(), WouldBlock | NotFound | ConnectionRefused | ConnectionReset | NotConnected);
-    kind || matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENETDOWN))
-}

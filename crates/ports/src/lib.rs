@@ -14,6 +14,7 @@
 //! The crate knows nothing of RoCEv2. All unsafe code of the ports is in [`packet`] and [`tap`]: the calls of Linux for which no
 //! library has a safe face.
 
+mod frame;
 pub mod pcap;
 
 #[cfg(target_os = "linux")]
@@ -29,6 +30,4 @@ pub mod unix;
 
 #[cfg(target_os = "linux")]
 pub use any::{Port, wait};
-
-/// Longest frame in bytes, without FCS: the usual size of a jumbo frame. IB's MTU of 4096 needs 4178.
-pub const LONGEST: usize = 9216;
+pub use frame::LONGEST;

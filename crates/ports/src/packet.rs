@@ -5,8 +5,7 @@
 //! tick of the kernel's clock.
 #![expect(unsafe_code, reason = "no library has a safe face for the ring that a packet socket shares")]
 
-use crate::LONGEST;
-use crate::any::is_drop;
+use crate::frame::{LONGEST, is_drop};
 use std::ffi::CString;
 use std::io;
 use std::mem::size_of;

@@ -1,8 +1,7 @@
 //! Tap devices: Ethernet frames between Linux's network stack and a program.
 #![expect(unsafe_code, reason = "no library has a safe face for the ioctl that names a tap device")]
 
-use crate::LONGEST;
-use crate::any::is_drop;
+use crate::frame::{LONGEST, is_drop};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};

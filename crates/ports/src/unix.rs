@@ -3,8 +3,7 @@
 //! Linux lets a socket's queue hold `net.unix.max_dgram_qlen` datagrams, 10 by default. A guest then loses frames in bursts;
 //! 4096 is enough.
 
-use crate::LONGEST;
-use crate::any::is_drop;
+use crate::frame::{LONGEST, is_drop};
 use nix::sys::socket::{setsockopt, sockopt};
 use std::fs;
 use std::io;

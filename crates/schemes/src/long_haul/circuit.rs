@@ -16,7 +16,7 @@
 //! packet never makes fewer passes.
 
 use super::config::{Circuit, Collision, Ramp, RecoveryMode};
-use super::{MOST, react::time_to_send};
+use super::links::{MOST, time_to_send};
 use crate::flows::Flows;
 use model::scheme::Handle;
 use model::{Cx, HostId, Packet, PortIndex, Reroute, Site, Time, Verdict};

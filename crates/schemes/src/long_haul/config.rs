@@ -1,7 +1,6 @@
 //! Settings of long-haul.
 
-use super::LEAST_STEP;
-use super::react::time_to_send;
+use super::links::{LEAST_STEP, time_to_send};
 use finding::{Finding, code};
 use model::{Bytes, Plan, Rate, Time};
 use rnic::Control as _;

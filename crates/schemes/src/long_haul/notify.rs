@@ -1,7 +1,7 @@
 //! The notification point: sends CNPs to local senders on behalf of remote receivers.
 
-use super::MOST;
 use super::config::{CnpTable, Config, Notification};
+use super::links::MOST;
 use crate::flows::Flows;
 use model::draw::below;
 use model::{Cx, HostId, Kind, Packet, Plan, Psn, QpId, Time};

@@ -4,6 +4,7 @@
 //! last such CNP. The far end hears of both half a long round trip later. The artefact has a name for this variant, but its
 //! published code sends no pause; when to pause and when to resume is our choice.
 
+use super::links::MOST;
 use model::{Cx, PortIndex, Time};
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ pub(super) struct Pauses {
 
 impl Pauses {
     pub(super) fn new(lasts: Time) -> Self {
-        Pauses { lasts: lasts.min(super::MOST), until: BTreeMap::new(), reactions: 0 }
+        Pauses { lasts: lasts.min(MOST), until: BTreeMap::new(), reactions: 0 }
     }
 
     /// Reacts to a CNP of a local receiver that is about to leave by `port`.

@@ -11,7 +11,7 @@
 //! almost empty and makes a thousand short passes; later packets may make no fewer, and their passes are long.
 
 use super::config::{Config, ReactionMode};
-use super::{MOST, long_ports, long_round_trip};
+use super::links::{MOST, long_ports, long_round_trip, time_to_send};
 use model::scheme::Handle;
 use model::{Congestion, Cx, HostId, Packet, PortIndex, QpId, Rate, Reroute, Site, Time, Verdict};
 use rnic::Control as _;
@@ -90,12 +90,6 @@ pub(super) struct Stash {
 fn bytes_sent(rate: Rate, time: Time) -> u64 {
     let bits = u128::from(rate.bps()) * u128::from(time.ps());
     u64::try_from(bits / 8_000_000_000_000).unwrap_or(u64::MAX)
-}
-
-/// Time to send `bytes` at `rate`, ps.
-pub(super) fn time_to_send(bytes: u64, rate: Rate) -> u64 {
-    let time = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.bps().max(1));
-    u64::try_from(time).unwrap_or(u64::MAX)
 }
 
 impl Stash {
