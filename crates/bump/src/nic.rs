@@ -3,7 +3,7 @@
 use crate::counters::Counters;
 use crate::frame::{Kind, Roce, is_nack};
 use crate::out::{Note, Out, Side, What};
-use crate::pairing::{Flow, Pairing};
+use crate::pairing::{Flow, MOST_FLOWS, Pairing};
 use crate::personality::Personality;
 use crate::receiving::{Receiving, Told};
 use crate::sending::{Posted, Sending, Start, on_wire};
@@ -14,8 +14,6 @@ use std::collections::{BTreeMap, VecDeque};
 use wire::Psn;
 use wire::aeth::Syndrome;
 
-/// Most flows of a NIC in each direction. Our choice: more than a host of the lab has; further flows pass unaltered.
-pub(crate) const MOST_FLOWS: usize = 4096;
 /// Time after which an unused flow makes room for another. Our choice: longer than any retry of a NIC.
 const IDLE: Time = Time::from_ms(60_000);
 

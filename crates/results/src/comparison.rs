@@ -15,6 +15,12 @@ use std::path::{Path, PathBuf};
 /// The page of a comparison in its directory.
 const PAGE: &str = "report.html";
 
+/// The error for the comparison at `dir` in place of a run.
+pub(crate) fn in_place_of_a_run(dir: &Path) -> ResultsError {
+    let one = Comparison::read(dir).ok().and_then(|found| found.dirs().next());
+    ResultsError::Comparison(dir.to_owned(), one.unwrap_or_else(|| dir.join("SCHEME-SEED")))
+}
+
 /// A directory for a comparison in the making. Its runs are written one by one, and all of them appear at the end.
 #[derive(Debug)]
 pub struct Keeper {

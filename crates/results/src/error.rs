@@ -85,15 +85,6 @@ impl ResultsError {
     }
 }
 
-impl ResultsError {
-    /// The error for the comparison at `dir` in place of a run.
-    pub(crate) fn comparison(dir: &Path) -> Self {
-        let runs = crate::comparison::Comparison::read(dir);
-        let one = runs.ok().and_then(|found| found.dirs().next());
-        ResultsError::Comparison(dir.to_owned(), one.unwrap_or_else(|| dir.join("SCHEME-SEED")))
-    }
-}
-
 /// Advice on how to replace a broken file.
 fn again(file: &Path) -> &'static str {
     match file.parent().and_then(Kind::of) == Some(Kind::Sweep) {

@@ -1,5 +1,6 @@
 //! The results of a run: fresh from the engine, or read from a directory.
 
+use crate::comparison;
 use crate::data::RunData;
 use crate::directory::{Staging, Target};
 use crate::error::ResultsError;
@@ -124,7 +125,7 @@ impl Opened {
             Some(Kind::Run) => {}
             Some(Kind::Sweep) => return Err(ResultsError::Sweep(dir.to_owned())),
             Some(Kind::UnfinishedSweep) => return Err(ResultsError::Unfinished(dir.to_owned())),
-            Some(Kind::Comparison) => return Err(ResultsError::comparison(dir)),
+            Some(Kind::Comparison) => return Err(comparison::in_place_of_a_run(dir)),
             None => return Err(ResultsError::NoResults(dir.to_owned())),
         }
         let stored = Stored::open(dir, MARK, &["tables", "config", "digest", "command"])?;

@@ -17,6 +17,7 @@
 pub mod cli;
 pub mod commands;
 pub mod compared;
+mod input;
 pub mod interrupt;
 #[cfg(target_os = "linux")]
 pub mod live;

@@ -17,6 +17,13 @@ pub fn out(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Indented JSON that ends with a line break.
+pub fn json(value: &impl serde::Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
 /// Writes a line to standard error.
 pub fn note(line: &str) {
     drop(writeln!(std::io::stderr().lock(), "{}", escaped(line)));

@@ -2,7 +2,7 @@
 //!
 //! | file | section of the page |
 //! |---|---|
-//! | [`grouping`] | groups of runs that share a row |
+//! | [`group`], [`grouping`] | groups of runs that share a row |
 //! | [`question`], [`answer`], [`headline`] | the question, the answer, the table |
 //! | [`steps`] | what GPUs did over time |
 //! | [`flows`] | completion times and slowdown |
@@ -26,77 +26,26 @@ pub(super) mod counters;
 pub(super) mod experiment;
 pub(super) mod fabric;
 pub(super) mod flows;
+pub(super) mod group;
 pub(super) mod grouping;
 pub(super) mod headline;
 pub(super) mod looks;
 pub(super) mod matrix;
 pub(super) mod question;
+mod room;
 pub(crate) mod series;
 pub(super) mod steps;
 pub(super) mod sweep;
 
+pub(super) use group::Group;
+use group::text;
 use headline::Numbers;
 use question::Asked;
 use results::Metric;
-use results::Results;
 use results::metrics::Shown;
 use results::table::Table;
+use room::{DETAILED, Room};
 use serde::Serialize;
-
-/// Most runs in detail. Our choice: a chart can distinguish this many.
-const DETAILED: usize = 12;
-
-/// Limits for the data of one run, so that a page stays below 2 MB, of which plotly takes 1.2 MB. Our choice.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
-    /// Points of a distribution.
-    pub points: usize,
-    /// Numbers of all tracks over time.
-    pub cells: usize,
-    /// Events of queue pairs.
-    pub events: usize,
-    /// Links that are drawn, or cells of matrices.
-    pub links: usize,
-    /// Numbers of all links over time, or digits of matrices.
-    pub link_cells: usize,
-}
-
-impl Room {
-    /// The limits of each of `runs` runs, with `curves` distributions in total.
-    fn shared_by(runs: usize, curves: usize) -> Self {
-        let runs = runs.clamp(1, DETAILED);
-        // Every run also has data of fixed size, so many runs get smaller shares. Measured with 12 recorded runs of 1024 hosts.
-        let shares = runs * runs.div_ceil(3);
-        Room {
-            points: (8_000 / (curves.max(1) * runs.div_ceil(3))).clamp(40, 600),
-            cells: 24_000 / shares,
-            events: 14_000 / shares,
-            links: (24_000 / shares).max(600),
-            link_cells: 96_000 / shares,
-        }
-    }
-}
-
-/// Runs that differ only in their seeds.
-#[derive(Debug)]
-pub(super) struct Group<'a> {
-    /// Name on the page.
-    pub name: String,
-    /// The runs, at least one.
-    pub runs: Vec<&'a Results>,
-}
-
-impl Group<'_> {
-    /// Name of the scheme.
-    fn scheme(&self) -> &str {
-        self.runs.first().map_or("", |run| &run.summary.scheme)
-    }
-
-    /// True if every run of the group is complete.
-    fn complete(&self) -> bool {
-        self.runs.iter().all(|run| run.summary.complete)
-    }
-}
 
 /// The data of a group of runs. Time, fabric and configuration are those of its first run.
 #[derive(Debug, Serialize)]
@@ -267,9 +216,4 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, shapes: &mut Shapes) -> O
         matrix: (detailed && large).then(|| matrix::of(first, room, &mut shapes.matrices)).flatten(),
         counters: counters::of(first),
     })
-}
-
-/// A text in a manifest.
-fn text<'a>(json: &'a serde_json::Value, path: &str) -> &'a str {
-    json.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default()
 }

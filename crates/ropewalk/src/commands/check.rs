@@ -11,7 +11,7 @@ use scenario::{Checked, Possible, amount};
 /// # Errors
 /// The first error of the scenario.
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
-    let checked = super::load(&args.scenario, None)?.checked;
+    let checked = crate::input::load(&args.scenario, None)?.checked;
     let (plan, fabric) = (&checked.plan, &checked.plan.fabric);
     let packets: u64 = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
     if let Some(note) = note(&checked, Room::now()) {

@@ -28,7 +28,7 @@ struct Rows<'a> {
 /// # Errors
 /// If the input is wrong, a simulation failed or the user interrupted it.
 pub fn run(args: &CompareArgs) -> Result<(), Failure> {
-    let base = super::load(&recording(args), None)?.checked;
+    let base = crate::input::load(&recording(args), None)?.checked;
     let seeds = args.seeds.as_ref().map_or_else(|| vec![base.plan.seed], |seeds| seeds.0.clone());
     let name = base.name.clone();
     let comparison = Comparison {
@@ -55,7 +55,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     let summaries: Vec<&Summary> = runs.iter().map(|run| &run.summary).collect();
     if args.json {
         let schemes = over_seeds(&summaries);
-        print::out(&super::json(&Rows { scenario: &name, baseline, schemes, rows: summaries.clone() }))?;
+        print::out(&print::json(&Rows { scenario: &name, baseline, schemes, rows: summaries.clone() }))?;
     } else {
         let answer = answer(&runs, baseline);
         let mut scope = scope(&comparison);
@@ -65,7 +65,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         }
         print::out(&format!("{answer}{name}: {scope}\n{}", compared::of(&runs)))?;
     }
-    super::caution(&summaries);
+    crate::input::caution(&summaries);
     if shown.progress.stopped() {
         print::note(&format!("interrupted: {} of {} runs had begun", runs.len(), comparison.runs()));
         return Err(Failure::Interrupted);

@@ -31,12 +31,12 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let mut subject = Subject::open(&args.of, &args.flow, &args.set, &simulated)?;
     if Step::is_asked_by(&args.flow) {
         let step = subject.explain_step(&args.flow)?;
-        return print::out(&if args.json { super::json(&step) } else { subject.step_page(&step) });
+        return print::out(&if args.json { print::json(&step) } else { subject.step_page(&step) });
     }
     let answer = subject.explain(&args.flow, &simulated)?;
     if args.json {
         let run_again = answer.run_again && answer.recorded;
-        return print::out(&super::json(&Json { run_again, explanation: &answer.explanation }));
+        return print::out(&print::json(&Json { run_again, explanation: &answer.explanation }));
     }
     print::out(&answer.page())
 }

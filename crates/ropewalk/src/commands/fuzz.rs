@@ -56,7 +56,7 @@ pub fn run(args: &FuzzArgs) -> Result<(), Failure> {
     });
     drop((silence, watched));
     if args.json {
-        print::out(&super::json(&tally))?;
+        print::out(&print::json(&tally))?;
     } else {
         print::out(&table(&tally))?;
     }

@@ -48,7 +48,7 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
     let shown: Vec<&Kind> = all.iter().filter(asked).collect();
     if args.json {
         let pairs = shown.iter().map(|kind| (kind.name.to_owned(), json!(kind.entries)));
-        return print::out(&super::json(&pairs.collect::<Map<_, _>>()));
+        return print::out(&print::json(&pairs.collect::<Map<_, _>>()));
     }
     let sections: Vec<String> = shown.iter().map(|kind| section(kind)).collect();
     print::out(&sections.join("\n"))

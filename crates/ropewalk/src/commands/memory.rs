@@ -31,7 +31,7 @@ pub fn run(args: &MemoryArgs) -> Result<(), Failure> {
 }
 
 fn show<T: serde::Serialize>(args: &MemoryArgs, memory: &T, page: fn(&T) -> String) -> Result<(), Failure> {
-    print::out(&if args.json { super::json(memory) } else { page(memory) })
+    print::out(&if args.json { print::json(memory) } else { page(memory) })
 }
 
 fn flowcut(m: &FlowcutMemory) -> String {

@@ -18,10 +18,9 @@ pub mod sweep;
 pub mod tor;
 pub mod workload;
 
-use crate::cli::{Cli, Command, ScenarioArgs, SchemaOf};
+use crate::cli::{Cli, Command, SchemaOf};
 use crate::{interrupt, print};
 use clap::CommandFactory;
-use lab::execute::Prepared;
 use lab::failure::Failure;
 use std::process::ExitCode;
 
@@ -70,7 +69,7 @@ pub fn answer(cli: Cli) -> u8 {
 }
 
 fn schema(of: SchemaOf) -> Result<(), Failure> {
-    print::out(&json(match of {
+    print::out(&print::json(match of {
         SchemaOf::Scenario => scenario::schema(),
         SchemaOf::Sweep => scenario::sweep_schema(),
     }))
@@ -80,32 +79,4 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "ropewalk", &mut text);
     print::out(&String::from_utf8_lossy(&text))
-}
-
-/// Warns if the rate control of NICs decided the results of these runs.
-fn caution(runs: &[&results::Summary]) {
-    if let Some(text) = results::caution::of_rates(runs) {
-        print::note(&format!("warning: {text}"));
-    }
-}
-
-/// Reads and checks a scenario, and prints its warnings. `seed` overrides the seed of the scenario.
-fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
-    let mut set = args.set.clone();
-    set.extend(seed.map(|seed| format!("seed={seed}")));
-    let prepared = match &args.topology {
-        Some(topology) => lab::load_on(topology, &args.scenario, &set)?,
-        None => lab::load(&args.scenario, &set)?,
-    };
-    for warning in &prepared.checked.warnings {
-        print::note(&format!("warning: {warning}"));
-    }
-    Ok(prepared)
-}
-
-/// Indented JSON that ends with a line break.
-fn json(value: &impl serde::Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.push('\n');
-    text
 }

@@ -32,7 +32,7 @@ struct Reference {
 /// # Errors
 /// If standard output cannot be written.
 pub fn run() -> Result<(), Failure> {
-    print::out(&super::json(&Reference {
+    print::out(&print::json(&Reference {
         version: env!("CARGO_PKG_VERSION"),
         commands: commands(),
         scenario: json!(scenario::schema()),

@@ -48,7 +48,7 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         page.write(&report::of_experiments(&reports))?;
     }
     if args.json {
-        print::out(&super::json(&Experiments { experiments: reports }))?;
+        print::out(&print::json(&Experiments { experiments: reports }))?;
     } else {
         for report in &reports {
             print::out(&report.text())?;
@@ -74,7 +74,7 @@ fn list(json: bool) -> Result<(), Failure> {
     let items: Vec<Item> =
         ALL.iter().map(|e| Item { name: e.name, source: e.source, about: e.about }).collect();
     if json {
-        return print::out(&super::json(&items));
+        return print::out(&print::json(&items));
     }
     let mut rows = text::table(&["name".into(), "source".into(), "what".into()], 3);
     for item in items {

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// # Errors
 /// If the input is wrong, the simulation failed or the user interrupted it.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    let prepared = super::load(&recording(args), args.seed).map_err(|failure| match failure {
+    let prepared = crate::input::load(&recording(args), args.seed).map_err(|failure| match failure {
         Failure::Scenario(error) if !args.pcap.is_empty() => {
             Failure::Scenario(error.of_option(&taps(args), "--pcap", &args.pcap.join(" ")))
         }
@@ -59,7 +59,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             print::out(&format!("results           {}\n", target.path().display()))?;
         }
     }
-    super::caution(&[&run.summary]);
+    crate::input::caution(&[&run.summary]);
     if let Some(page) = page.filter(|_| !interrupted) {
         super::report::say(&page, args.json)?;
     }

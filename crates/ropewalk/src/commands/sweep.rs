@@ -42,7 +42,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
         print::note(&format!("warning: {warning}"));
     }
     if args.dry_run {
-        return print::out(&if args.json { super::json(&listed(&sweep)) } else { list(&sweep) });
+        return print::out(&if args.json { print::json(&listed(&sweep)) } else { list(&sweep) });
     }
     let dir = args.output.clone().unwrap_or_else(|| PathBuf::from("results").join(&sweep.spec.name));
     let place = super::report::place(&args.report, || dir.join("report.html"))?;
@@ -133,7 +133,7 @@ fn tell(
         ::report::write_sweep(&finished.path, page)?;
     }
     if args.json {
-        print::out(&super::json(&Rows {
+        print::out(&print::json(&Rows {
             sweep: &sweep.spec.name,
             scenario: &sweep.spec.scenario.name,
             rows: dataset::rows(&finished.points),

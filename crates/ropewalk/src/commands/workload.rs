@@ -17,10 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The first error of the scenario.
 pub fn run(args: &WorkloadArgs) -> Result<(), Failure> {
     let WorkloadCommand::Show { scenario, json } = &args.command;
-    let checked = super::load(scenario, None)?.checked;
+    let checked = crate::input::load(scenario, None)?.checked;
     let nvlink = checked.scenario.nvlink().map_or(0, |nvlink| nvlink.rate.bps());
     let traffic = Traffic::of(&checked.plan, nvlink);
-    print::out(&if *json { super::json(&traffic) } else { traffic.page(&checked.name) })
+    print::out(&if *json { print::json(&traffic) } else { traffic.page(&checked.name) })
 }
 
 /// What a workload sends.
