@@ -64,8 +64,8 @@ use finding::{Finding, code};
 
 use crate::{Facts, Feedback, Recipe};
 use circuit::Ring;
-use model::{Cx, Interest, Kind, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
 pub(crate) use links::{long_by_port, long_ports};
+use model::{Cx, Interest, Kind, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
 pub(crate) use notify::Notifier;
 use pause::Pauses;
 use prototype::Prototype;
