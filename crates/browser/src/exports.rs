@@ -40,7 +40,7 @@ fn with<R>(call: impl FnOnce(&mut State) -> R) -> R {
 }
 
 impl State {
-    fn asked(&self) -> Result<Asked, Error> {
+    fn asked(&self) -> Result<Asked, Finding> {
         Asked::read(&String::from_utf8_lossy(&self.input))
     }
 }
