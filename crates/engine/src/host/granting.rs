@@ -1,24 +1,14 @@
 //! Packets that a host makes at a deadline: replies of receivers that wait with their ACKs, grants, and senders' probes.
 
 use super::nic::Host;
-use super::port_status::End;
-use super::timers::Timer;
+use super::ports::End;
+use super::timers::{ReplyTimer, Timer};
 use crate::setup::Setup;
 use model::annex::Answer;
 use model::congestion::Congestion;
 use model::granter::{Arrival, Grant};
 use model::transport::{Inbound, Overdue, Receiver, Telling};
 use model::{Annex, Granter, Kind, Packet, Parcel, Parts, PortIndex, QpId, Steering, Time};
-
-/// The timer of a receiver.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ReplyTimer<A> {
-    /// Time of its entry in the heap; [`u64::MAX`] if there is none.
-    armed: u64,
-    /// Annex of the last data packet, and the port by which it came.
-    annex: A,
-    port: PortIndex,
-}
 
 impl<P: Parts> Host<P> {
     /// Takes the packets that its timers have made, in their order. The engine must take them after every timer.

@@ -1,9 +1,8 @@
 //! Queue pairs that a pause holds back while others of their host go on: those whose data has a queue of its own in the fabric.
 
-use super::nic::Host;
 use super::ready::Turn;
 use crate::setup::Setup;
-use model::{Parts, QpId};
+use model::QpId;
 
 /// The pauses of a host's port, and the turns that they hold back.
 #[derive(Debug, Default)]
@@ -37,24 +36,10 @@ impl Holding {
         }
         held
     }
-}
 
-impl<P: Parts> Host<P> {
-    /// Takes notice of a pause or resume of its port: a bit for each priority that was paused `before` and is paused `after` it.
-    #[cold]
-    pub(crate) fn on_pause(&mut self, setup: &Setup<'_>, now: u64, before: u8, after: u8) {
-        if before == after {
-            return;
-        }
-        if setup.follows_any() {
-            self.note_pause(setup, now, before, after);
-        }
-        if setup.has_own_queues() {
-            self.holding.paused = after;
-            let turns = [self.ready.take_all(), std::mem::take(&mut self.holding.turns)].concat();
-            for Turn { at, slot } in turns {
-                self.give_turn(at, slot, now);
-            }
-        }
+    /// Sets the paused priorities; returns the turns that were held.
+    pub(super) fn pause(&mut self, paused: u8) -> Vec<Turn> {
+        self.paused = paused;
+        std::mem::take(&mut self.turns)
     }
 }

@@ -9,7 +9,7 @@
 //! | [`ready`] | the order in which queue pairs send |
 //! | [`holding`] | queue pairs that a pause holds back while others go on |
 //! | [`sending`], [`receiving`] | packets of a queue pair at its sender and at its receiver |
-//! | [`sharing`] | ports of a NIC that serve all its queue pairs |
+//! | [`ports`], [`sharing`] | ports of a NIC that serve all its queue pairs |
 //! | [`port_status`] | which ports of a NIC and of its peers are down |
 //! | [`granting`] | replies and grants at deadlines |
 //! | [`messages`] | when messages are posted, and when they are acknowledged |
@@ -23,6 +23,7 @@ mod messages;
 mod nic;
 mod noting;
 mod port_status;
+mod ports;
 mod queue_pair;
 mod ready;
 mod receiving;

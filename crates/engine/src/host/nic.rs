@@ -1,13 +1,11 @@
 //! A host's NIC: its state, and what arrives at it.
 
 use super::cnp_ports::CnpPorts;
-use super::granting::ReplyTimer;
 use super::holding::Holding;
-use super::noting::Recorded;
-use super::queue_pair::{Incoming, OutboundMessage, Outgoing, SendQueue};
-use super::ready::Ready;
-use super::sharing::Ports;
-use super::timers::{Timer, Timers};
+use super::ports::Ports;
+use super::queue_pair::{Incoming, OutboundMessage, Outgoing, Recorded, SendQueue};
+use super::ready::{Ready, Turn};
+use super::timers::{ReplyTimer, Timer, Timers};
 use crate::outcome::{Control, Data, MessageRecord, Waiting};
 use crate::record::Recorder;
 use crate::record::counts::{Arrivals, Sends};
@@ -346,6 +344,23 @@ impl<P: Parts> Host<P> {
             }
         }
         list
+    }
+
+    /// Takes notice of a pause or resume of its port: a bit for each priority that was paused `before` and is paused `after` it.
+    #[cold]
+    pub(crate) fn on_pause(&mut self, setup: &Setup<'_>, now: u64, before: u8, after: u8) {
+        if before == after {
+            return;
+        }
+        if setup.follows_any() {
+            self.note_pause(setup, now, before, after);
+        }
+        if setup.has_own_queues() {
+            let turns = [self.ready.take_all(), self.holding.pause(after)].concat();
+            for Turn { at, slot } in turns {
+                self.give_turn(at, slot, now);
+            }
+        }
     }
 }
 

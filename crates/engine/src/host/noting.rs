@@ -1,6 +1,7 @@
 //! Records of the queue pairs that a run records over time or follows. All other queue pairs skip this code.
 
 use super::nic::Host;
+use super::queue_pair::Recorded;
 use crate::outcome::EventKind;
 use crate::record::Note;
 use crate::record::counts::Arrivals;
@@ -18,13 +19,6 @@ pub(super) struct PacketStart {
     pub(super) bytes: u64,
     /// Pace of the packets after it.
     pub(super) pace: Pace,
-}
-
-/// Counts of a queue pair that is recorded over time or followed.
-pub(super) struct Recorded<T> {
-    /// Its track in the series, or [`NO_TRACK`] if it is only followed.
-    pub(super) track: u32,
-    pub(super) counts: T,
 }
 
 impl<P: Parts> Host<P> {

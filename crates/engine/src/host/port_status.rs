@@ -6,79 +6,16 @@
 //! confirms is sent again, over other ports and paths.
 
 use super::nic::Host;
+use super::ports::{End, PORTS, PortStatus, Told};
 use super::queue_pair::Peer;
 use super::timers::Timer;
 use crate::setup::Setup;
 use model::{Annex, HostId, Kind, LinkId, Packet, Parcel, Parts, PortSharing, QpId, Steering, Time};
 
-/// One end of a queue pair.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum End {
-    /// The sending end, by its slot.
-    Sender(u32),
-    /// The receiving end, by its number among those of its host.
-    Receiver(u32),
-}
-
-/// State of one end of a queue pair.
-#[derive(Clone, Copy, Debug, Default)]
-struct Told {
-    /// True if the ends exchange reports.
-    takes_part: bool,
-    /// The peer's last report: its number above the ports that are down.
-    heard: u64,
-    /// Number of the last own report that the peer has confirmed.
-    confirmed: u64,
-}
-
-/// What a NIC knows of its own ports and of those of its peers.
-#[derive(Debug, Default)]
-pub(super) struct PortStatus {
-    /// Time from a change of an own port to its report; [`Time::NEVER`] while no queue pair takes part.
-    notice: Option<Time>,
-    /// Own ports that are down, a bit for each.
-    down: u8,
-    /// Number of the last report; 0 before the first.
-    report: u64,
-    outgoing: Vec<Told>,
-    incoming: Vec<Told>,
-    /// Time of the next repetition; [`u64::MAX`] if all reports are confirmed.
-    repeat_at: u64,
-    /// Number of repetitions of the last report.
-    repetitions: u32,
-}
-
-/// Bits of a report below its number.
-const PORTS: u32 = 8;
-
 /// Wait for the first confirmation; it doubles from one repetition to the next. Our choice: above the round trip of most fabrics.
 const FIRST_REPETITION: Time = Time::from_us(50);
 /// Repetitions after which the NIC gives its peers up. Our choice: they take 50 ms.
 const REPETITIONS: u32 = 10;
-
-impl PortStatus {
-    fn told(&self, end: End) -> Told {
-        let list = match end {
-            End::Sender(slot) => self.outgoing.get(slot as usize),
-            End::Receiver(index) => self.incoming.get(index as usize),
-        };
-        list.copied().unwrap_or_default()
-    }
-
-    fn told_mut(&mut self, end: End) -> Option<&mut Told> {
-        match end {
-            End::Sender(slot) => self.outgoing.get_mut(slot as usize),
-            End::Receiver(index) => self.incoming.get_mut(index as usize),
-        }
-    }
-
-    /// Ports that a queue pair leaves alone, because they are down at this end or at the other one.
-    #[inline]
-    pub(super) fn closed(&self, end: End) -> u32 {
-        let told = self.told(end);
-        if told.takes_part { u32::from(self.down) | told.heard as u32 & ((1 << PORTS) - 1) } else { 0 }
-    }
-}
 
 impl<P: Parts> Host<P> {
     /// Notes whether a queue pair takes part in port status, when the run starts; ends must come in their order.

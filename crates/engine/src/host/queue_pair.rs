@@ -274,3 +274,10 @@ impl<P: Parts> Incoming<P> {
         annex
     }
 }
+
+/// Counts of a queue pair that is recorded over time or followed.
+pub(super) struct Recorded<T> {
+    /// Its track in the series, or [`NO_TRACK`] if it is only followed.
+    pub(super) track: u32,
+    pub(super) counts: T,
+}

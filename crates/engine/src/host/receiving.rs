@@ -1,7 +1,7 @@
 //! The packets of a queue pair at its receiver.
 
 use super::nic::{Abroad, Host, Replies};
-use super::port_status::End;
+use super::ports::End;
 use super::queue_pair::Incoming;
 use crate::setup::Setup;
 use model::annex::Answer;

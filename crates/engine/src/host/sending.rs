@@ -2,9 +2,9 @@
 
 use super::messages::Framed;
 use super::nic::Host;
-use super::noting::{PacketStart, Recorded};
-use super::port_status::End;
-use super::queue_pair::{OutboundMessage, Outgoing, SendQueue};
+use super::noting::PacketStart;
+use super::ports::End;
+use super::queue_pair::{OutboundMessage, Outgoing, Recorded, SendQueue};
 use super::ready::Turn;
 use super::timers::Timer;
 use crate::outcome::MessageRecord;

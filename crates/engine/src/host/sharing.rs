@@ -1,89 +1,12 @@
 //! A NIC with several ports that serve all its queue pairs. The host of its first port has the state of all of them.
 
 use super::nic::Host;
-use super::port_status::{End, PortStatus};
+use super::ports::End;
 use super::queue_pair::Peer;
-use super::ready::{Ready, Turn};
+use super::ready::Turn;
 use super::timers::Timer;
 use crate::setup::Setup;
-use model::draw::{Key, Purpose};
 use model::{HostId, Parcel, Parts, PortChoice, PortIndex, PortSharing, QpId, Steering, Time};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-/// The ports of a NIC, as far as they concern the order in which its queue pairs send.
-#[derive(Debug)]
-pub(super) struct Ports {
-    pub(super) sharing: PortSharing,
-    /// In a bond: the queue pairs of every port but the first, in the order in which they send. [`Host::ready`] has those of
-    /// the first port, and all queue pairs that spread.
-    others: Vec<Ready>,
-    /// By queue pair of the sender: the ports that routes join with its destination, if it spreads.
-    open: Vec<u8>,
-    waiters: Waiters,
-    /// Ports that are free now, a bit for each, and the time at which another one is free.
-    free: u32,
-    next_free: u64,
-    /// The port of the packet that starts now.
-    chosen: u8,
-    /// Draws of turns, and the number of packets of queue pairs that spread.
-    turns: (Key, u64),
-    pub(super) status: PortStatus,
-}
-
-/// Queue pairs that wait for another port, as they have no path by the ports that were free.
-///
-/// They keep their turns. With new turns at the time of the next port, all would wait for one time and go on in the order of
-/// their numbers, so that the last ones starve beside a port that is closed, and therefore always free.
-#[derive(Debug)]
-struct Waiters {
-    turns: BinaryHeap<Reverse<Turn>>,
-    /// Those that have no path by the ports of the current attempt.
-    failed: Vec<Turn>,
-    /// Ports by which none of them has a path, a bit for each.
-    tried: u32,
-    /// Time of the next attempt, ps; [`u64::MAX`] without any.
-    until: u64,
-    /// True if they may send in the current attempt.
-    joins: bool,
-}
-
-impl Default for Waiters {
-    fn default() -> Self {
-        Waiters {
-            turns: BinaryHeap::new(),
-            failed: Vec::new(),
-            tried: u32::MAX,
-            until: u64::MAX,
-            joins: false,
-        }
-    }
-}
-
-impl Waiters {
-    /// Begins an attempt with these free ports out of `all`. Queue pairs join it if one of the ports is new to them, or if all of them
-    /// have tried all ports.
-    fn begin(&mut self, now: u64, free: u32, all: u32) {
-        self.joins = self.until <= now && (free & !self.tried != 0 || all & !self.tried == 0);
-    }
-
-    /// The next queue pair that joins the attempt.
-    fn next(&mut self) -> Option<Turn> {
-        let next = if self.joins { self.turns.pop() } else { None };
-        next.map(|Reverse(turn)| turn)
-    }
-
-    /// Ends the attempt; `next_free` is given if no packet has started. An attempt before its time changes nothing: it does not matter
-    /// how often an engine asks.
-    fn end(&mut self, now: u64, next_free: Option<u64>) {
-        self.turns.extend(self.failed.drain(..).map(Reverse));
-        if self.turns.is_empty() {
-            *self = Waiters { turns: std::mem::take(&mut self.turns), ..Waiters::default() };
-        } else if let Some(next_free) = next_free.filter(|_| self.until <= now) {
-            self.until = next_free;
-        }
-    }
-}
 
 /// Ports at one instant, for the queue pairs that spread over them.
 #[derive(Clone, Copy, Debug)]
@@ -96,42 +19,6 @@ pub(crate) struct Vacancy {
     pub(crate) next_free: u64,
     /// Start of the port's row of transmission times.
     pub(crate) row: u32,
-}
-
-impl Ports {
-    /// The ports of the NIC of `home`, if it shares them.
-    pub(super) fn new(setup: &Setup<'_>, home: HostId, full_time: u64) -> Option<Box<Self>> {
-        let sharing = setup.plan.sharing.filter(|sharing| sharing.home(home) == home)?;
-        Some(Box::new(Ports {
-            sharing,
-            others: (1..sharing.ports).map(|_| Ready::new(full_time)).collect(),
-            open: Vec::new(),
-            waiters: Waiters::default(),
-            free: 0,
-            next_free: 0,
-            chosen: 0,
-            // The first entities of this purpose are those of `rnic`.
-            turns: (Key::new(setup.plan.seed, Purpose::Nic, 2 << 32 | u64::from(home.0)), 0),
-            status: PortStatus::default(),
-        }))
-    }
-
-    pub(super) fn spreads(&self) -> bool {
-        self.sharing.choice == PortChoice::Spread
-    }
-
-    /// Number of queue pairs that wait for another port.
-    #[inline]
-    pub(super) fn waiting(&self) -> usize {
-        self.waiters.turns.len() + self.waiters.failed.len()
-    }
-
-    /// The ports that one end may use out of those that routes join; all of these if it may use none.
-    #[inline]
-    fn usable(&self, open: u32, end: End) -> u32 {
-        let usable = open & !self.status.closed(end);
-        if usable == 0 { open } else { usable }
-    }
 }
 
 impl<P: Parts> Host<P> {

@@ -1,5 +1,6 @@
 //! The timers of a host: starts of messages, retransmissions, replies and grants.
 
+use model::PortIndex;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -57,4 +58,14 @@ impl Timers {
         self.first = self.heap.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
         Some(timer)
     }
+}
+
+/// The timer of a receiver.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReplyTimer<A> {
+    /// Time of its entry in the heap; [`u64::MAX`] if there is none.
+    pub(super) armed: u64,
+    /// Annex of the last data packet, and the port by which it came.
+    pub(super) annex: A,
+    pub(super) port: PortIndex,
 }
