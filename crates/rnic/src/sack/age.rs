@@ -57,12 +57,12 @@ impl Ages {
     }
 
     /// Takes packets older than `age` for lost if a packet that was sent later has arrived; returns their bytes.
-    pub(super) fn infer(&mut self, flight: &mut Flight, now: Time, age: u64) -> u64 {
+    pub(super) fn infer(&mut self, flight: &mut Flight, now: Time, age: Time) -> u64 {
         let mut bytes = 0;
         self.tidy(flight.ring(), 0);
         while let Some((at, seq)) = self.oldest(flight.ring())
             && at < self.latest_arrived
-            && now.ps() - at.ps() > age
+            && now.ps() - at.ps() > age.ps()
         {
             bytes += flight.lose(seq);
             self.tidy(flight.ring(), 0);
@@ -103,11 +103,11 @@ mod tests {
     #[test]
     fn packets_are_lost_that_are_old_and_were_sent_before_one_that_has_arrived() {
         let (mut flight, mut ages) = four();
-        assert_eq!(ages.infer(&mut flight, US(9), 0), 0, "none has arrived");
+        assert_eq!(ages.infer(&mut flight, US(9), Time::ZERO), 0, "none has arrived");
         ages.note_arrival(flight.arrive(2).at);
-        assert_eq!(ages.infer(&mut flight, US(9), US(8).ps()), 100, "packet 1 is 8 us old");
-        assert_eq!(ages.infer(&mut flight, US(10), US(8).ps()), 100);
-        assert_eq!(ages.infer(&mut flight, US(99), 0), 0, "packet 3 was sent later");
+        assert_eq!(ages.infer(&mut flight, US(9), US(8)), 100, "packet 1 is 8 us old");
+        assert_eq!(ages.infer(&mut flight, US(10), US(8)), 100);
+        assert_eq!(ages.infer(&mut flight, US(99), Time::ZERO), 0, "packet 3 was sent later");
         assert_eq!((flight.take_lost(), flight.take_lost(), flight.take_lost()), (Some(0), Some(1), None));
     }
 }

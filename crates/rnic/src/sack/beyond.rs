@@ -5,11 +5,11 @@ use super::ring::State;
 
 /// Once so much has arrived beyond ePSN, packets are taken for lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Beyond {
+pub(crate) struct Beyond {
     /// Windows that must have arrived, up to the largest window so far.
-    pub(super) windows: f64,
+    pub(crate) windows: f64,
     /// Packets that must have arrived at least.
-    pub(super) least: u16,
+    pub(crate) least: u16,
 }
 
 /// A window in bytes, and the frames that fill it.

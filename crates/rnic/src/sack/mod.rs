@@ -1,8 +1,18 @@
 //! The two ends of the recovery modes whose replies carry a map of arrived packets ([`model::annex::Sack`]).
 //!
-//! The sender composes small state machines, none of which knows another but those named here: `ring` holds the packets and
-//! `flight` their fate, `age` orders them by time, `beyond` infers losses from arrivals beyond ePSN, and `probe` measures by
-//! `trips`.
+//! `sender` composes small state machines:
+//!
+//! | file | state | uses |
+//! |---|---|---|
+//! | `ring` | the packets that are sent and not acknowledged | |
+//! | `flight` | their fate, and the bytes in flight | `ring` |
+//! | `age` | their order by time, and losses by age | `flight`, `ring` |
+//! | `beyond` | a recovery, and losses by arrivals beyond ePSN | `flight`, `ring` |
+//! | `map` | the last map, and what is new in the next one | |
+//! | `messages` | the messages that are not wholly sent | |
+//! | `trips` | the round trip of an idle path | |
+//! | `probe` | when to ask the receiver for an ACK | `ring`, `trips` |
+//! | `timer` | the retransmission timer | |
 
 mod age;
 mod beyond;

@@ -1,7 +1,8 @@
 //! A sender that knows the fate of every packet, and counts the bytes in flight.
 
 use super::age::Ages;
-use super::beyond::{Beyond, Recovery, Room};
+pub(crate) use super::beyond::Beyond;
+use super::beyond::{Recovery, Room};
 use super::flight::Flight;
 use super::map::Map;
 use super::messages::Messages;
@@ -33,12 +34,7 @@ pub struct Rules {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Infer {
     /// Once so much has arrived beyond ePSN. Probes find losses after which nothing arrives.
-    Beyond {
-        /// Windows that must have arrived, up to the largest window so far.
-        windows: f64,
-        /// Packets that must have arrived at least.
-        least: u16,
-    },
+    Beyond(Beyond),
     /// Once they are so many least round trips old, and a packet that was sent later has arrived.
     Age(u32),
 }
@@ -47,7 +43,7 @@ pub(crate) enum Infer {
 impl std::hash::Hash for Infer {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         match *self {
-            Infer::Beyond { windows, least } => (windows.to_bits(), u32::from(least)),
+            Infer::Beyond(Beyond { windows, least }) => (windows.to_bits(), u32::from(least)),
             Infer::Age(times) => (0, times),
         }
         .hash(state);
@@ -96,7 +92,7 @@ impl Sender {
 
     /// True under [`Infer::Beyond`].
     fn probes_when_silent(&self) -> bool {
-        matches!(self.rules.infer, Some(Infer::Beyond { .. }))
+        matches!(self.rules.infer, Some(Infer::Beyond(_)))
     }
 
     /// True under [`Infer::Age`].
@@ -115,13 +111,11 @@ impl Sender {
     fn infer(&mut self, now: Time, ahead: u16, window: u64) -> u64 {
         match self.rules.infer {
             None => 0,
-            Some(Infer::Beyond { windows, least }) => {
+            Some(Infer::Beyond(rule)) => {
                 let room = Room { window, frame: self.messages.full_frame() };
-                self.recovery.infer(&mut self.flight, Beyond { windows, least }, ahead, room)
+                self.recovery.infer(&mut self.flight, rule, ahead, room)
             }
-            Some(Infer::Age(times)) => {
-                self.ages.infer(&mut self.flight, now, self.trips.times(times.into()).ps())
-            }
+            Some(Infer::Age(times)) => self.ages.infer(&mut self.flight, now, self.trips.times(times.into())),
         }
     }
 

@@ -28,7 +28,13 @@ impl Trips {
         self.least = self.least.min(trip);
     }
 
-    /// Least round trip.
+    /// The longest trip of an idle fabric; 0 if the path is unknown, or not needed.
+    #[cfg(test)]
+    pub(super) fn longest(&self) -> Time {
+        self.longest
+    }
+
+    /// Least round trip; [`Time::NEVER`] before the first sample, unless the path is known.
     #[inline]
     pub(super) fn least(&self) -> Time {
         self.least

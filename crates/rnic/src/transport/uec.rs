@@ -111,7 +111,8 @@ impl Recovery for Config {
 
     fn sending(&self, timing: Timing) -> Sending {
         let (reach, ask_below) = (self.reorder_window, self.ask_below.get());
-        let infer = self.infer_loss.then_some(sender::Infer::Beyond { windows: 1.5, least: 5 });
+        let infer =
+            self.infer_loss.then_some(sender::Infer::Beyond(sender::Beyond { windows: 1.5, least: 5 }));
         Sending::Sack(Arc::new(sender::Rules { timing, reach, ask_below, infer }))
     }
 
