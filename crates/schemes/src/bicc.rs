@@ -31,7 +31,7 @@
 //! | `blocked_us` | time for which data waited for a receiver, summed over receivers, microseconds |
 //! | `credits_forgotten` | credits that counted as unused after `forget` |
 
-use crate::long_haul::{self, Notification, Notifier, long_by_port};
+use crate::long_haul::{self, MOST, Notification, Notifier, long_by_port};
 use crate::{Facts, Feedback, Recipe};
 use finding::{Finding, code};
 use model::scheme::Handle;
@@ -87,9 +87,6 @@ pub enum Per {
     /// The whole switch.
     Switch,
 }
-
-/// Longest timer, so that sums of times stay in range: ten days.
-const MOST: Time = Time::from_ms(864_000_000);
 
 impl Config {
     fn credit(&self) -> u64 {

@@ -64,7 +64,7 @@ use finding::{Finding, code};
 
 use crate::{Facts, Feedback, Recipe};
 use circuit::Ring;
-pub(crate) use links::{long_by_port, long_ports};
+pub(crate) use links::{MOST, long_by_port, long_ports};
 use model::{Cx, Interest, Kind, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
 pub(crate) use notify::Notifier;
 use pause::Pauses;

@@ -4,8 +4,8 @@ use model::{NodeId, Plan, PortIndex, Rate, Time};
 
 /// Shortest time between two changes of T_block if the interval is shorter. Our choice.
 pub(super) const LEAST_STEP: Time = Time::from_us(1);
-/// Longest time that any timer runs, so that sums of times stay in range: ten days.
-pub(super) const MOST: Time = Time::from_ms(864_000_000);
+/// Longest time that any timer runs, so that sums of times stay in range: ten days. Our choice.
+pub(crate) const MOST: Time = Time::from_ms(864_000_000);
 
 /// Ports of a switch that lead to another switch of its role.
 pub(crate) fn long_ports(plan: &Plan, node: NodeId) -> Vec<PortIndex> {
