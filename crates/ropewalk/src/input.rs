@@ -5,13 +5,6 @@ use crate::print;
 use lab::execute::Prepared;
 use lab::failure::Failure;
 
-/// Warns if the rate control of NICs decided the results of these runs.
-pub(crate) fn caution(runs: &[&results::Summary]) {
-    if let Some(text) = results::caution::of_rates(runs) {
-        print::note(&format!("warning: {text}"));
-    }
-}
-
 /// Reads and checks a scenario, and prints its warnings. `seed` overrides the seed of the scenario.
 pub(crate) fn load(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
     let mut set = args.set.clone();

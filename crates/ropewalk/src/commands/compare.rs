@@ -65,7 +65,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         }
         print::out(&format!("{answer}{name}: {scope}\n{}", compared::of(&runs)))?;
     }
-    crate::input::caution(&summaries);
+    super::run::caution(&summaries);
     if shown.progress.stopped() {
         print::note(&format!("interrupted: {} of {} runs had begun", runs.len(), comparison.runs()));
         return Err(Failure::Interrupted);

@@ -59,7 +59,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             print::out(&format!("results           {}\n", target.path().display()))?;
         }
     }
-    crate::input::caution(&[&run.summary]);
+    caution(&[&run.summary]);
     if let Some(page) = page.filter(|_| !interrupted) {
         super::report::say(&page, args.json)?;
     }
@@ -119,6 +119,13 @@ fn command(args: &RunArgs) -> Vec<String> {
     words.extend(args.pcap.iter().flat_map(|tap| ["--pcap".to_owned(), tap.clone()]));
     words.extend(args.snap_length.iter().flat_map(|n| ["--snap-length".to_owned(), n.to_string()]));
     words
+}
+
+/// Warns if the rate control of NICs decided the results of these runs.
+pub(super) fn caution(runs: &[&results::Summary]) {
+    if let Some(text) = results::caution::of_rates(runs) {
+        print::note(&format!("warning: {text}"));
+    }
 }
 
 /// Prints on standard error why a run is not complete.
