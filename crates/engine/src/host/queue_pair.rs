@@ -277,7 +277,7 @@ impl<P: Parts> Incoming<P> {
 
 /// Counts of a queue pair that is recorded over time or followed.
 pub(super) struct Recorded<T> {
-    /// Its track in the series, or [`NO_TRACK`] if it is only followed.
+    /// Its track in the series, or [`NO_TRACK`](crate::setup::NO_TRACK) if it is only followed.
     pub(super) track: u32,
     pub(super) counts: T,
 }
