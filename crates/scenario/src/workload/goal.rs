@@ -88,7 +88,7 @@ impl Generate for Goal {
 
     fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
         self.warnings.clear();
-        let schedule = goal::read_file(&folder.join(&self.file), &mut self.warnings)?;
+        let schedule = goal::read(&folder.join(&self.file), &mut self.warnings)?;
         let digest = goal::digest(&schedule);
         if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
             let text =

@@ -1,5 +1,7 @@
 //! The files of a trace: one for every rank, whose names differ in the rank.
 
+use super::{Program, read};
+use crate::formats::kind::{read_bytes, refuse_others};
 use finding::{Finding, code};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -163,4 +165,16 @@ fn in_order(found: Vec<(u32, PathBuf, String)>, shown: &str) -> Result<Vec<(u32,
             .with_help("`replicate = \"spmd\"` runs the file of one rank on all ranks"));
     }
     Ok(found.into_iter().map(|(rank, path, _)| (rank, path)).collect())
+}
+
+/// Reads the trace of one rank; errors have their byte in the unpacked file.
+pub(crate) fn read_file(path: &Path, rank: u32) -> Result<(Program, u64), Finding> {
+    let file = path.display().to_string();
+    let bytes = read_bytes("chakra", path, &file)?;
+    let program = read(&bytes).or_else(|(at, text)| {
+        // What the bytes of another format mean here is no help.
+        refuse_others("chakra", &file, &bytes)?;
+        Err(code::CONTENT.at("file", format!("{file}: byte {at}: rank {rank}: {text}")))
+    })?;
+    Ok((program, xxhash_rust::xxh3::xxh3_64(&bytes)))
 }

@@ -10,19 +10,16 @@ mod notes;
 mod wire;
 mod write;
 
-pub(crate) use files::{files_of, is_name, is_start, rank_files, rank_of, stem};
+pub(crate) use files::{files_of, is_name, is_start, rank_files, rank_of, read_file, stem};
 pub(crate) use groups::{Groups, groups_file};
 pub(crate) use notes::warnings;
 pub(crate) use write::compressed;
 
 use crate::collective::Kind;
-use crate::formats::{read_bytes, refuse_others};
 use crate::printable;
 use attribute::Attribute;
-use finding::{Finding, code};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
 use wire::{Message, Mistake};
 
 /// The trace of one rank.
@@ -152,18 +149,6 @@ pub(crate) fn is_trace(start: &[u8]) -> bool {
         }
         _ => false,
     }
-}
-
-/// Reads the trace of one rank; errors have their byte in the unpacked file.
-pub(crate) fn read_file(path: &Path, rank: u32) -> Result<(Program, u64), Finding> {
-    let file = path.display().to_string();
-    let bytes = read_bytes("chakra", path, &file)?;
-    let program = read(&bytes).or_else(|(at, text)| {
-        // What the bytes of another format mean here is no help.
-        refuse_others("chakra", &file, &bytes)?;
-        Err(code::CONTENT.at("file", format!("{file}: byte {at}: rank {rank}: {text}")))
-    })?;
-    Ok((program, xxhash_rust::xxh3::xxh3_64(&bytes)))
 }
 
 /// A node whose dependencies are still ids.

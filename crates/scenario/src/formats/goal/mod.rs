@@ -3,18 +3,16 @@
 //! A file has one of two forms, which its first bytes tell apart: [`text`] and [`binary`]. Both become a [`Schedule`].
 
 pub mod binary;
+mod from_file;
 pub(crate) mod matching;
 pub mod text;
 
+pub use from_file::read;
+
 use super::order::order;
-use super::{read_bytes, read_text};
-use crate::file;
-use finding::{Finding, code};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufReader, Cursor, Write};
-use std::path::Path;
+use std::io::{self, Write};
 
 /// Any source, or any tag: -1 in the text.
 pub const ANY: u32 = u32::MAX;
@@ -125,23 +123,6 @@ pub(crate) fn chain(mut names: Vec<String>) -> String {
     names.join(" -> ")
 }
 
-/// Reads a file in either form. Large binary files are read rank by rank, unless gzip has packed them.
-pub(crate) fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, Finding> {
-    let name = path.display().to_string();
-    let unreadable = |e: io::Error| code::FILE.at("file", format!("{name} cannot be read: {e}"));
-    if binary::is_binary(&file::start(path, 8).map_err(unreadable)?) {
-        if file::is_packed(path).map_err(unreadable)? {
-            let content = read_bytes("goal", path, &name)?;
-            let size = content.len() as u64;
-            return binary::read(&name, &mut Cursor::new(content), size);
-        }
-        let opened = File::open(path).map_err(unreadable)?;
-        let size = opened.metadata().map_err(unreadable)?.len();
-        return binary::read(&name, &mut BufReader::new(opened), size);
-    }
-    text::read(&name, &read_text("goal", path, &name)?, warnings)
-}
-
 /// Digest of a schedule, 16 hexadecimal digits: XXH3 of its binary form.
 pub(crate) fn digest(schedule: &Schedule) -> String {
     let mut hash = Hash(xxhash_rust::xxh3::Xxh3::new());
@@ -161,14 +142,6 @@ impl Write for Hash {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Reads a file in either form.
-///
-/// # Errors
-/// The first mistake: with line and column in a text, with byte and rank in a binary file.
-pub fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, Finding> {
-    read_file(path, warnings)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{Checked, Source, check};
+use std::path::Path;
 
 /// A scenario whose GPUs run the trace in `t.RANK.et`, with more keys of the workload.
 fn scenario(folder: &Path, gpus: usize, files: &[Vec<u8>], settings: &str) -> Result<Checked, String> {
