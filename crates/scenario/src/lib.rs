@@ -9,7 +9,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `source`, [`builtin`] | scenarios from files and built-in ones |
+//! | `find`, `source`, [`builtin`] | scenarios from files and built-in ones |
 //! | `document`, `overlay`, `arrays` | TOML with `--set` changes on top, and the position of every key |
 //! | [`config`] | [`Scenario`]: the keys of a scenario |
 //! | [`values`] | types of single values: `on`/`off` or settings, shares, probabilities |
@@ -43,6 +43,7 @@ pub mod config;
 mod document;
 pub mod failure;
 pub mod file;
+mod find;
 mod footprint;
 pub mod formats;
 pub mod hardware;
@@ -81,6 +82,7 @@ pub mod workload;
 
 pub use check::{Checked, Resolved};
 pub use config::Scenario;
+pub use find::find;
 pub use finding::{Code, Finding, Place, Severity, code, suggestion};
 pub use footprint::{Possible, amount};
 pub use model::Plan;
@@ -88,7 +90,7 @@ pub use overlay::setting;
 pub use plan_check::plan_check;
 pub use schema::{choices, keys, schema, schema_of};
 pub use show::{explained, template};
-pub use source::{Source, find};
+pub use source::Source;
 pub use sweep::schema as sweep_schema;
 pub use table_file::TableFile;
 

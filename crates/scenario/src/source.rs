@@ -3,7 +3,6 @@
 use crate::builtin;
 use crate::file::{self, ReadError, Reading};
 use crate::formats;
-use crate::import;
 use finding::{Finding, code, suggestion};
 use rnic::TransportConfig;
 use std::path::Path;
@@ -35,19 +34,6 @@ impl Source {
     /// The folder of the scenario; paths in the scenario are relative to it.
     pub(crate) fn folder(&self) -> &Path {
         Path::new(&self.file).parent().unwrap_or(Path::new(""))
-    }
-}
-
-/// Finds a scenario by the path of a TOML file or the name of a built-in scenario. A topology file of another tool becomes a
-/// scenario without a workload.
-///
-/// # Errors
-/// If there is neither a file nor a built-in scenario; the help names the nearest built-in one.
-pub fn find(scenario: &str) -> Result<Source, Finding> {
-    let source = find_among(scenario, builtin::ALL, "scenario")?;
-    match import::fabric(&source.file, &source.text) {
-        Some(fabric) => fabric.map(|(text, warnings)| Source { text, warnings, ..source }),
-        None => Ok(source),
     }
 }
 

@@ -21,6 +21,7 @@ mod text;
 use crate::builtin;
 use crate::check::{Resolved, refuse_unused};
 use crate::document::Document;
+use crate::find::find;
 use crate::overlay::{Change, Origin};
 use crate::schema::{schema as scenario_schema, schema_of};
 use crate::source::{self, Source};
@@ -357,8 +358,8 @@ impl Sweep {
 fn scenario(file: &Source, name: &str) -> Result<Source, Finding> {
     let beside = file.folder().join(name);
     match beside.to_str() {
-        Some(path) if beside.is_file() || Path::new(name).is_absolute() => source::find(path),
-        _ => source::find(name),
+        Some(path) if beside.is_file() || Path::new(name).is_absolute() => find(path),
+        _ => find(name),
     }
 }
 

@@ -9,12 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Most files of a circle.
 const MOST: usize = 3;
 
-/// Crates with larger circles that nobody has mended yet, and the size of the largest one.
-const KNOWN: &[(&str, usize)] = &[("scenario", 15)];
-
 #[test]
 fn no_circle_of_files_is_large() {
-    let known: BTreeMap<&str, usize> = KNOWN.iter().copied().collect();
     let mut large = Vec::new();
     for (name, uses) in uses_of_all() {
         for circle in circles_of(&uses).into_iter().filter(|circle| circle.len() > MOST) {
@@ -23,9 +19,7 @@ fn no_circle_of_files_is_large() {
                 let inside: Vec<_> = uses[file].intersection(&circle).collect();
                 println!("    {file} uses {inside:?}");
             }
-            if circle.len() > known.get(&name[..]).copied().unwrap_or(MOST) {
-                large.push(circle);
-            }
+            large.push(circle);
         }
     }
     assert!(large.is_empty(), "{large:#?}");

@@ -4,6 +4,7 @@
 //! beside it. When they are written, [`Draft::finish`] checks the scenario and makes its text.
 
 pub mod chakra;
+mod fabric;
 pub(crate) mod foreign;
 pub mod goal;
 pub mod hpcc;
@@ -13,14 +14,15 @@ mod report;
 pub mod simai;
 mod text;
 
+pub(crate) use fabric::fabric;
 use finding::{Finding, code};
 pub use report::{Report, bytes_in};
 
-use crate::formats::htsim::topo;
 use crate::{Checked, Source, check, find, show};
 use model::Packet;
 use std::fmt::Write;
 use std::path::PathBuf;
+use text::on_one_line;
 
 /// A scenario that an import has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,11 +110,6 @@ fn commented(checked: &Checked, about: &[String]) -> String {
     text + &text::of(&show::table(&checked.scenario), workload)
 }
 
-/// A text without control characters, so that a comment with it stays on one line.
-fn on_one_line(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
-}
-
 /// Name of the fabric of an import without a topology.
 const ONE_SWITCH: &str = "one switch";
 
@@ -146,12 +143,4 @@ fn about_fabric(topology: Option<&str>) -> String {
             "The fabric is one switch with a host for every rank; --topology names another one.".to_owned()
         }
     }
-}
-
-/// The fabric of another tool's topology file as a scenario without a workload, and warnings; `None` for any other text.
-pub(crate) fn fabric(file: &str, text: &str) -> Option<Result<(String, Vec<String>), Finding>> {
-    if topo::is_topology(text) {
-        return Some(topo::read(file, text));
-    }
-    hpcc::is_topology(text).then(|| hpcc::fabric(hpcc::File { name: file, text }))
 }

@@ -1,9 +1,9 @@
 //! Configuration files, read as the programs read them: a stream of words. A known key takes its words, on this line or the
 //! next; other words are skipped; the last value of a key holds.
 
+use super::file::{File, hinted};
 use super::keys::{self, Fate, Key, Of, Takes};
 use super::tokens::{Token, lines, word};
-use super::{File, hinted};
 use finding::{Finding, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,10 +2,11 @@
 //! Starts are in seconds and ascend. As the programs do, the import reads so many flows and not what follows them.
 
 use super::ends::Ends;
+use super::file::{File, hinted};
+use super::notes::Notes;
 use super::servers::Servers;
 use super::tokens::{Token, end, lines, word};
 use super::topology::{Dialect, Graph};
-use super::{File, Notes, hinted};
 use finding::Finding;
 use model::{Bytes, Time};
 use std::collections::BTreeSet;

@@ -7,31 +7,28 @@
 
 mod config;
 mod ends;
+mod fabric;
+mod file;
 mod flows;
 mod keys;
+mod notes;
 mod servers;
 mod settings;
 mod tokens;
 mod topology;
 
-use finding::{Finding, Place};
+pub(crate) use fabric::{fabric, is_topology};
+pub use file::File;
 pub use keys::{KEYS, Key, Of};
 
-use super::{Report, on_one_line};
+use super::Report;
+use super::text::on_one_line;
 use crate::Source;
 use crate::formats::unread;
+use finding::{Finding, Place};
+use notes::Notes;
 use settings::Settings;
-use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// A file with its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct File<'a> {
-    /// Name of the file in messages.
-    pub name: &'a str,
-    /// Content of the file.
-    pub text: &'a str,
-}
 
 /// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,13 +41,6 @@ pub struct Imported {
     pub warnings: Vec<String>,
     /// Facts that a comparison of runs must respect, one sentence each.
     pub notes: Vec<String>,
-}
-
-/// Remarks on an import.
-#[derive(Debug, Default)]
-struct Notes {
-    warnings: Vec<String>,
-    notes: Vec<String>,
 }
 
 /// In place of no flows, so that the check sees a whole scenario.
@@ -135,36 +125,6 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
         warnings.extend(checked.warnings);
     }
     Ok(Imported { toml, report, warnings, notes })
-}
-
-/// Makes the fabric of a scenario of a topology file, and warnings. Hosts of a file with NVSwitches become servers.
-///
-/// # Errors
-/// The first mistake, with file, line and column.
-pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<String>), Finding> {
-    let mut warnings = Vec::new();
-    let graph = topology::read(file, &mut warnings)?;
-    let mut toml = format!("# From {}.\n\n", on_one_line(file.name));
-    match servers::read(&graph)? {
-        Some(servers) => servers.write(&mut toml, &BTreeMap::new()),
-        None => graph.write(&mut toml, &BTreeMap::new()),
-    }
-    Ok((toml, warnings))
-}
-
-/// True if a text looks like a topology file: its first line has three numbers, or those of one of the other dialects.
-pub(crate) fn is_topology(text: &str) -> bool {
-    let first: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
-    let number = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
-    matches!(first.len(), 3 | 4 | 6) && first.iter().take(5).all(number)
-}
-
-/// The error with the import option that reads the file, if the file looks like one of another kind.
-fn hinted(file: File<'_>, error: Finding) -> Finding {
-    match super::foreign::help(file.text) {
-        Some(help) => error.with_help(help),
-        None => error,
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Words of a file with their positions.
 
-use super::File;
+use super::file::File;
 use finding::{Finding, code};
 use model::{Rate, Time};
 use std::ops::Range;

@@ -2,8 +2,8 @@
 //! `nodes switches tors links`, also with two rates behind it; `nodes gpus-per-server nvswitches switches links gpu-type`. The
 //! other lines are a stream of words: ids of switches, then `from to rate delay error` per link.
 
+use super::file::{File, hinted};
 use super::tokens::{Token, end, lines, word};
-use super::{File, hinted};
 use finding::Finding;
 use model::{Rate, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -4,9 +4,10 @@ mod nic;
 mod switch;
 
 use super::config::Config;
+use super::flows::Flows;
+use super::notes::Notes;
 use super::tokens::Token;
 use super::topology::{Dialect, Graph};
-use super::{Notes, flows::Flows};
 use finding::Finding;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,0 +1,29 @@
+//! The fabric of a topology file, without flows.
+
+use super::file::File;
+use super::{servers, topology};
+use crate::import::text::on_one_line;
+use finding::Finding;
+use std::collections::BTreeMap;
+
+/// Makes the fabric of a scenario of a topology file, and warnings. Hosts of a file with NVSwitches become servers.
+///
+/// # Errors
+/// The first mistake, with file, line and column.
+pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<String>), Finding> {
+    let mut warnings = Vec::new();
+    let graph = topology::read(file, &mut warnings)?;
+    let mut toml = format!("# From {}.\n\n", on_one_line(file.name));
+    match servers::read(&graph)? {
+        Some(servers) => servers.write(&mut toml, &BTreeMap::new()),
+        None => graph.write(&mut toml, &BTreeMap::new()),
+    }
+    Ok((toml, warnings))
+}
+
+/// True if a text looks like a topology file: its first line has three numbers, or those of one of the other dialects.
+pub(crate) fn is_topology(text: &str) -> bool {
+    let first: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
+    let number = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    matches!(first.len(), 3 | 4 | 6) && first.iter().take(5).all(number)
+}
