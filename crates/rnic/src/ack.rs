@@ -1,7 +1,16 @@
-//! Acknowledgements: when a receiver sends an ACK.
+//! Acknowledgements: when a receiver sends an ACK, and the rules that receivers of all families share.
 
+use crate::notification::MarkRules;
 use model::Psn;
 use model::transport::Reply;
+
+/// Rules for answers that the receivers of all modes share.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(test, derive(Hash))]
+pub(crate) struct Answers {
+    pub(crate) acks: AckRules,
+    pub(crate) marks: MarkRules,
+}
 
 /// Rule for ACKs, shared by all queue pairs of a NIC.
 ///

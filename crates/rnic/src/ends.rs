@@ -1,8 +1,9 @@
 //! The two ends of a queue pair: the kinds of sender and receiver that recovery modes choose from.
 
 use crate::limits::PSN_LIMIT;
-use crate::sender::{self, Sender};
-use crate::{counted, in_flight, in_order, receiver, sack, scoreboard, selective};
+use crate::psn::{in_order, receiver, sender};
+use crate::selective::in_flight;
+use crate::{counted, sack, selective};
 use model::annex::NoticeRules;
 use model::transport::{
     Departure, Due, Heard, Inbound, Overdue, Plain, Position, Progress, Reception, Standing, Telling,
@@ -14,7 +15,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Sending {
     Counting(Arc<sender::Rules>),
-    Scoreboard(Arc<scoreboard::Rules>),
+    Scoreboard(Arc<selective::sender::Rules>),
     InFlight(Arc<in_flight::Rules>),
     Sack(Arc<sack::sender::Rules>),
     Counted(Arc<counted::sender::Rules>),
@@ -25,7 +26,7 @@ pub(crate) enum Sending {
 pub(crate) enum Receiving {
     Keeping(Arc<receiver::Rules>),
     InOrder(Arc<in_order::Rules>),
-    Selective(Arc<selective::Rules>),
+    Selective(Arc<selective::receiver::Rules>),
     Sack(Arc<sack::receiver::Rules>),
     Counted(Arc<counted::receiver::Rules>),
 }
@@ -44,9 +45,9 @@ impl Sending {
     /// Sender of one queue pair.
     pub(crate) fn sender(&self) -> AnySender {
         match self {
-            Self::Counting(rules) => AnySender::Counting(Sender::new(rules.clone())),
+            Self::Counting(rules) => AnySender::Counting(sender::Sender::new(rules.clone())),
             Self::Scoreboard(rules) => {
-                AnySender::Scoreboard(Box::new(scoreboard::Sender::new(rules.clone())))
+                AnySender::Scoreboard(Box::new(selective::sender::Sender::new(rules.clone())))
             }
             Self::InFlight(rules) => AnySender::InFlight(Box::new(in_flight::Sender::new(rules.clone()))),
             Self::Sack(rules) => AnySender::Sack(Box::new(sack::sender::Sender::new(rules.clone()))),
@@ -66,7 +67,7 @@ impl Receiving {
                 if notices.is_some() {
                     Arc::make_mut(&mut rules).notices = notices;
                 }
-                AnyReceiver::Selective(Box::new(selective::Receiver::new(rules)))
+                AnyReceiver::Selective(Box::new(selective::receiver::Receiver::new(rules)))
             }
             Self::Sack(rules) => AnyReceiver::Sack(Box::new(sack::receiver::Receiver::new(rules.clone()))),
             Self::Counted(rules) => {
@@ -79,9 +80,9 @@ impl Receiving {
 /// Sender of any recovery mode.
 pub enum AnySender {
     /// Counts sent packets; the sender of most modes.
-    Counting(Sender),
+    Counting(sender::Sender),
     /// Tracks single packets.
-    Scoreboard(Box<scoreboard::Sender>),
+    Scoreboard(Box<selective::sender::Sender>),
     /// Bounds the packets in flight; the sender of `mp-rdma`.
     InFlight(Box<in_flight::Sender>),
     /// Knows the fate of every packet, and counts bytes; the sender of `uec`.
@@ -220,7 +221,7 @@ pub enum AnyReceiver {
     /// Drops packets that arrive out of order.
     InOrder(in_order::Receiver),
     /// Names single packets in replies.
-    Selective(Box<selective::Receiver>),
+    Selective(Box<selective::receiver::Receiver>),
     /// Reports the packets that have arrived in a map.
     Sack(Box<sack::receiver::Receiver>),
     /// Counts the packets of each message.

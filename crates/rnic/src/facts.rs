@@ -1,11 +1,11 @@
 //! Declarations of every recovery mode and every congestion control. Other code reads these facts and never asks for a
 //! part by name.
 
+use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
 use crate::notification::{Cnp, CnpScope};
 use crate::path::Path;
 use crate::reaction::Reaction;
-use crate::receiver::Answers;
 use crate::timeout::Timing;
 use finding::Finding;
 use model::digest::Code;

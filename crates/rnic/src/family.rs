@@ -69,7 +69,7 @@ macro_rules! transports {
             }
 
             /// Settings that its receivers share.
-            pub(crate) fn receiving(&self, answers: receiver::Answers) -> ends::Receiving {
+            pub(crate) fn receiving(&self, answers: ack::Answers) -> ends::Receiving {
                 match self { $(Self::$variant(config) => config.receiving(answers),)+ }
             }
         }

@@ -9,11 +9,10 @@
 //! |---|---|
 //! | [`transport`] | loss recovery, one file per mode: the differences between senders and receivers |
 //! | `ends` | the kinds of sender and receiver that the modes choose from |
-//! | [`sender`], [`receiver`] | the sender and the receiver of most modes |
-//! | [`in_order`], [`in_flight`] | the receiver of go-back-N, and the sender of MP-RDMA |
-//! | [`scoreboard`], [`selective`] | the sender and the receiver of modes that name single packets |
-//! | [`sack`] | the sender and the receiver of modes with maps of arrived packets |
-//! | [`counted`] | the sender and the receiver of modes that count the packets of each message |
+//! | [`psn`] | the ends of modes with cumulative PSNs alone |
+//! | [`selective`] | the ends of modes that name single packets |
+//! | [`sack`] | the ends of modes with maps of arrived packets |
+//! | [`counted`] | the ends of modes that count the packets of each message |
 //! | [`congestion`] | rate and window, one file per control |
 //! | [`pacer`] | the credit of a receiving host |
 //! | [`reaction`] | the effect of a NACK or a timeout on the rate, for every control |
@@ -47,16 +46,12 @@ mod path;
 
 pub mod config;
 pub mod counted;
-pub mod in_flight;
-pub mod in_order;
 pub mod notification;
 pub mod pacer;
+pub mod psn;
 pub mod reaction;
-pub mod receiver;
 pub mod sack;
-pub mod scoreboard;
 pub mod selective;
-pub mod sender;
 pub mod timeout;
 pub mod vendor;
 pub mod window;

@@ -1,11 +1,10 @@
 //! Parts of queue pairs. Settings that all queue pairs of a NIC share exist once, so that tens of thousands of queue pairs
 //! fit the caches of the machine that simulates them.
 
-use crate::ack::AckRules;
+use crate::ack::{AckRules, Answers};
 use crate::ends::{AnyReceiver, AnySender, Receiving, Sending};
 use crate::notification::{CnpScope, MarkRules};
 use crate::path::Path;
-use crate::receiver::Answers;
 use crate::window::Window;
 use crate::{Evidence, Grants, NicConfig, Reacting, Unit};
 use model::annex::NoticeRules;
@@ -146,7 +145,7 @@ impl Nic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::selective::Report;
+    use crate::selective::receiver::Report;
     use crate::tests::ReceiverCalls as _;
     use crate::{OnNack, TransportConfig};
     use model::transport::{Fate, Reply};

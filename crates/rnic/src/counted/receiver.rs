@@ -1,9 +1,8 @@
 //! A receiver that counts the packets of each message, in any order, and knows no single packet.
 
-use crate::ack::AckRules;
+use crate::ack::{AckRules, Answers};
 use crate::bitmap::{Bitmap, Insert};
 use crate::notification::{Cnp, Marks};
-use crate::receiver::Answers;
 use model::annex::{Envelope, Sack};
 use model::transport::{Arrived, Fate, Inbound, Reception, Reply, Standing, Telling};
 use model::{PortIndex, Psn, Time};

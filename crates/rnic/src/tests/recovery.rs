@@ -3,7 +3,7 @@
 use super::{Fault, Pair, acking, nic};
 use super::{ReceiverCalls as _, SenderCalls as _};
 use crate::facts::Acks;
-use crate::sender::Resend;
+use crate::psn::sender::Resend;
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::{adaptive_routing, dcp, go_back_n, ideal, irn, mp_rdma, nic_sr, sr_sack};
 use crate::{NicConfig, TransportConfig};

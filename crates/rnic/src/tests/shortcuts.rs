@@ -1,7 +1,7 @@
 //! The shortcuts of senders and receivers have the effect of the calls that they replace.
 
 use super::{ReceiverCalls as _, SenderCalls as _};
-use crate::sender::{Resend, Rules, Sender};
+use crate::psn::sender::{Resend, Rules, Sender};
 use crate::tests::nic;
 use crate::timeout::{Timeout, Timing};
 use crate::{AnyReceiver, AnySender, NicConfig, TransportConfig};

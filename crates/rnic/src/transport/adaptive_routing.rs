@@ -9,11 +9,12 @@
 //!
 //! [`ideal`](super::ideal) has no such bound, and retransmits one packet per timeout.
 
+use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
-use crate::receiver::{self, Answers};
-use crate::sender::{self, Resend};
+use crate::psn::receiver;
+use crate::psn::sender::{self, Resend};
 use crate::timeout::Timing;
 use finding::{Finding, code};
 use schemars::JsonSchema;

@@ -15,11 +15,11 @@
 //! * The resend queue is in host memory, from which real NICs fetch it in batches. This takes no time here.
 //! * A message's end is found by counting alone. The model also notes which packets have ever arrived, for statistics.
 
+use crate::ack::Answers;
 use crate::counted::{receiver, sender};
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::reaction::Reaction;
-use crate::receiver::Answers;
 use crate::timeout::Timing;
 use finding::{Finding, code};
 use schemars::JsonSchema;

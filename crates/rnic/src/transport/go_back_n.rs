@@ -1,13 +1,13 @@
 //! Go-back-N: the receiver drops packets that arrive out of order, and the sender restarts from the gap.
 
+use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
-use crate::in_order;
 use crate::limits::PSN_LIMIT;
 use crate::limits::outstanding;
+use crate::psn::in_order;
+use crate::psn::sender::{self, Resend};
 use crate::reaction::Reaction;
-use crate::receiver::Answers;
-use crate::sender::{self, Resend};
 use crate::timeout::Timing;
 use finding::{Finding, code};
 use model::Time;

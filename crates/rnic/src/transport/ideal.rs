@@ -5,12 +5,13 @@
 //! packet per timeout, or with `resend = "all"` all packets from the gap on. The windows are so large that the sender never
 //! waits for them; for the smaller windows of real NICs see [`adaptive_routing`](super::adaptive_routing).
 
+use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
+use crate::psn::receiver;
+use crate::psn::sender::{self, Resend};
 use crate::reaction::Reaction;
-use crate::receiver::{self, Answers};
-use crate::sender::{self, Resend};
 use crate::timeout::Timing;
 use finding::Finding;
 use schemars::JsonSchema;

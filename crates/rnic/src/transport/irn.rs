@@ -6,14 +6,14 @@
 //! short while few packets are outstanding. NACKs do not change the rate unless `nic.on-nack` is set, since reordering
 //! causes many of them.
 
+use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
+use crate::psn::sender::Resend;
 use crate::reaction::Reaction;
-use crate::receiver::Answers;
-use crate::scoreboard;
-use crate::selective::{self, Report};
-use crate::sender::Resend;
+use crate::selective::receiver::{self, Report};
+use crate::selective::sender;
 use crate::timeout::{Timeout, Timing};
 use finding::{Finding, code};
 use model::Time;
@@ -88,12 +88,12 @@ impl Recovery for Config {
         let low = Timing::new(Timeout::Fixed(self.low_timeout), None);
         let (few, limit) = (Some((self.few, low)), self.bdp_cap);
         let (on_timeout, on_gap) = (self.on_timeout, self.on_gap);
-        Sending::Scoreboard(Arc::new(scoreboard::Rules { timing, few, limit, on_timeout, on_gap }))
+        Sending::Scoreboard(Arc::new(sender::Rules { timing, few, limit, on_timeout, on_gap }))
     }
 
     fn receiving(&self, answers: Answers) -> Receiving {
         let (window, report) = (self.bdp_cap.saturating_mul(ROOM), Report::Arrived);
-        Receiving::Selective(Arc::new(selective::Rules { answers, window, report, notices: None }))
+        Receiving::Selective(Arc::new(receiver::Rules { answers, window, report, notices: None }))
     }
 }
 

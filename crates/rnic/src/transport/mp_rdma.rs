@@ -14,13 +14,13 @@
 //! Our choices: every reply stands for a packet that has left the network, including a NACK and the ACK of a
 //! retransmission. A NACK during a recovery changes nothing, since its gap is being filled.
 
+use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
-use crate::in_flight;
 use crate::limits::outstanding;
 use crate::reaction::Reaction;
-use crate::receiver::Answers;
-use crate::selective::{self, Report};
+use crate::selective::in_flight;
+use crate::selective::receiver::{self, Report};
 use crate::timeout::Timing;
 use finding::Finding;
 use schemars::JsonSchema;
@@ -67,7 +67,7 @@ impl Recovery for Config {
 
     fn receiving(&self, answers: Answers) -> Receiving {
         let (window, report) = (self.bitmap, Report::Each);
-        Receiving::Selective(Arc::new(selective::Rules { answers, window, report, notices: None }))
+        Receiving::Selective(Arc::new(receiver::Rules { answers, window, report, notices: None }))
     }
 }
 
@@ -75,7 +75,7 @@ impl Recovery for Config {
 mod tests {
     use super::*;
     use crate::TransportConfig;
-    use crate::in_flight::{Rules, Sender};
+    use crate::selective::in_flight::{Rules, Sender};
     use crate::tests::{Pair, ReceiverCalls as _, SenderCalls as _, nic};
     use crate::timeout::Timeout;
     use model::annex::Selective;

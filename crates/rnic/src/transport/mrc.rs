@@ -14,11 +14,11 @@
 //! * NACKs for other reasons than a cut (no bitmap, no buffer, out of window) do not occur: the receiver's bitmap has the
 //!   size of the sender's reach.
 
+use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
 use crate::reaction::Reaction;
-use crate::receiver::Answers;
 use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};

@@ -13,12 +13,13 @@
 //!
 //! All traffic counts as RDMA Write: for Send, such NICs fall back to go-back-N (US patent 11,870,590).
 
+use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
+use crate::psn::receiver;
+use crate::psn::sender::{self, Resend};
 use crate::reaction::Reaction;
-use crate::receiver::{self, Answers};
-use crate::sender::{self, Resend};
 use crate::timeout::Timing;
 use finding::Finding;
 use schemars::JsonSchema;

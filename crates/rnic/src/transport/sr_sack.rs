@@ -7,14 +7,14 @@
 //!
 //! The receiver acts on notices ([`model::annex::Notice`]) if a scheme sends them.
 
+use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
+use crate::psn::sender::Resend;
 use crate::reaction::Reaction;
-use crate::receiver::Answers;
-use crate::scoreboard;
-use crate::selective::{self, Report};
-use crate::sender::Resend;
+use crate::selective::receiver::{self, Report};
+use crate::selective::sender;
 use crate::timeout::Timing;
 use finding::Finding;
 use schemars::JsonSchema;
@@ -65,12 +65,12 @@ impl Recovery for Config {
 
     fn sending(&self, timing: Timing) -> Sending {
         let (limit, on_timeout, on_gap) = (self.max_outstanding, self.resend, Resend::Oldest);
-        Sending::Scoreboard(Arc::new(scoreboard::Rules { timing, few: None, limit, on_timeout, on_gap }))
+        Sending::Scoreboard(Arc::new(sender::Rules { timing, few: None, limit, on_timeout, on_gap }))
     }
 
     fn receiving(&self, answers: Answers) -> Receiving {
         let (window, report) = (self.reorder_window, Report::Missing);
-        Receiving::Selective(Arc::new(selective::Rules { answers, window, report, notices: None }))
+        Receiving::Selective(Arc::new(receiver::Rules { answers, window, report, notices: None }))
     }
 }
 

@@ -17,11 +17,11 @@
 //!   the ordered mode are left out.
 //! * ropewalk's NACK names ePSN, and its annex the cut packet.
 
+use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
 use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
 use crate::reaction::Reaction;
-use crate::receiver::Answers;
 use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};

@@ -1,19 +1,11 @@
 //! Receiver of the recovery modes that keep packets which arrive out of order.
 
-use crate::ack::{AckRules, Acks};
+use crate::ack::{Acks, Answers};
 use crate::bitmap::{Bitmap, Insert};
-use crate::notification::{MarkRules, Marks};
+use crate::notification::Marks;
 use model::transport::{Arrived, Fate, Inbound, Plain, Reception, Reply, Standing};
 use model::{Psn, Time};
 use std::sync::Arc;
-
-/// Rules for answers that the receivers of all modes share.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(test, derive(Hash))]
-pub struct Answers {
-    pub(crate) acks: AckRules,
-    pub(crate) marks: MarkRules,
-}
 
 /// Settings that all receivers of a NIC share.
 #[derive(Clone, Debug, PartialEq)]

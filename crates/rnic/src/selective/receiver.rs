@@ -1,9 +1,8 @@
 //! Receiver of the recovery modes that name single packets in replies.
 
-use crate::ack::Acks;
+use crate::ack::{Acks, Answers};
 use crate::bitmap::{Bitmap, Insert};
 use crate::notification::Marks;
-use crate::receiver::Answers;
 use model::annex::{Notice, NoticeRules, Selective};
 use model::transport::{Arrived, Fate, Inbound, Reception, Reply, Standing, Telling};
 use model::{PortIndex, Psn, Time};

@@ -1,6 +1,6 @@
 //! Sender of the recovery modes whose receivers name single packets: it retransmits just those.
 
-use crate::sender::Resend;
+use crate::psn::sender::Resend;
 use crate::timeout::Timing;
 use model::Sender as _;
 use model::annex::Selective;

@@ -1,8 +1,7 @@
 //! Receiver of the recovery modes that drop packets which arrive out of order.
 
-use crate::ack::Acks;
+use crate::ack::{Acks, Answers};
 use crate::notification::Marks;
-use crate::receiver::Answers;
 use model::transport::{Arrived, Fate, Inbound, Plain, Reception, Standing};
 use model::{Psn, Time};
 use std::sync::Arc;
