@@ -8,7 +8,8 @@ use model::packet::Kinds;
 use model::plan::{FlowControl, PortSettings, SwitchSettings};
 use model::scheme::{Effects, Emitted, Handle, SwitchKeys, flow_hash};
 use model::{
-    Annex, Cx, HostId, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Time, Verdict,
+    Annex, Cx, HostId, Interest, Kind, NodeId, Parcel, Parts, PortIndex, Reroute, Scheme, Site, Stamped,
+    Switched, Time, Verdict,
 };
 
 /// A switch.

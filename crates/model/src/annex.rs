@@ -6,28 +6,197 @@ pub use sack::{Envelope, Sack, SackStamp};
 
 use crate::digest::Meter;
 use crate::telemetry::{TracedLink, Trail};
-use crate::transport::{Heard, Reply};
-use crate::{Congestion, HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
+use crate::transport::{Heard, Reply, Telling};
+use crate::{Congestion, Feedback, HostId, Kind, Packet, PortIndex, Psn, QpId, RouteState, Time};
 use std::fmt::Debug;
 use std::ops::{Deref, DerefMut};
 
-/// Fields that the ends of a queue pair and switches write on packets beyond those of [`Packet`]. Runs whose parts write
-/// nothing use `()`, which takes neither space nor time.
-pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
+/// Fields that most annexes have: a [`Stamp`], which a sender writes on its packets, and its receiver on replies. Runs whose
+/// parts write nothing use `()`, which has no stamp, and takes neither space nor time.
+pub trait Stamped: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
     /// False for `()` only, whose fields are never read or written.
     const CARRIES: bool;
 
+    /// The stamp; `None` for `()`.
+    fn stamp(&self) -> Option<&Stamp>;
+
+    /// The stamp, to change it.
+    fn stamp_mut(&mut self) -> Option<&mut Stamp>;
+
+    /// Entropy of a data packet: its UDP source port, counted from the first port that its sender uses. A reply carries
+    /// the entropy of the packet that it answers.
+    #[inline(always)]
+    fn entropy(&self) -> u16 {
+        self.stamp().map_or(0, Stamp::entropy)
+    }
+
+    /// The notice that a data packet carries instead of payload.
+    #[inline(always)]
+    fn notice(&self) -> Option<Notice> {
+        self.stamp().and_then(Stamp::notice)
+    }
+
+    /// True if the packet is a copy that its sender made on purpose.
+    #[inline(always)]
+    fn is_copy(&self) -> bool {
+        self.stamp().is_some_and(Stamp::is_copy)
+    }
+
+    /// A reply's report on single packets.
+    #[inline(always)]
+    fn selective(&self) -> Selective {
+        self.stamp().map_or(Selective::Nothing, Stamp::selective)
+    }
+
+    /// Tag that switches have written on a data packet, or content of a signal: [`TAG_BITS`] bits.
+    #[inline(always)]
+    fn tag(&self) -> u64 {
+        self.stamp().map_or(0, Stamp::tag)
+    }
+
+    /// Sets the tag.
+    #[inline(always)]
+    fn set_tag(&mut self, tag: u64) {
+        if let Some(stamp) = self.stamp_mut() {
+            stamp.set_tag(tag);
+        }
+    }
+}
+
+/// What switches read and write besides the tag.
+pub trait Switched: Stamped {
     /// True if switches write telemetry on data packets, and replies carry it back.
     const TELEMETRY: bool = false;
 
-    /// True if replies carry a [`Sack`], and data packets may ask for an ACK.
+    /// Entropy by which switches choose the path of a packet with this annex that is `forward` or not
+    /// ([`crate::Packet::is_forward`]). That of a reply or a control message is 0, the base path of its flow, except in runs
+    /// with SACKs.
+    #[inline(always)]
+    fn path_entropy(&self, forward: bool) -> u16 {
+        if forward { self.entropy() } else { 0 }
+    }
+
+    /// Annex of a reply that a switch has turned into another kind: this annex without its report on single packets.
+    #[must_use]
+    fn overruled(mut self) -> Self {
+        if let Some(stamp) = self.stamp_mut() {
+            stamp.overrule();
+        }
+        self
+    }
+
+    /// State of the packet's route in a fabric of groups. Only switches write it.
+    #[inline(always)]
+    fn route_state(&self) -> RouteState {
+        self.stamp().map_or(RouteState::default(), Stamp::route_state)
+    }
+
+    /// Sets [`Switched::route_state`].
+    #[inline(always)]
+    fn set_route_state(&mut self, way: RouteState) {
+        if let Some(stamp) = self.stamp_mut() {
+            stamp.set_route_state(way);
+        }
+    }
+
+    /// Adds a switch's record of a frame, see [`Trail::trace`].
+    #[inline(always)]
+    fn trace(&mut self, _link: &TracedLink, _at: Time, _sent: u64, _queue: u64) {}
+
+    /// Keeps the larger code of a digest, see [`Trail::fold`].
+    #[inline(always)]
+    fn fold(&mut self, _code: u16) {}
+}
+
+/// What the two ends of a queue pair write for each other. An end hands over what it would say; an annex without room for
+/// it does not ask.
+pub trait Dialogue: Stamped {
+    /// True if replies carry a [`Sack`], and data packets a [`Request`].
     const SACKS: bool = false;
 
+    /// True if congestion controls get a [`Feedback`] of every reply.
+    const FEEDBACK: bool = false;
+
+    /// Writes on a data packet what it asks of its receiver, in runs with SACKs.
+    #[inline(always)]
+    fn ask(&mut self, _request: impl FnOnce() -> Request) {}
+
+    /// What a data packet or a probe asks of its receiver.
+    #[inline(always)]
+    fn request(&self) -> Request {
+        Request { total: self.amount(), ..Request::default() }
+    }
+
+    /// [`Request::total`] of a data packet, or content of a control message. Without SACKs it is the tag, so schemes that write
+    /// tags need another annex.
+    #[inline(always)]
+    fn amount(&self) -> u64 {
+        self.tag()
+    }
+
+    /// Annex of the reply to a data packet that carries this annex, was `marked` or not, and arrived at `at` by its receiver's
+    /// clock.
+    fn answer(&self, at: Time, marked: bool, telling: impl FnOnce() -> Telling) -> Self;
+
+    /// Annex of the headers of a cut data packet that its receiver sends back: that of a reply, and [`Request::envelope`]
+    /// stays. `last_hop` is true if the receiver's own switch has cut the packet. Only in runs with SACKs.
+    #[must_use]
+    fn returned(&self, at: Time, marked: bool, _last_hop: bool) -> Self {
+        self.answer(at, marked, Telling::default)
+    }
+
+    /// True for headers that a receiver has sent back.
+    #[inline(always)]
+    fn is_returned(&self) -> bool {
+        false
+    }
+
+    /// What a sender hears by a reply with this annex, which arrived at `at` by its clock. `control` is its congestion control.
+    #[inline(always)]
+    fn heard(&self, _now: Time, _at: Time, reply: Reply, _control: &mut impl Congestion) -> Heard {
+        match self.stamp() {
+            None => Heard::Reply(reply),
+            Some(stamp) => Heard::Named(reply, stamp.selective()),
+        }
+    }
+
+    /// Tells a congestion control of a reply with this annex, which arrived at `at` by its clock: of all `news`, to which the
+    /// annex adds what it carries, or of acknowledged packets alone.
+    #[inline(always)]
+    fn tell(&self, now: Time, _at: Time, news: Feedback, control: &mut impl Congestion) {
+        match news.nack {
+            true => control.on_nacked(now, news.acked, news.echo),
+            false => control.on_ack(now, news.acked, news.echo),
+        }
+    }
+
+    /// Time when the packet was sent, by its sender's clock; only in runs with telemetry or SACKs. A reply carries the time
+    /// of the packet that it answers.
+    #[inline(always)]
+    fn sent(&self) -> Option<Time> {
+        None
+    }
+
+    /// Annex of a control message with this content, over the path of this entropy.
+    #[must_use]
+    fn message(amount: u64, _entropy: u16) -> Self {
+        let mut annex = Self::default();
+        annex.set_tag(amount);
+        annex
+    }
+
+    /// Annex of a probe that starts at `at` by its sender's clock, over the path of this entropy; `asks` is true if it asks for
+    /// an ACK. Only in runs with SACKs.
+    #[must_use]
+    fn probe(_at: Time, _entropy: u16, _asks: bool) -> Self {
+        Self::default()
+    }
+}
+
+/// Fields that the ends of a queue pair and switches write on packets beyond those of [`Packet`], and their form in an engine.
+pub trait Annex: Switched + Dialogue {
     /// True if an engine's lists have the place of the annex ([`Annex::Held`]).
     const LARGE: bool = Self::TELEMETRY || Self::SACKS;
-
-    /// True if congestion controls get a [`crate::Feedback`] of every reply.
-    const FEEDBACK: bool = Self::TELEMETRY || Self::SACKS;
 
     /// Form of the annex on an engine's lists of packets: the annex itself, or for a large annex its place. An engine sorts
     /// and moves packets with this form, and copies a large annex once, when the packet leaves.
@@ -41,170 +210,21 @@ pub trait Annex: Copy + Default + Debug + PartialEq + Send + Sync + 'static {
 
     /// The annex of this form; `find` returns the annex at a place.
     fn held<'s>(held: &'s Self::Held, find: impl FnOnce(u32) -> &'s Self) -> &'s Self;
+}
 
-    /// Entropy of a data packet: its UDP source port, counted from the first port that its sender uses. A reply carries
-    /// the entropy of the packet that it answers.
-    fn entropy(&self) -> u16;
-
-    /// Entropy by which switches choose the path of a reply or a control message: 0, the base path of its flow, except in runs
-    /// with SACKs.
-    #[inline(always)]
-    fn own_entropy(&self) -> u16 {
-        0
-    }
-
-    /// Sets [`Annex::own_entropy`].
-    #[inline(always)]
-    fn set_own_entropy(&mut self, _entropy: u16) {}
-
-    /// Entropy by which switches choose the path of a packet with this annex that is `forward` or not
-    /// ([`crate::Packet::is_forward`]).
-    #[inline(always)]
-    fn path_entropy(&self, forward: bool) -> u16 {
-        match Self::CARRIES {
-            true if forward => self.entropy(),
-            true => self.own_entropy(),
-            false => 0,
-        }
-    }
-
-    /// Annex of the reply to a data packet that carries this annex and arrived at `at` by its receiver's clock.
-    fn answer(&self, at: Time, answer: Answer) -> Self;
-
-    /// A reply's report on single packets.
-    fn selective(&self) -> Selective;
-
-    /// What a sender hears by a reply with this annex, which arrived at `at` by its clock. `control` is its congestion control.
-    fn heard(&self, now: Time, at: Time, reply: Reply, control: &mut impl Congestion) -> Heard;
-
-    /// The notice that a data packet carries instead of payload.
-    fn notice(&self) -> Option<Notice>;
-
-    /// True if the packet is a copy that its sender made on purpose.
-    fn is_copy(&self) -> bool;
-
-    /// Tag that switches have written on a data packet, or content of a signal: [`TAG_BITS`] bits.
-    fn tag(&self) -> u64;
-
-    /// Sets the tag.
-    fn set_tag(&mut self, tag: u64);
-
-    /// Running sum that a data packet carries to its receiver's granter, or a control message to its reader
-    /// ([`crate::Granter`]). The default is the tag, so schemes that write tags need another annex.
-    #[inline(always)]
-    fn amount(&self) -> u64 {
-        self.tag()
-    }
-
-    /// Sets [`Annex::amount`].
-    #[inline(always)]
-    fn set_amount(&mut self, amount: u64) {
-        self.set_tag(amount);
-    }
-
-    /// Annex of a reply that a switch has turned into another kind: this annex without its report on single packets.
-    #[must_use]
-    fn overruled(&self) -> Self;
-
-    /// State of the packet's route in a fabric of groups. Only switches write it.
-    fn route_state(&self) -> RouteState;
-
-    /// Sets [`Annex::route_state`].
-    fn set_route_state(&mut self, way: RouteState);
-
-    /// Adds a switch's record of a frame, see [`Trail::trace`].
-    #[inline(always)]
-    fn trace(&mut self, _link: &TracedLink, _at: Time, _sent: u64, _queue: u64) {}
-
-    /// Keeps the larger code of a digest, see [`Trail::fold`].
-    #[inline(always)]
-    fn fold(&mut self, _code: u16) {}
-
-    /// Records of the packet's links. A reply carries the records of the packet that it answers.
-    #[inline(always)]
-    fn trail(&self) -> Trail {
-        Trail::default()
-    }
-
-    /// Time when the packet was sent, by its sender's clock; only in runs with telemetry or SACKs. A reply carries the time
-    /// of the packet that it answers.
-    #[inline(always)]
-    fn sent(&self) -> Option<Time> {
-        None
-    }
-
-    /// Annex of a sender's probe that starts at `at` by its clock, and asks for an ACK; only in runs with SACKs. Its entropy is
-    /// the first one.
-    #[must_use]
-    fn probe(_at: Time) -> Self {
-        Self::default()
-    }
-
-    /// Annex of a receiver's probe that starts at `at` by its clock, to test the path of this entropy to the sender; only in
-    /// runs with SACKs.
-    #[must_use]
-    fn reverse_probe(_entropy: u16, _at: Time) -> Self {
-        Self::default()
-    }
-
-    /// True if a data packet or a probe asks for an ACK; only in runs with SACKs.
-    #[inline(always)]
-    fn asks(&self) -> bool {
-        false
-    }
-
-    /// Sets [`Annex::asks`].
-    #[inline(always)]
-    fn set_asks(&mut self, _asks: bool) {}
-
-    /// A reply's report; only in runs with SACKs.
-    #[inline(always)]
-    fn sack(&self) -> Sack {
-        Sack::default()
-    }
-
-    /// Sets [`Annex::sack`].
-    #[inline(always)]
-    fn set_sack(&mut self, _sack: &Sack) {}
-
-    /// The message of a data packet, or of its headers; only in runs with SACKs.
-    #[inline(always)]
-    fn envelope(&self) -> Envelope {
-        Envelope::default()
-    }
-
-    /// Sets [`Annex::envelope`].
-    #[inline(always)]
-    fn set_envelope(&mut self, _envelope: Envelope) {}
-
-    /// Annex of the headers of a cut data packet that its receiver sends back at `at` by its clock: that of a reply, and
-    /// [`Annex::envelope`] stays; only in runs with SACKs. `last_hop` is true if the receiver's own switch has cut the
-    /// packet.
-    #[must_use]
-    fn returned(&self, at: Time, answer: Answer, _last_hop: bool) -> Self {
-        self.answer(at, answer)
-    }
-
-    /// True for headers that a receiver has sent back; only in runs with SACKs.
-    #[inline(always)]
-    fn is_returned(&self) -> bool {
-        false
-    }
+/// What a data packet asks of its receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// True if it asks for an ACK.
+    pub asks: bool,
+    /// Its message.
+    pub envelope: Envelope,
+    /// Running sum for the receiver's granter ([`crate::Granter`]).
+    pub total: u64,
 }
 
 /// Bits of a packet's tag.
 pub const TAG_BITS: u32 = 40;
-
-/// Fields of a reply that its receiver fills, beside the PSN.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
-    /// True if a switch had marked the data packet.
-    pub marked: bool,
-    /// Report on single packets.
-    pub selective: Selective,
-    /// True if the reorder buffer is above its high-water mark, see [`crate::transport::Telling::crowded`].
-    pub crowded: bool,
-}
 
 /// A reply's report on packets beyond those that its PSN acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -262,57 +282,29 @@ macro_rules! moves_with_its_packet {
     };
 }
 
-impl Annex for () {
+impl Stamped for () {
     const CARRIES: bool = false;
 
-    moves_with_its_packet!();
-
     #[inline(always)]
-    fn entropy(&self) -> u16 {
-        0
-    }
-
-    #[inline(always)]
-    fn answer(&self, _: Time, _: Answer) {}
-
-    #[inline(always)]
-    fn selective(&self) -> Selective {
-        Selective::Nothing
-    }
-
-    #[inline(always)]
-    fn heard(&self, _: Time, _: Time, reply: Reply, _: &mut impl Congestion) -> Heard {
-        Heard::Reply(reply)
-    }
-
-    #[inline(always)]
-    fn notice(&self) -> Option<Notice> {
+    fn stamp(&self) -> Option<&Stamp> {
         None
     }
 
     #[inline(always)]
-    fn is_copy(&self) -> bool {
-        false
+    fn stamp_mut(&mut self) -> Option<&mut Stamp> {
+        None
     }
+}
 
-    #[inline(always)]
-    fn tag(&self) -> u64 {
-        0
-    }
+impl Switched for () {}
 
+impl Dialogue for () {
     #[inline(always)]
-    fn set_tag(&mut self, _: u64) {}
+    fn answer(&self, _: Time, _: bool, _: impl FnOnce() -> Telling) {}
+}
 
-    #[inline(always)]
-    fn overruled(&self) {}
-
-    #[inline(always)]
-    fn route_state(&self) -> RouteState {
-        RouteState::default()
-    }
-
-    #[inline(always)]
-    fn set_route_state(&mut self, _: RouteState) {}
+impl Annex for () {
+    moves_with_its_packet!();
 }
 
 /// The annex of runs whose ends choose paths or acknowledge single packets: 16 bytes.
@@ -393,7 +385,7 @@ impl Stamp {
         if self.what & CUT != 0 { Some(self.count != 0) } else { None }
     }
 
-    /// For a reply: [`Answer::crowded`].
+    /// For a reply: [`Telling::crowded`].
     #[inline]
     pub const fn crowded(&self) -> bool {
         self.what & CROWDED != 0
@@ -404,37 +396,16 @@ impl Stamp {
     pub const fn delay(&self) -> i64 {
         self.time >> WAY_BITS
     }
-}
 
-impl Annex for Stamp {
-    const CARRIES: bool = true;
-
-    moves_with_its_packet!();
-
+    /// See [`Stamped::entropy`].
     #[inline]
-    fn entropy(&self) -> u16 {
+    pub const fn entropy(&self) -> u16 {
         self.entropy
     }
 
+    /// See [`Stamped::selective`].
     #[inline]
-    fn answer(&self, at: Time, answer: Answer) -> Stamp {
-        let (flag, psn, count) = match answer.selective {
-            Selective::Nothing => (0, 0, 0),
-            Selective::Missing { first, count } => (MISSING, first.value(), count),
-            Selective::Arrived(psn) => (ARRIVED, psn.value(), 1),
-        };
-        let marked = if answer.marked { MARKED } else { 0 };
-        let crowded = if answer.crowded { CROWDED } else { 0 };
-        Stamp {
-            time: ((at.ps() as i64) << WAY_BITS).wrapping_sub(self.time & !WAY),
-            what: flag | marked | crowded | self.what & RESENT | psn,
-            count,
-            entropy: self.entropy,
-        }
-    }
-
-    #[inline]
-    fn selective(&self) -> Selective {
+    pub fn selective(&self) -> Selective {
         let psn = Psn::new(self.what & PSN);
         if self.what & MISSING != 0 {
             Selective::Missing { first: psn, count: self.count }
@@ -445,32 +416,31 @@ impl Annex for Stamp {
         }
     }
 
-    #[inline(always)]
-    fn heard(&self, _: Time, _: Time, reply: Reply, _: &mut impl Congestion) -> Heard {
-        Heard::Named(reply, self.selective())
-    }
-
+    /// See [`Stamped::notice`].
     #[inline]
-    fn notice(&self) -> Option<Notice> {
+    pub fn notice(&self) -> Option<Notice> {
         let is = self.what & NOTICE != 0;
         is.then(|| Notice { first: Psn::new(self.what & PSN), count: self.count })
     }
 
+    /// See [`Stamped::is_copy`].
     #[inline]
-    fn is_copy(&self) -> bool {
+    pub const fn is_copy(&self) -> bool {
         self.what & COPY != 0
     }
 
+    /// See [`Stamped::tag`].
     #[inline]
-    fn tag(&self) -> u64 {
+    pub const fn tag(&self) -> u64 {
         match self.what & (NOTICE | MISSING | ARRIVED | CUT) {
             0 => (self.what & PSN) as u64 | (self.count as u64) << PSN_BITS,
             _ => 0,
         }
     }
 
+    /// See [`Stamped::set_tag`].
     #[inline]
-    fn set_tag(&mut self, tag: u64) {
+    pub fn set_tag(&mut self, tag: u64) {
         debug_assert!(tag >> TAG_BITS == 0, "a tag of more than {TAG_BITS} bits");
         if self.what & (NOTICE | MISSING | ARRIVED | CUT) == 0 {
             self.what = self.what & !PSN | tag as u32 & PSN;
@@ -478,8 +448,27 @@ impl Annex for Stamp {
         }
     }
 
-    fn overruled(&self) -> Stamp {
-        Stamp { what: self.what & !(MISSING | ARRIVED), ..*self }
+    /// See [`Dialogue::answer`].
+    #[inline]
+    fn answered(&self, at: Time, marked: bool, telling: &Telling) -> Stamp {
+        let (flag, psn, count) = match telling.selective {
+            Selective::Nothing => (0, 0, 0),
+            Selective::Missing { first, count } => (MISSING, first.value(), count),
+            Selective::Arrived(psn) => (ARRIVED, psn.value(), 1),
+        };
+        let marked = if marked { MARKED } else { 0 };
+        let crowded = if telling.crowded { CROWDED } else { 0 };
+        Stamp {
+            time: ((at.ps() as i64) << WAY_BITS).wrapping_sub(self.time & !WAY),
+            what: flag | marked | crowded | self.what & RESENT | psn,
+            count,
+            entropy: self.entropy,
+        }
+    }
+
+    /// See [`Switched::overruled`].
+    const fn overrule(&mut self) {
+        self.what &= !(MISSING | ARRIVED);
     }
 
     #[inline]
@@ -491,6 +480,33 @@ impl Annex for Stamp {
     fn set_route_state(&mut self, way: RouteState) {
         self.time = self.time & !WAY | way.bits() as i64;
     }
+}
+
+impl Stamped for Stamp {
+    const CARRIES: bool = true;
+
+    #[inline(always)]
+    fn stamp(&self) -> Option<&Stamp> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn stamp_mut(&mut self) -> Option<&mut Stamp> {
+        Some(self)
+    }
+}
+
+impl Switched for Stamp {}
+
+impl Dialogue for Stamp {
+    #[inline]
+    fn answer(&self, at: Time, marked: bool, telling: impl FnOnce() -> Telling) -> Stamp {
+        self.answered(at, marked, &telling())
+    }
+}
+
+impl Annex for Stamp {
+    moves_with_its_packet!();
 }
 
 /// The annex of runs with telemetry, 88 bytes: a [`Stamp`], the time of sending, and the records of switches. A reply carries
@@ -511,10 +527,55 @@ impl TelemetryStamp {
     }
 }
 
-impl Annex for TelemetryStamp {
+impl Stamped for TelemetryStamp {
     const CARRIES: bool = true;
+
+    #[inline(always)]
+    fn stamp(&self) -> Option<&Stamp> {
+        Some(&self.stamp)
+    }
+
+    #[inline(always)]
+    fn stamp_mut(&mut self) -> Option<&mut Stamp> {
+        Some(&mut self.stamp)
+    }
+}
+
+impl Switched for TelemetryStamp {
     const TELEMETRY: bool = true;
 
+    #[inline(always)]
+    fn trace(&mut self, link: &TracedLink, at: Time, sent: u64, queue: u64) {
+        self.trail.trace(link, at, sent, queue);
+    }
+
+    #[inline]
+    fn fold(&mut self, code: u16) {
+        self.trail.fold(code);
+    }
+}
+
+impl Dialogue for TelemetryStamp {
+    const FEEDBACK: bool = true;
+
+    #[inline]
+    fn answer(&self, at: Time, marked: bool, telling: impl FnOnce() -> Telling) -> TelemetryStamp {
+        TelemetryStamp { stamp: self.stamp.answer(at, marked, telling), ..*self }
+    }
+
+    #[inline(always)]
+    fn tell(&self, now: Time, at: Time, news: Feedback, control: &mut impl Congestion) {
+        let round_trip = Time(at.ps().saturating_sub(self.sent.ps()));
+        control.on_feedback(now, &Feedback { round_trip, trail: self.trail, ..news });
+    }
+
+    #[inline]
+    fn sent(&self) -> Option<Time> {
+        Some(self.sent)
+    }
+}
+
+impl Annex for TelemetryStamp {
     type Held = u32;
     type Meters = [Meter; 1];
 
@@ -526,80 +587,6 @@ impl Annex for TelemetryStamp {
     #[inline(always)]
     fn held<'s>(held: &'s u32, find: impl FnOnce(u32) -> &'s Self) -> &'s Self {
         find(*held)
-    }
-
-    #[inline]
-    fn entropy(&self) -> u16 {
-        self.stamp.entropy()
-    }
-
-    #[inline]
-    fn answer(&self, at: Time, answer: Answer) -> TelemetryStamp {
-        TelemetryStamp { stamp: self.stamp.answer(at, answer), ..*self }
-    }
-
-    #[inline]
-    fn selective(&self) -> Selective {
-        self.stamp.selective()
-    }
-
-    #[inline(always)]
-    fn heard(&self, _: Time, _: Time, reply: Reply, _: &mut impl Congestion) -> Heard {
-        Heard::Named(reply, self.selective())
-    }
-
-    #[inline]
-    fn notice(&self) -> Option<Notice> {
-        self.stamp.notice()
-    }
-
-    #[inline]
-    fn is_copy(&self) -> bool {
-        self.stamp.is_copy()
-    }
-
-    #[inline]
-    fn tag(&self) -> u64 {
-        self.stamp.tag()
-    }
-
-    #[inline]
-    fn set_tag(&mut self, tag: u64) {
-        self.stamp.set_tag(tag);
-    }
-
-    fn overruled(&self) -> TelemetryStamp {
-        TelemetryStamp { stamp: self.stamp.overruled(), ..*self }
-    }
-
-    #[inline]
-    fn route_state(&self) -> RouteState {
-        self.stamp.route_state()
-    }
-
-    #[inline]
-    fn set_route_state(&mut self, way: RouteState) {
-        self.stamp.set_route_state(way);
-    }
-
-    #[inline(always)]
-    fn trace(&mut self, link: &TracedLink, at: Time, sent: u64, queue: u64) {
-        self.trail.trace(link, at, sent, queue);
-    }
-
-    #[inline]
-    fn fold(&mut self, code: u16) {
-        self.trail.fold(code);
-    }
-
-    #[inline]
-    fn trail(&self) -> Trail {
-        self.trail
-    }
-
-    #[inline]
-    fn sent(&self) -> Option<Time> {
-        Some(self.sent)
     }
 }
 
@@ -681,8 +668,8 @@ mod tests {
         let record = Record::new(2, Time::from_us(101), 5_000, 800);
         data.trace(&TracedLink::new(4, 2, 5), Time::from_us(101), 5_000, 800);
         data.set_tag(77);
-        let reply = data.answer(Time::from_us(103), Answer::default());
-        assert!(reply.trail().records().eq([record]));
+        let reply = data.answer(Time::from_us(103), false, Telling::default);
+        assert!(reply.trail.records().eq([record]));
         assert_eq!((reply.sent(), reply.stamp.delay()), (Some(Time::from_us(100)), 3_000_000));
         assert_eq!(Stamp::default().sent(), None);
     }
@@ -690,14 +677,13 @@ mod tests {
     #[test]
     fn a_reply_carries_the_delay_between_two_clocks() {
         let sent = Stamp::new(7, Time::from_us(100));
-        let answer = Answer { marked: true, ..Answer::default() };
-        let fast = sent.answer(Time::from_us(103), answer);
+        let fast = sent.answer(Time::from_us(103), true, Telling::default);
         assert_eq!(
             (fast.delay(), fast.entropy(), fast.marked(), fast.crowded()),
             (3_000_000, 7, true, false)
         );
         // The receiver's clock is 2 us behind a delay of 1 us.
-        let behind = sent.answer(Time::from_us(99), answer);
+        let behind = sent.answer(Time::from_us(99), true, Telling::default);
         assert_eq!(behind.delay(), -1_000_000);
     }
 
@@ -708,7 +694,7 @@ mod tests {
         sent.set_tag((1 << TAG_BITS) - 1);
         assert_eq!((sent.tag(), sent.entropy(), sent.is_copy()), ((1 << TAG_BITS) - 1, 9, true));
         assert_eq!(sent.notice(), None);
-        assert_eq!(sent.answer(Time::from_us(5), Answer::default()).delay(), 1_000_000);
+        assert_eq!(sent.answer(Time::from_us(5), false, Telling::default).delay(), 1_000_000);
         sent.set_tag(0);
         assert_eq!(sent, untagged);
         let notice = Notice { first: Psn::new(3), count: 4 };
@@ -721,7 +707,7 @@ mod tests {
     fn a_reply_carries_the_retransmission_flag() {
         for again in [false, true] {
             let sent = Stamp::new(9, Time::ZERO).again(again);
-            let reply = sent.answer(Time::ZERO, Answer::default());
+            let reply = sent.answer(Time::ZERO, false, Telling::default);
             assert_eq!((sent.resent(), reply.resent(), reply.marked()), (again, again, false));
         }
     }
@@ -733,9 +719,9 @@ mod tests {
         let mut data = Stamp::new(7, Time::from_us(late));
         data.set_route_state(RouteState::default().with_detour(Detour::Member(4094)).next(true, false));
         assert_eq!(data.route_state().detour(), Some(Detour::Member(4094)));
-        let reply = data.answer(Time::from_us(late + 3), Answer::default());
+        let reply = data.answer(Time::from_us(late + 3), false, Telling::default);
         assert_eq!((reply.delay(), reply.route_state()), (3_000_000, RouteState::default()));
-        assert_eq!(data.answer(Time::from_us(late - 3), Answer::default()).delay(), -3_000_000);
+        assert_eq!(data.answer(Time::from_us(late - 3), false, Telling::default).delay(), -3_000_000);
     }
 
     #[test]
@@ -746,7 +732,8 @@ mod tests {
             Selective::Missing { first: Psn::new(0xFF_FFFF), count: u16::MAX },
             Selective::Arrived(Psn::new(0)),
         ] {
-            let reply = sent.answer(Time::ZERO, Answer { selective, crowded: true, ..Answer::default() });
+            let telling = || Telling { selective, crowded: true, ..Telling::default() };
+            let reply = sent.answer(Time::ZERO, false, telling);
             assert_eq!((reply.selective(), reply.crowded(), reply.marked()), (selective, true, false));
             assert_eq!((reply.notice(), reply.is_copy()), (None, false));
         }

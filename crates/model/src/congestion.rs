@@ -98,7 +98,7 @@ pub trait Congestion {
         }
     }
 
-    /// Handles the start of a data packet, in runs with [`crate::Annex::SACKS`]: its frame, the bytes that wait behind it, and
+    /// Handles the start of a data packet, in runs with SACKs: its frame, the bytes that wait behind it, and
     /// the number of queue pairs of the NIC that may send, this one included.
     fn on_send(&mut self, _now: Time, _frame: u32, _backlog: u64, _active: u64) -> Demand {
         Demand::default()

@@ -17,7 +17,7 @@ pub trait Granter {
     }
 
     /// The sender of `qp` demands `total` in all: the amount of a data packet or of a control message
-    /// ([`crate::Annex::amount`]).
+    /// ([`crate::Dialogue::amount`]).
     fn demand(&mut self, now: Time, qp: QpId, total: u64);
 
     /// A data packet has arrived, or the headers of one that a switch has cut. The call follows that of
@@ -40,7 +40,7 @@ pub struct Grant {
     pub qp: QpId,
     /// What its sender may send in all.
     pub total: u64,
-    /// Entropy of the control message ([`crate::Annex::own_entropy`]).
+    /// Entropy of the control message.
     pub entropy: u16,
 }
 

@@ -54,7 +54,7 @@ pub mod units;
 pub mod wire;
 
 pub use advice::Advice;
-pub use annex::{Annex, Parcel, SackStamp, Stamp, TelemetryStamp};
+pub use annex::{Annex, Dialogue, Parcel, SackStamp, Stamp, Stamped, Switched, TelemetryStamp};
 pub use congestion::{Allowance, Congestion, Delivery, Demand, Feedback};
 pub use fabric::{Fabric, FabricBuilder, FabricError, Routing};
 pub use failure::Failures;

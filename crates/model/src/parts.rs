@@ -37,7 +37,7 @@ pub trait Parts {
     fn steering(&self, site: QpSite<'_>) -> Self::Steering;
 
     /// Time from a change of a NIC's port to the NIC's report on it, if the ends of this queue pair exchange port status; only in
-    /// runs with [`Annex::SACKS`] whose queue pairs spread over ports. By default they do not.
+    /// runs with SACKs whose queue pairs spread over ports. By default they do not.
     fn port_notice(&self, _qp: QpId) -> Option<Time> {
         None
     }

@@ -66,7 +66,7 @@ pub trait Steering {
     /// Handles the expiry of the retransmission timer.
     fn on_timeout(&mut self, _now: Time) {}
 
-    /// Handles a packet that the sender takes for lost, in runs with [`Annex::SACKS`].
+    /// Handles a packet that the sender takes for lost, in runs with SACKs.
     fn on_lost(&mut self, _now: Time, _seq: u64) {}
 
     /// True if the steering has a packet of its own, which goes ahead of the sender's packets.

@@ -70,6 +70,12 @@ pub enum Heard {
 }
 
 impl Heard {
+    /// True for the answer to a sender's probe.
+    #[inline(always)]
+    pub const fn answers_probe(&self) -> bool {
+        matches!(self, Heard::Sacked(_, Sacked { sack: Sack { probe: true, .. }, .. }))
+    }
+
     /// The reply and its report on single packets; `None` for headers.
     #[inline(always)]
     pub const fn reply(&self) -> Option<(Reply, Selective)> {
@@ -235,7 +241,7 @@ pub enum Inbound {
 pub trait Receiver {
     /// A shortcut of [`Receiver::on_arrival`] for frequent packets: it handles an unmarked packet that is accepted and
     /// answered by an ACK or a NACK. For any other packet it changes nothing and returns `None`. The default takes no packet.
-    /// A receiver with this shortcut holds no packets and reports no single packets.
+    /// A receiver with this shortcut holds no packets, reports no single packets, and has no deadline.
     fn on_plain(&mut self, _psn: Psn) -> Option<Plain> {
         None
     }
@@ -340,8 +346,8 @@ pub struct Telling {
     pub selective: Selective,
     /// True if the reorder buffer is above its high-water mark.
     pub crowded: bool,
-    /// The map, in runs with [`crate::Annex::SACKS`].
+    /// The map, in runs with SACKs.
     pub sack: Sack,
-    /// Entropy of the reply ([`crate::Annex::own_entropy`]), in the same runs; 0 is the base path.
+    /// Entropy of the reply, in the same runs; 0 is the base path.
     pub entropy: u16,
 }

@@ -21,7 +21,7 @@ use finding::{Finding, code};
 use model::annex::{Notice, NoticeRules};
 use model::draw::{Key, below};
 use model::steering::{Aside, AsideKind, Room, Sent};
-use model::{Annex as _, Plan, Psn, QpSite, Site, Stamp, Time};
+use model::{Plan, Psn, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -412,7 +412,8 @@ impl model::Steering for Dlbf {
 mod tests {
     use super::*;
     use crate::bench::leaf_spine;
-    use model::annex::Answer;
+    use model::Dialogue as _;
+    use model::transport::Telling;
     use model::{QpId, Steering as _};
 
     fn us(n: u64) -> Time {
@@ -431,8 +432,8 @@ mod tests {
     /// The ACK of a packet that took `delay` on `path`; the receiver's clock is `ahead` of the sender's.
     fn ack(d: &mut Dlbf, at: Time, una: u64, path: u16, delay: Time, marked: bool, ahead: Time) {
         let sent = Stamp::new(path, us(1));
-        let answer = Answer { marked, ..Answer::default() };
-        d.on_reply(at, una, &sent.answer(us(1) + delay + ahead, answer), &mut || 0);
+        let reply = sent.answer(us(1) + delay + ahead, marked, Telling::default);
+        d.on_reply(at, una, &reply, &mut || 0);
     }
 
     fn asides(d: &mut Dlbf, at: Time) -> Vec<AsideKind> {
@@ -532,8 +533,8 @@ mod tests {
         }
         ack(&mut d, us(103), 2, old, us(8), false, us(0));
         let sent = Stamp::new(old, us(1));
-        let answer = Answer { marked: true, crowded: true, ..Answer::default() };
-        d.on_reply(us(110), 3, &sent.answer(us(1) + us(10), answer), &mut || 0);
+        let crowded = || Telling { crowded: true, ..Telling::default() };
+        d.on_reply(us(110), 3, &sent.answer(us(1) + us(10), true, crowded), &mut || 0);
         // The shortest known delay was 8 us and is now 10 us, so no path is known to be faster.
         assert_eq!((d.counters.suspended, asides(&mut d, us(110))), (1, vec![]));
     }

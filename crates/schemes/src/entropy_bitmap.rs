@@ -11,7 +11,7 @@ use crate::{Facts, Recipe, Steers};
 use finding::Finding;
 use model::draw::Key;
 use model::steering::{Room, Sent};
-use model::{Annex, Plan, QpSite, Site, Stamp, Time};
+use model::{Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -10,7 +10,7 @@ use crate::entropy_bitmap::{self, Penalties, Verdict};
 use crate::{Facts, Recipe, Steers};
 use finding::Finding;
 use model::steering::{Room, Sent};
-use model::{Annex, Plan, QpSite, Site, Stamp, Time};
+use model::{Plan, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -87,7 +87,8 @@ impl model::Steering for EntropyMixed {
 mod tests {
     use super::*;
     use crate::bench::leaf_spine;
-    use model::annex::Answer;
+    use model::Dialogue as _;
+    use model::transport::Telling;
     use model::{QpId, Steering as _};
 
     #[test]
@@ -98,8 +99,7 @@ mod tests {
             mixed.on_send(Time::ZERO, sent).entropy()
         };
         for (entropy, marked) in [(7, false), (8, true), (9, false)] {
-            let answer = Answer { marked, ..Answer::default() };
-            let reply = Stamp::new(entropy, Time::ZERO).answer(Time::ZERO, answer);
+            let reply = Stamp::new(entropy, Time::ZERO).answer(Time::ZERO, marked, Telling::default);
             mixed.on_reply(Time::ZERO, 0, &reply, &mut || 0);
         }
         assert_eq!([send(&mut mixed), send(&mut mixed)], [7, 9]);

@@ -116,7 +116,7 @@ impl model::Steering for Ethereal {
 mod tests {
     use super::*;
     use crate::bench::{leaf_spine, qp};
-    use model::{Annex as _, Steering as _};
+    use model::Steering as _;
     use std::collections::BTreeSet;
 
     fn send(e: &mut Ethereal) -> u16 {

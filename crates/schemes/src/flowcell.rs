@@ -105,7 +105,7 @@ impl model::Steering for Flowcell {
 mod tests {
     use super::*;
     use crate::bench::{leaf_spine, pods, qp};
-    use model::{Annex as _, Steering as _};
+    use model::Steering as _;
 
     /// Paths of some packets between the first host and the last.
     fn paths_of(plan: &Plan, config: Config, packets: usize) -> Vec<u16> {

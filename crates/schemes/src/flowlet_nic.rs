@@ -97,7 +97,7 @@ impl model::Steering for FlowletNic {
 mod tests {
     use super::*;
     use crate::bench::leaf_spine;
-    use model::{Annex as _, QpId, Steering as _};
+    use model::{QpId, Steering as _};
 
     #[test]
     fn only_a_pause_longer_than_the_gap_draws_a_port() {

@@ -34,7 +34,7 @@
 //!
 //! A scheme balances data. Control packets (ACK, NACK, CNP) take the base path, the one that their flow hashes to: they are
 //! few, and their order carries meaning. There are two exceptions. NICs that accept any order may give replies an entropy of
-//! their own ([`model::Annex::own_entropy`]). Where queue pairs are [`pinned`] to paths, an ACK or a NACK takes the path of the
+//! their own ([`model::Switched::path_entropy`]). Where queue pairs are [`pinned`] to paths, an ACK or a NACK takes the path of the
 //! packet that it answers.
 //!
 //! # Adding a scheme
@@ -594,7 +594,6 @@ impl Default for SchemeConfig {
 mod tests {
     use super::*;
     use crate::bench::{Bench, Seen, dragonfly, leaf_spine, pods, reply};
-    use model::Annex;
     use model::annex::TAG_BITS;
     use model::draw::{Key, Purpose};
     use model::{Kind, Psn, QpId};

@@ -19,7 +19,7 @@ use finding::{Finding, code};
 use model::annex::Selective;
 use model::draw::{Key, below};
 use model::steering::{Room, Sent};
-use model::{Annex as _, Plan, Probability, Psn, QpSite, Site, Stamp, Time};
+use model::{Plan, Probability, Psn, QpSite, Site, Stamp, Time};
 use rnic::congestion::mp_rdma::MARKS_PER_PACKET;
 use rnic::{CongestionConfig, NicConfig, OwnNic, TransportConfig};
 use schemars::JsonSchema;
@@ -229,7 +229,8 @@ impl model::Steering for MpRdma {
 mod tests {
     use super::*;
     use crate::bench::leaf_spine;
-    use model::annex::Answer;
+    use model::Dialogue as _;
+    use model::transport::Telling;
     use model::{QpId, Steering as _};
 
     fn steering(config: Config) -> MpRdma {
@@ -248,7 +249,7 @@ mod tests {
     fn ack(s: &mut MpRdma, path: u16, seq: u64, una: u64, room: u64, again: bool) -> bool {
         let selective = Selective::Arrived(Psn::from_seq(seq));
         let sent = Stamp::new(path, Time::ZERO).again(again);
-        let annex = sent.answer(Time::ZERO, Answer { selective, ..Answer::default() });
+        let annex = sent.answer(Time::ZERO, false, || Telling { selective, ..Telling::default() });
         let cnps = s.on_reply(Time::ZERO, una, &annex, &mut || room);
         assert!([0, MARKS_PER_PACKET].contains(&cnps));
         cnps > 0

@@ -25,7 +25,7 @@ use crate::{Facts, Recipe, Steers};
 use finding::{Finding, code};
 use model::draw::Key;
 use model::steering::{Aside, AsideKind, Room, Sent};
-use model::{Annex, Plan, PortChoice, QpSite, Site, Stamp, Time};
+use model::{Plan, PortChoice, QpSite, Site, Stamp, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

@@ -198,7 +198,7 @@ impl model::Steering for Reps {
         if annex.marked() || cut || self.frozen_until.is_some() && !self.like_htsim {
             return 0;
         }
-        let entry = (model::Annex::entropy(annex), self.lifetime);
+        let entry = (annex.entropy(), self.lifetime);
         if self.buffer.len() < self.size {
             self.buffer.push(entry);
             self.head = self.buffer.len() % self.size;
@@ -228,8 +228,9 @@ impl model::Steering for Reps {
 mod tests {
     use super::*;
     use crate::bench::leaf_spine;
-    use model::annex::{Answer, SackStamp};
-    use model::{Annex as _, QpId, Steering as _};
+    use model::annex::SackStamp;
+    use model::transport::Telling;
+    use model::{Dialogue as _, QpId, Steering as _};
 
     fn reps(config: Config) -> Reps {
         config.steer(QpSite { plan: &leaf_spine(2, 4, 1), qp: QpId(0) })
@@ -237,8 +238,8 @@ mod tests {
 
     fn answer(steering: &mut Reps, entropy: u16, marked: bool) {
         let sent = Stamp::new(entropy, Time::ZERO);
-        let answer = Answer { marked, ..Answer::default() };
-        steering.on_reply(Time::from_us(5), 1, &sent.answer(Time::from_us(2), answer), &mut || 0);
+        let reply = sent.answer(Time::from_us(2), marked, Telling::default);
+        steering.on_reply(Time::from_us(5), 1, &reply, &mut || 0);
     }
 
     fn send(steering: &mut Reps, us: u64) -> u16 {
@@ -326,7 +327,7 @@ mod tests {
             let mut r = reps(Config { like_htsim, ..Config::default() });
             for last_hop in [false, true] {
                 let sent = SackStamp::new(Stamp::new(if last_hop { 9 } else { 8 }, Time::ZERO), Time::ZERO);
-                let returned = sent.returned(Time::from_us(2), Answer::default(), last_hop);
+                let returned = sent.returned(Time::from_us(2), false, last_hop);
                 r.on_reply(Time::from_us(5), 1, &returned.stamp, &mut || 0);
             }
             assert_eq!((r.fresh, send(&mut r, 6) == 9), (usize::from(like_htsim), like_htsim));

@@ -4,11 +4,11 @@ use super::nic::Host;
 use super::ports::End;
 use super::timers::{ReplyTimer, Timer};
 use crate::setup::Setup;
-use model::annex::Answer;
+use model::annex::Sack;
 use model::congestion::Congestion;
 use model::granter::{Arrival, Grant};
 use model::transport::{Inbound, Overdue, Receiver, Telling};
-use model::{Annex, Granter, Kind, Packet, Parcel, Parts, PortIndex, QpId, Steering, Time};
+use model::{Dialogue, Granter, Kind, Packet, Parcel, Parts, PortIndex, QpId, Stamped, Steering, Time};
 
 impl<P: Parts> Host<P> {
     /// Takes the packets that its timers have made, in their order. The engine must take them after every timer.
@@ -58,7 +58,7 @@ impl<P: Parts> Host<P> {
             let label = Packet::new(Kind::Control, qp, to, Packet::PROBE, setup.plan.wire.ack);
             self.control.probes += 1;
             self.control.created += 1;
-            let annex = P::Annex::reverse_probe(entropy, Time(now + self.clock));
+            let annex = P::Annex::probe(Time(now + self.clock), entropy, false);
             self.made.push(Parcel { label: label.arriving(0, port), annex });
         }
         if let Some((reply, echo)) = reply {
@@ -97,9 +97,7 @@ impl<P: Parts> Host<P> {
         if self.granter.deadline().ps() <= now {
             while let Some(Grant { qp, total, entropy }) = self.granter.grant(Time(now)) {
                 let (port, to) = self.way_back(setup, now, qp);
-                let mut annex = P::Annex::default();
-                annex.set_amount(total);
-                annex.set_own_entropy(entropy);
+                let annex = P::Annex::message(total, entropy);
                 // Our choice: a grant has the size of an ACK.
                 let label = Packet::new(Kind::Control, qp, to, Packet::AMOUNT, setup.plan.wire.ack);
                 let label = label.arriving(0, port);
@@ -175,15 +173,14 @@ impl<P: Parts> Host<P> {
     ) -> Option<Parcel<P::Annex>> {
         let index = (pkt.qp().0 - self.first_incoming) as usize;
         let (to, port) = self.back(self.incoming[index].from, pkt.ingress(), End::Receiver(index as u32));
-        let answer = Answer { marked: pkt.marked(), ..Answer::default() };
-        let mut annex = pkt.annex.answer(Time(now + self.clock), answer);
         let receiver = &mut self.incoming[index].receiver;
-        let asks = pkt.annex.asks();
+        let asks = pkt.annex.request().asks;
         let reply = if asks { receiver.on_arrival(Time(now), Inbound::Probe).0.reply } else { None };
-        let Telling { sack, entropy, .. } = receiver.telling(pkt.annex.entropy(), port);
-        annex.set_own_entropy(entropy);
+        let annex = pkt.annex.answer(Time(now + self.clock), pkt.marked(), || {
+            let Telling { sack, entropy, .. } = receiver.telling(pkt.annex.entropy(), port);
+            Telling { sack: if asks { sack } else { Sack::default() }, entropy, ..Telling::default() }
+        });
         let label = if asks {
-            annex.set_sack(&sack);
             self.label(setup, pkt.qp(), to, reply?)
         } else {
             self.control.probes += 1;
@@ -202,8 +199,8 @@ impl<P: Parts> Host<P> {
     ) -> Parcel<P::Annex> {
         let slot = setup.sender_slot[pkt.qp().index()];
         let (to, port) = self.back(self.outgoing[slot as usize].peer, pkt.ingress(), End::Sender(slot));
-        let mut annex = pkt.annex.answer(Time(now + self.clock), Answer::default());
-        annex.set_own_entropy(pkt.annex.entropy());
+        let telling = || Telling { entropy: pkt.annex.entropy(), ..Telling::default() };
+        let annex = pkt.annex.answer(Time(now + self.clock), false, telling);
         self.control.probes += 1;
         self.control.created += 1;
         let label = Packet::new(Kind::Control, pkt.qp(), to, Packet::ANSWER, setup.plan.wire.ack);
@@ -221,7 +218,7 @@ impl<P: Parts> Host<P> {
         let label = Packet::new(kind, qp, to, Packet::PROBE, setup.plan.wire.ack);
         self.control.probes += 1;
         self.control.created += 1;
-        let annex = P::Annex::probe(Time(now + self.clock));
+        let annex = P::Annex::probe(Time(now + self.clock), 0, true);
         self.made.push(Parcel { label: label.arriving(0, port), annex });
     }
 }

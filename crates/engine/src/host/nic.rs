@@ -16,7 +16,7 @@ use model::congestion::Congestion;
 use model::plan::Trigger;
 use model::transport::{Due, Receiver, Sender};
 use model::wire::Clock;
-use model::{Annex, Granter, HostId, Kind, MessageId, Pace, Packet, Parcel, Parts, QpId, Steering, Time};
+use model::{Granter, HostId, Kind, MessageId, Pace, Packet, Parcel, Parts, QpId, Steering, Time};
 
 /// One port of a host, an endpoint. The ports of one host share nothing but triggers, unless they are those of a shared NIC
 /// ([`super::sharing`]).
@@ -143,7 +143,7 @@ impl<P: Parts> Host<P> {
             row,
             burst: burst(setup, row),
             whole_ns: plan.wire.clock != Clock::Picosecond,
-            clock: if P::Annex::CARRIES { plan.clock_ahead(id).ps() } else { 0 },
+            clock: plan.clock_ahead(id).ps(),
             copies: 0,
             out_of_order: Vec::new(),
             data: Data::default(),
@@ -263,7 +263,7 @@ impl<P: Parts> Host<P> {
                         continue; // a stale entry: a later one has replaced it
                     }
                     out.armed = u64::MAX;
-                    if P::Annex::CARRIES && out.steering_deadline(self.clock) <= now {
+                    if out.steering_deadline(self.clock) <= now {
                         out.steering.on_deadline(Time(now + self.clock));
                     }
                     let Due { probe, timeout } = out.sender.on_deadline(Time(now));
@@ -301,9 +301,7 @@ impl<P: Parts> Host<P> {
 
     /// Reports the counters of its queue pairs' steerings.
     pub(crate) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
-        if P::Annex::CARRIES {
-            self.outgoing.iter().for_each(|out| out.steering.counters(sink));
-        }
+        self.outgoing.iter().for_each(|out| out.steering.counters(sink));
     }
 
     /// Copies this host's records into the outcome's table.

@@ -10,7 +10,9 @@ use super::ports::{End, PORTS, PortStatus, Told};
 use super::queue_pair::Peer;
 use super::timers::Timer;
 use crate::setup::Setup;
-use model::{Annex, HostId, Kind, LinkId, Packet, Parcel, Parts, PortSharing, QpId, Steering, Time};
+use model::{
+    Dialogue, HostId, Kind, LinkId, Packet, Parcel, Parts, PortSharing, QpId, Steering, Switched, Time,
+};
 
 /// Wait for the first confirmation; it doubles from one repetition to the next. Our choice: above the round trip of most fabrics.
 const FIRST_REPETITION: Time = Time::from_us(50);
@@ -22,7 +24,7 @@ impl<P: Parts> Host<P> {
     pub(super) fn expect_port_status(&mut self, setup: &Setup<'_>, notice: Option<Time>, end: End) {
         let own = self.id;
         let Some((sharing, status)) = self.status_mut() else { return };
-        let told = Told { takes_part: P::Annex::SACKS && notice.is_some(), ..Told::default() };
+        let told = Told { takes_part: notice.is_some(), ..Told::default() };
         match end {
             End::Sender(_) => status.outgoing.push(told),
             End::Receiver(_) => status.incoming.push(told),
@@ -100,9 +102,7 @@ impl<P: Parts> Host<P> {
         };
         // No arrival has caused this message, so it takes the open ports in turn.
         let (port, to) = self.way_to(setup, now, (own, self.peer_of(end)), end, repetitions);
-        let mut annex = P::Annex::default();
-        annex.set_amount(report);
-        annex.set_own_entropy(repetitions as u16);
+        let annex = P::Annex::message(report, repetitions as u16);
         // Our choice: a report has the size of an ACK.
         let label = Packet::new(Kind::Control, qp, to, Packet::PORTS, setup.plan.wire.ack);
         self.control.port_status += 1;
@@ -129,9 +129,7 @@ impl<P: Parts> Host<P> {
             self.on_ports(setup, now, slot);
         }
         let (to, port) = self.back(peer, pkt.ingress(), end);
-        let mut annex = P::Annex::default();
-        annex.set_amount(report);
-        annex.set_own_entropy(pkt.annex.own_entropy());
+        let annex = P::Annex::message(report, pkt.annex.path_entropy(false));
         self.control.port_status += 1;
         self.control.created += 1;
         let label = Packet::new(Kind::Control, pkt.qp(), to, Packet::PORTS_HEARD, setup.plan.wire.ack);

@@ -3,9 +3,10 @@
 
 use super::timers::{Timer, Timers};
 use crate::outcome::MessageRecord;
-use model::annex::Answer;
-use model::transport::{Receiver, Sender, Telling};
-use model::{Annex, Congestion, HostId, Pace, Parts, PortIndex, PortSharing, QpId, Steering, Time};
+use model::transport::{Receiver, Sender};
+use model::{
+    Congestion, Dialogue, HostId, Pace, Parts, PortIndex, PortSharing, QpId, Stamped, Steering, Time,
+};
 
 /// Sender state that every packet and every reply needs. It takes two cache lines, because a host may have
 /// thousands of queue pairs and serve another one with every packet. [`SendQueue`] has the rest.
@@ -90,9 +91,6 @@ impl<P: Parts> Outgoing<P> {
     /// True if a window of this size would let the queue pair send now.
     #[inline(always)]
     pub(super) fn can_send(&self, window: u64) -> bool {
-        if !P::Annex::CARRIES {
-            return self.sender.ready(window);
-        }
         self.may_go_on(self.sender.ready(window), window)
     }
 
@@ -143,10 +141,7 @@ impl<P: Parts> Outgoing<P> {
     /// [`Outgoing::deadline`] if `deadline` is that of the sender.
     #[inline(always)]
     fn deadline_with(&self, deadline: Time, clock: u64) -> u64 {
-        match P::Annex::CARRIES {
-            true => deadline.ps().min(self.steering_deadline(clock)),
-            false => deadline.ps(),
-        }
+        deadline.ps().min(self.steering_deadline(clock))
     }
 
     /// Deadline of the steering, converted from the host's clock.
@@ -267,11 +262,7 @@ impl<P: Parts> Incoming<P> {
     /// Annex of a reply by this port to a packet with this annex, marked or not, which has arrived at `at` by its host's clock.
     #[inline(always)]
     pub(super) fn answer(&self, at: Time, packet: &P::Annex, marked: bool, port: PortIndex) -> P::Annex {
-        let Telling { selective, crowded, sack, entropy } = self.receiver.telling(packet.entropy(), port);
-        let mut annex = packet.answer(at, Answer { marked, selective, crowded });
-        annex.set_sack(&sack);
-        annex.set_own_entropy(entropy);
-        annex
+        packet.answer(at, marked, || self.receiver.telling(packet.entropy(), port))
     }
 }
 

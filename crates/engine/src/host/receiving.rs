@@ -4,9 +4,9 @@ use super::nic::{Abroad, Host, Replies};
 use super::ports::End;
 use super::queue_pair::Incoming;
 use crate::setup::Setup;
-use model::annex::Answer;
+use model::annex::Request;
 use model::transport::{Arrived, Fate, Inbound, Plain, Receiver, Reply};
-use model::{Annex, Granter, HostId, Kind, Packet, Parcel, Parts, Plan, QpId, Time};
+use model::{Dialogue, Granter, HostId, Kind, Packet, Parcel, Parts, Plan, QpId, Stamped, Time};
 
 /// What a packet causes at its receiver.
 #[derive(Clone, Copy, Debug)]
@@ -57,9 +57,6 @@ impl<P: Parts> Host<P> {
         }
         let qp = pkt.qp();
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];
-        if P::Annex::CARRIES && incoming.receiver.standing().deadline != Time::NEVER {
-            return None; // its next reply carries the annex of the last packet
-        }
         let Plain { psn, nack, out_of_order } = incoming.receiver.on_plain(pkt.psn())?;
         self.last_event = now;
         self.liveness.last_progress = now;
@@ -70,14 +67,8 @@ impl<P: Parts> Host<P> {
         self.control.created += 1;
         let kind = if nack { Kind::Nack } else { Kind::Ack };
         let label = Packet::new(kind, qp, incoming.from.to(), psn, setup.plan.wire.ack);
-        let mut reply = Parcel::bare(label);
-        if P::Annex::CARRIES {
-            let held = incoming.receiver.standing().held;
-            self.data.reorder_sum += held;
-            self.data.reorder_peak = self.data.reorder_peak.max(held);
-            reply.annex = incoming.answer(Time(now + self.clock), &pkt.annex, pkt.marked(), pkt.ingress());
-        }
-        Some((reply, incoming.receiver.standing().completed >= incoming.message_end))
+        let annex = incoming.answer(Time(now + self.clock), &pkt.annex, pkt.marked(), pkt.ingress());
+        Some((Parcel { label, annex }, incoming.receiver.standing().completed >= incoming.message_end))
     }
 
     /// Takes a data packet in a run with SACKs. The result affects no departure before the packet. Requires
@@ -104,14 +95,11 @@ impl<P: Parts> Host<P> {
         let marked = pkt.marked();
         let inbound = match notice {
             None if CUT => Inbound::Headers { psn: pkt.psn(), marked, last_hop: pkt.echo() },
-            None => Inbound::Data(Arrived {
-                psn: pkt.psn(),
-                frame: pkt.frame(),
-                marked,
-                last: pkt.last(),
-                asks: pkt.annex.asks(),
-                envelope: pkt.annex.envelope(),
-            }),
+            None => {
+                let Request { asks, envelope, .. } = pkt.annex.request();
+                let (psn, frame, last) = (pkt.psn(), pkt.frame(), pkt.last());
+                Inbound::Data(Arrived { psn, frame, marked, last, asks, envelope })
+            }
             Some(notice) => Inbound::Notice { notice, marked },
         };
         let (mut got, standing) = incoming.receiver.on_arrival(Time(now), inbound);
@@ -159,13 +147,11 @@ impl<P: Parts> Host<P> {
             }
             self.note_feedback_sent(setup, now, pkt, &got);
         }
-        if P::Annex::CARRIES {
-            if pkt.annex.is_copy() && got.fate == Fate::Accepted && !CUT {
-                self.copies += 1;
-            }
-            self.data.reorder_sum += if notice.is_none() && !CUT { standing.held } else { 0 };
-            self.data.reorder_peak = self.data.reorder_peak.max(standing.held);
+        if pkt.annex.is_copy() && got.fate == Fate::Accepted && !CUT {
+            self.copies += 1;
         }
+        self.data.reorder_sum += if notice.is_none() && !CUT { standing.held } else { 0 };
+        self.data.reorder_peak = self.data.reorder_peak.max(standing.held);
         self.arm_receiver(now, standing.deadline, qp.0 - self.first_incoming, pkt);
         if !self.granter.is_idle() {
             self.ask_granter(now, pkt);
@@ -200,10 +186,7 @@ impl<P: Parts> Host<P> {
         let index = qp.0 - self.first_incoming;
         let incoming = &self.incoming[index as usize];
         let (to, port) = self.back(incoming.from, pkt.ingress(), End::Receiver(index));
-        let mut annex = P::Annex::default();
-        if P::Annex::CARRIES {
-            annex = incoming.answer(Time(now + self.clock), &pkt.annex, pkt.marked(), port);
-        }
+        let annex = incoming.answer(Time(now + self.clock), &pkt.annex, pkt.marked(), port);
         let label = self.label(setup, qp, to, reply).with_echo(echo).arriving(0, port);
         Parcel { label, annex }
     }
@@ -245,8 +228,7 @@ impl<P: Parts> Host<P> {
         self.control.returned += 1;
         self.control.returned_bytes += u64::from(pkt.frame());
         self.control.created += 1;
-        let answer = Answer { marked: pkt.marked(), ..Answer::default() };
-        let annex = pkt.annex.returned(Time(now + self.clock), answer, pkt.echo());
+        let annex = pkt.annex.returned(Time(now + self.clock), pkt.marked(), pkt.echo());
         if !self.granter.is_idle() {
             self.ask_granter(now, pkt);
         }

@@ -10,11 +10,13 @@ use super::timers::Timer;
 use crate::outcome::MessageRecord;
 use crate::record::counts::Sends;
 use crate::setup::{NO_TRACK, Setup};
-use model::annex::Selective;
+use model::annex::{Request, Selective};
 use model::congestion::{Congestion, Feedback};
 use model::steering::{AsideKind, Sent};
 use model::transport::{Departure, Position, Reply, Sender};
-use model::{Advice, Annex, HostId, Kind, Pace, Packet, Parcel, Parts, Psn, QpId, QpSite, Steering, Time};
+use model::{
+    Advice, Dialogue, HostId, Kind, Pace, Packet, Parcel, Parts, Psn, QpId, QpSite, Stamped, Steering, Time,
+};
 
 /// A rate is slow if it is below this fraction of line rate. Our choice: far below any fair share of a few flows.
 const SLOW: u64 = 100;
@@ -86,18 +88,18 @@ impl<P: Parts> Host<P> {
                 self.ready.replace_first(allowed.not_before.ps(), now);
                 continue;
             }
-            if P::Annex::CARRIES && out.steering.holds() {
+            if out.steering.holds() {
                 out.peer.set_queued(false);
                 self.ready.remove_first();
                 continue;
             }
-            if P::Annex::SACKS {
+            if self.ports.is_some() {
                 if !self.choose_port(now, slot, allowed.window) {
                     continue;
                 }
                 out = &mut self.outgoing[slot as usize];
             }
-            if P::Annex::CARRIES && out.steering.has_aside() && allowed.window > 0 {
+            if out.steering.has_aside() && allowed.window > 0 {
                 match self.send_aside(setup, now, at, slot) {
                     Some(packet) => return Some(packet),
                     None => out = &mut self.outgoing[slot as usize],
@@ -133,14 +135,11 @@ impl<P: Parts> Host<P> {
             let left = out.current_end.saturating_sub(seq + 1);
             let sent = Sent { seq, again, left, frame: packet.frame() };
             let mut annex = out.steering.on_send(Time(now + self.clock), sent);
-            if P::Annex::SACKS {
-                let active =
-                    (self.ready.len() + self.ports.as_ref().map_or(0, |ports| ports.waiting())) as u64;
-                let demand = out.congestion.on_send(Time(now), packet.frame(), backlog, active);
-                annex.set_asks(asks || demand.exhausted);
-                annex.set_envelope(envelope);
-                annex.set_amount(demand.total);
-            }
+            annex.ask(|| {
+                let active = self.ready.len() + self.ports.as_ref().map_or(0, |ports| ports.waiting());
+                let demand = out.congestion.on_send(Time(now), packet.frame(), backlog, active as u64);
+                Request { asks: asks || demand.exhausted, envelope, total: demand.total }
+            });
             out.next_at = next_at;
             if allowed.pace > self.line_pace {
                 let held = if left > 0 { gap } else { Time::ZERO };
@@ -204,13 +203,10 @@ impl<P: Parts> Host<P> {
     #[inline(always)]
     pub(crate) fn pull_from(&mut self, row: &mut Row, start: u64) -> Parcel<P::Annex> {
         let label = Packet::new(Kind::Data, row.qp, row.to, Psn::from_seq(row.seq), row.frame);
-        let mut annex = P::Annex::default();
-        if P::Annex::CARRIES {
-            let out = &mut self.outgoing[row.slot as usize];
-            let left = out.current_end.saturating_sub(row.seq + 1);
-            let sent = Sent { seq: row.seq, again: false, left, frame: row.frame };
-            annex = out.steering.on_send(Time(start + self.clock), sent);
-        }
+        let out = &mut self.outgoing[row.slot as usize];
+        let left = out.current_end.saturating_sub(row.seq + 1);
+        let sent = Sent { seq: row.seq, again: false, left, frame: row.frame };
+        let annex = out.steering.on_send(Time(start + self.clock), sent);
         row.seq += 1;
         row.left -= 1;
         row.start = start;
@@ -256,13 +252,12 @@ impl<P: Parts> Host<P> {
     #[inline(never)]
     fn send_aside(&mut self, setup: &Setup<'_>, now: u64, ready: u64, slot: u32) -> Option<Parcel<P::Annex>> {
         let out = &mut self.outgoing[slot as usize];
-        let mut aside = out.steering.aside(Time(now + self.clock))?;
+        let aside = out.steering.aside(Time(now + self.clock))?;
         let mut kind = Kind::Data;
         let (psn, last, frame) = match aside.kind {
             // Our choice: a probe and its answer have the size of an ACK.
             AsideKind::Probe => {
                 kind = Kind::Control;
-                aside.annex.set_own_entropy(aside.annex.entropy());
                 self.control.probes += 1;
                 self.control.created += 1;
                 (Packet::PROBE, false, setup.plan.wire.ack)
@@ -324,7 +319,7 @@ impl<P: Parts> Host<P> {
         let out = &mut self.outgoing[slot as usize];
         // A queue pair without a turn has nothing to send; otherwise the ACK may give it a turn.
         let idle = out.peer.queued() || !out.sender.ready(u64::MAX);
-        let reports = P::Annex::CARRIES && pkt.annex.selective() != Selective::Nothing;
+        let reports = pkt.annex.selective() != Selective::Nothing;
         if !idle || reports || !out.steering.is_passive() || out.congestion.steady_until() == Time::ZERO {
             return None;
         }
@@ -379,27 +374,20 @@ impl<P: Parts> Host<P> {
             Kind::Control => Reply::Nack(pkt.psn()),
             Kind::Data | Kind::Trimmed | Kind::Probe => return,
         };
-        let heard = pkt.annex.heard(Time(now), Time(now + self.clock), reply, &mut out.congestion);
+        let at = Time(now + self.clock);
+        let heard = pkt.annex.heard(Time(now), at, reply, &mut out.congestion);
         let (progress, delivery) = out.sender.hear(Time(now), &heard);
         let Position { una, high, deadline } = out.sender.position();
-        if P::Annex::FEEDBACK {
-            let sent = pkt.annex.sent().map_or(now + self.clock, Time::ps);
-            let feedback = Feedback {
-                acked: progress.acked,
-                echo: pkt.echo(),
-                nack: matches!(reply, Reply::Nack(_)),
-                una,
-                high,
-                round_trip: Time((now + self.clock).saturating_sub(sent)),
-                trail: pkt.annex.trail(),
-                delivery,
-            };
-            out.congestion.on_feedback(Time(now), &feedback);
-        } else if matches!(reply, Reply::Nack(_)) {
-            out.congestion.on_nacked(Time(now), progress.acked, pkt.echo());
-        } else {
-            out.congestion.on_ack(Time(now), progress.acked, pkt.echo());
-        }
+        let news = Feedback {
+            acked: progress.acked,
+            echo: pkt.echo(),
+            nack: matches!(reply, Reply::Nack(_)),
+            una,
+            high,
+            delivery,
+            ..Feedback::default()
+        };
+        pkt.annex.tell(Time(now), at, news, &mut out.congestion);
         if progress.nack {
             out.congestion.on_nack(Time(now));
         }
@@ -407,16 +395,14 @@ impl<P: Parts> Host<P> {
             self.note_feedback(setup, now, slot, pkt);
             out = &mut self.outgoing[slot as usize];
         }
-        if P::Annex::CARRIES {
-            // The steering did not choose the path of a sender's probe.
-            if !pkt.annex.sack().probe {
-                let mut room = || out.sender.room(out.congestion.allowance(Time(now)).window);
-                let cnps = out.steering.on_reply(Time(now + self.clock), una, &pkt.annex, &mut room);
-                (0..cnps).for_each(|_| out.congestion.on_cnp(Time(now)));
-            }
-            if delivery.lost > 0 {
-                out.tell_losses(now + self.clock);
-            }
+        // The steering did not choose the path of a sender's probe.
+        if !heard.answers_probe() {
+            let mut room = || out.sender.room(out.congestion.allowance(Time(now)).window);
+            let cnps = out.steering.on_reply(at, una, &pkt.annex, &mut room);
+            (0..cnps).for_each(|_| out.congestion.on_cnp(Time(now)));
+        }
+        if delivery.lost > 0 {
+            out.tell_losses(at.ps());
         }
         let whole = progress.acked > 0 && una >= out.acked_end;
         // Progress after a long (backed-off) timeout brings the next timeout forward.

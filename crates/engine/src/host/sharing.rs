@@ -166,13 +166,8 @@ impl<P: Parts> Host<P> {
 
     /// Chooses the port of the packet that the first queue pair in line may send now, under its window. If the queue pair has no path by a free
     /// port, it waits until another port is free, and false returns.
-    #[inline(always)]
-    pub(super) fn choose_port(&mut self, now: u64, slot: u32, window: u64) -> bool {
-        self.ports.is_none() || self.choose_any_port(now, slot, window)
-    }
-
     #[inline(never)]
-    fn choose_any_port(&mut self, now: u64, slot: u32, window: u64) -> bool {
+    pub(super) fn choose_port(&mut self, now: u64, slot: u32, window: u64) -> bool {
         let Some(ports) = self.ports.as_mut().filter(|ports| ports.spreads()) else { return true };
         let out = &mut self.outgoing[slot as usize];
         if !out.can_send(window) {

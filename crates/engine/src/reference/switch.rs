@@ -9,7 +9,7 @@ use crate::view::shown;
 use model::fabric::Detours;
 use model::plan::{Cut, MarkAt, Victim};
 use model::scheme::Effects;
-use model::{Annex, NodeId, Parcel, Parts, PortIndex, Verdict};
+use model::{NodeId, Parcel, Parts, PortIndex, Switched, Verdict};
 
 impl<P: Parts> Reference<'_, P> {
     pub(super) fn forward(&mut self, now: u64, node: u32, mut pkt: Parcel<P::Annex>) {

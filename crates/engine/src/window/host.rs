@@ -14,7 +14,7 @@ use super::wire::Wire;
 use crate::failing::FailureEvent;
 use crate::host::{Host, Received, Replies};
 use model::packet::Kinds;
-use model::{Annex, Kind, Parcel, Parts, PortIndex};
+use model::{Annex, Dialogue, Kind, Parcel, Parts, PortIndex, Stamped};
 
 /// The visit of one host in one window.
 pub(super) struct Visit<'v, P: Parts> {

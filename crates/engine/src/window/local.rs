@@ -21,7 +21,7 @@ use crate::switch::Switch;
 use model::draw::{Key, below};
 use model::fabric::Router;
 use model::scheme::{Acks, Arrived, Emitted, flow_of, flow_tuple};
-use model::{Annex, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Time};
+use model::{Annex, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Switched, Time};
 
 /// Classes of lines: data, replies, CNPs; each port has this many, one of them unused.
 const CLASSES: usize = 4;

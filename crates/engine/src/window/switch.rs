@@ -30,7 +30,9 @@ use model::fabric::{Detours, Router};
 use model::packet::Kinds;
 use model::plan::Victim;
 use model::scheme::{Effects, flow_of, flow_tuple};
-use model::{Annex, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Time, Verdict};
+use model::{
+    Annex, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Stamped, Switched, Time, Verdict,
+};
 
 /// Working memory that all switches of a thread use in turn.
 #[derive(Debug, Default)]

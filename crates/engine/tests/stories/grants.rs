@@ -8,8 +8,7 @@ use engine::outcome::Outcome;
 use model::granter::{Arrival, Grant};
 use model::steering::Sent;
 use model::{
-    Allowance, Annex, Congestion, Granter, HostId, Pace, Parts, Plan, QpId, QpSite, Site, Stamp, Steering,
-    Time,
+    Allowance, Congestion, Granter, HostId, Pace, Parts, Plan, QpId, QpSite, Site, Stamp, Steering, Time,
 };
 use sim::RealParts;
 use std::collections::{BTreeMap, VecDeque};
@@ -92,7 +91,7 @@ impl Steering for Demanding {
 
     fn on_send(&mut self, now: Time, sent: Sent) -> Stamp {
         let mut stamp = Stamp::new(0, now);
-        stamp.set_amount(sent.seq + 1 + sent.left);
+        stamp.set_tag(sent.seq + 1 + sent.left);
         stamp
     }
 }

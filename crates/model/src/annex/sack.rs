@@ -1,8 +1,8 @@
 //! The annex of runs whose replies acknowledge single packets by a map (SACK).
 
-use super::{Annex, Answer, CUT, Notice, Selective, Stamp};
-use crate::transport::{Heard, Reply, Returned, Sacked};
-use crate::{Congestion, Psn, RouteState, Time};
+use super::{Annex, CUT, Dialogue, Request, Stamp, Stamped, Switched};
+use crate::transport::{Heard, Reply, Returned, Sacked, Telling};
+use crate::{Congestion, Feedback, Psn, Time};
 
 /// A receiver's report on its packets, beside the ePSN of the reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,7 +49,7 @@ pub struct SackStamp {
     /// The annex of runs without SACKs.
     pub stamp: Stamp,
     sent: Time,
-    /// [`Sack::bits`] of a reply, else [`Annex::amount`].
+    /// [`Sack::bits`] of a reply, else [`Dialogue::amount`].
     bits: u64,
     /// Flags (8 bits) above the first packet of the map.
     base: u32,
@@ -59,7 +59,7 @@ pub struct SackStamp {
     arrived: u32,
     /// [`Sack::ahead`], or [`Envelope::attempt`].
     ahead: u16,
-    /// [`Annex::own_entropy`].
+    /// Entropy by which switches choose the path of a reply or a control message.
     own_entropy: u16,
 }
 
@@ -73,135 +73,16 @@ const RESTORE: u32 = 1 << 29;
 const PENALTY: u32 = 24;
 
 impl SackStamp {
-    /// The annex of a data packet that starts at `sent` by its sender's clock.
+    /// The annex of a packet that starts at `sent` by its sender's clock, over the path of its entropy whatever its kind.
     #[inline]
     pub fn new(stamp: Stamp, sent: Time) -> Self {
-        SackStamp { stamp, sent, ..SackStamp::default() }
+        SackStamp { stamp, sent, own_entropy: stamp.entropy(), ..SackStamp::default() }
     }
-}
 
-impl Annex for SackStamp {
-    const CARRIES: bool = true;
-    const SACKS: bool = true;
-
-    type Held = u32;
-    type Meters = [crate::digest::Meter; 0];
-
+    /// Time until `at` since the packet was sent.
     #[inline(always)]
-    fn hold(&self, place: impl FnOnce() -> u32) -> u32 {
-        place()
-    }
-
-    #[inline(always)]
-    fn held<'s>(held: &'s u32, find: impl FnOnce(u32) -> &'s Self) -> &'s Self {
-        find(*held)
-    }
-
-    #[inline]
-    fn entropy(&self) -> u16 {
-        self.stamp.entropy()
-    }
-
-    #[inline(always)]
-    fn own_entropy(&self) -> u16 {
-        self.own_entropy
-    }
-
-    #[inline(always)]
-    fn set_own_entropy(&mut self, entropy: u16) {
-        self.own_entropy = entropy;
-    }
-
-    #[inline]
-    fn answer(&self, at: Time, answer: Answer) -> SackStamp {
-        SackStamp { stamp: self.stamp.answer(at, answer), sent: self.sent, ..SackStamp::default() }
-    }
-
-    #[inline]
-    fn selective(&self) -> Selective {
-        self.stamp.selective()
-    }
-
-    #[inline(always)]
-    fn heard(&self, now: Time, at: Time, reply: Reply, control: &mut impl Congestion) -> Heard {
-        let (window, sack) = (control.allowance(now).window, self.sack());
-        if self.is_returned() {
-            let (Reply::Ack(psn) | Reply::Nack(psn)) = reply;
-            let (envelope, last_hop) = (self.envelope(), sack.last_hop);
-            return Heard::Returned(Returned { psn, envelope, last_hop, window });
-        }
-        let (trip, assumed) = match sack.probe {
-            true => (Time(at.ps().saturating_sub(self.sent.ps())), control.assumed_delay()),
-            false => (Time::ZERO, None),
-        };
-        Heard::Sacked(reply, Sacked { selective: self.selective(), sack, trip, assumed, window })
-    }
-
-    #[inline]
-    fn notice(&self) -> Option<Notice> {
-        self.stamp.notice()
-    }
-
-    #[inline]
-    fn is_copy(&self) -> bool {
-        self.stamp.is_copy()
-    }
-
-    #[inline]
-    fn tag(&self) -> u64 {
-        self.stamp.tag()
-    }
-
-    #[inline]
-    fn set_tag(&mut self, tag: u64) {
-        self.stamp.set_tag(tag);
-    }
-
-    #[inline]
-    fn amount(&self) -> u64 {
-        self.bits
-    }
-
-    #[inline]
-    fn set_amount(&mut self, amount: u64) {
-        self.bits = amount;
-    }
-
-    fn overruled(&self) -> SackStamp {
-        SackStamp { stamp: self.stamp.overruled(), bits: 0, ..*self }
-    }
-
-    #[inline]
-    fn route_state(&self) -> RouteState {
-        self.stamp.route_state()
-    }
-
-    #[inline]
-    fn set_route_state(&mut self, way: RouteState) {
-        self.stamp.set_route_state(way);
-    }
-
-    #[inline]
-    fn sent(&self) -> Option<Time> {
-        Some(self.sent)
-    }
-
-    fn probe(at: Time) -> SackStamp {
-        SackStamp { base: ASKS, ..SackStamp::new(Stamp::new(0, at), at) }
-    }
-
-    fn reverse_probe(entropy: u16, at: Time) -> SackStamp {
-        SackStamp { own_entropy: entropy, ..SackStamp::new(Stamp::new(entropy, at), at) }
-    }
-
-    #[inline]
-    fn asks(&self) -> bool {
-        self.base & ASKS != 0
-    }
-
-    #[inline]
-    fn set_asks(&mut self, asks: bool) {
-        self.base = self.base & !ASKS | if asks { ASKS } else { 0 };
+    fn trip(&self, at: Time) -> Time {
+        Time(at.ps().saturating_sub(self.sent.ps()))
     }
 
     #[inline]
@@ -246,10 +127,68 @@ impl Annex for SackStamp {
         let Envelope { first, packets, attempt } = envelope;
         (self.cause, self.arrived, self.ahead) = (first.value(), packets, attempt.into());
     }
+}
 
-    fn returned(&self, at: Time, answer: Answer, last_hop: bool) -> SackStamp {
-        let mut back = self.answer(at, answer);
-        back.set_sack(&Sack { cut: true, last_hop, ..Sack::default() });
+impl Stamped for SackStamp {
+    const CARRIES: bool = true;
+
+    #[inline(always)]
+    fn stamp(&self) -> Option<&Stamp> {
+        Some(&self.stamp)
+    }
+
+    #[inline(always)]
+    fn stamp_mut(&mut self) -> Option<&mut Stamp> {
+        Some(&mut self.stamp)
+    }
+}
+
+impl Switched for SackStamp {
+    #[inline(always)]
+    fn path_entropy(&self, forward: bool) -> u16 {
+        if forward { self.stamp.entropy() } else { self.own_entropy }
+    }
+
+    fn overruled(self) -> SackStamp {
+        let stamp = self.stamp.overruled();
+        SackStamp { stamp, bits: 0, ..self }
+    }
+}
+
+impl Dialogue for SackStamp {
+    const SACKS: bool = true;
+    const FEEDBACK: bool = true;
+
+    #[inline(always)]
+    fn ask(&mut self, request: impl FnOnce() -> Request) {
+        let Request { asks, envelope, total } = request();
+        self.base = if asks { ASKS } else { 0 };
+        self.set_envelope(envelope);
+        self.bits = total;
+    }
+
+    #[inline]
+    fn request(&self) -> Request {
+        Request { asks: self.base & ASKS != 0, envelope: self.envelope(), total: self.bits }
+    }
+
+    #[inline]
+    fn amount(&self) -> u64 {
+        self.bits
+    }
+
+    #[inline]
+    fn answer(&self, at: Time, marked: bool, telling: impl FnOnce() -> Telling) -> SackStamp {
+        let telling = telling();
+        let (stamp, own_entropy) = (self.stamp.answered(at, marked, &telling), telling.entropy);
+        let mut reply = SackStamp { stamp, sent: self.sent, own_entropy, ..SackStamp::default() };
+        reply.set_sack(&telling.sack);
+        reply
+    }
+
+    fn returned(&self, at: Time, marked: bool, last_hop: bool) -> SackStamp {
+        let sack = Sack { cut: true, last_hop, ..Sack::default() };
+        let mut back = self.answer(at, marked, || Telling { sack, ..Telling::default() });
         back.set_envelope(self.envelope());
         back.base |= RETURNED;
         back
@@ -258,6 +197,54 @@ impl Annex for SackStamp {
     #[inline]
     fn is_returned(&self) -> bool {
         self.base & RETURNED != 0
+    }
+
+    #[inline(always)]
+    fn heard(&self, now: Time, at: Time, reply: Reply, control: &mut impl Congestion) -> Heard {
+        let (window, sack) = (control.allowance(now).window, self.sack());
+        if self.is_returned() {
+            let (Reply::Ack(psn) | Reply::Nack(psn)) = reply;
+            let (envelope, last_hop) = (self.envelope(), sack.last_hop);
+            return Heard::Returned(Returned { psn, envelope, last_hop, window });
+        }
+        let (trip, assumed) = match sack.probe {
+            true => (self.trip(at), control.assumed_delay()),
+            false => (Time::ZERO, None),
+        };
+        Heard::Sacked(reply, Sacked { selective: self.stamp.selective(), sack, trip, assumed, window })
+    }
+
+    #[inline(always)]
+    fn tell(&self, now: Time, at: Time, news: Feedback, control: &mut impl Congestion) {
+        control.on_feedback(now, &Feedback { round_trip: self.trip(at), ..news });
+    }
+
+    #[inline]
+    fn sent(&self) -> Option<Time> {
+        Some(self.sent)
+    }
+
+    fn message(amount: u64, entropy: u16) -> SackStamp {
+        SackStamp { bits: amount, own_entropy: entropy, ..SackStamp::default() }
+    }
+
+    fn probe(at: Time, entropy: u16, asks: bool) -> SackStamp {
+        SackStamp { base: if asks { ASKS } else { 0 }, ..SackStamp::new(Stamp::new(entropy, at), at) }
+    }
+}
+
+impl Annex for SackStamp {
+    type Held = u32;
+    type Meters = [crate::digest::Meter; 0];
+
+    #[inline(always)]
+    fn hold(&self, place: impl FnOnce() -> u32) -> u32 {
+        place()
+    }
+
+    #[inline(always)]
+    fn held<'s>(held: &'s u32, find: impl FnOnce(u32) -> &'s Self) -> &'s Self {
+        find(*held)
     }
 }
 
@@ -268,12 +255,10 @@ mod tests {
     #[test]
     fn a_reply_carries_the_report_and_the_time_of_sending() {
         let mut data = SackStamp::new(Stamp::new(7, Time::from_us(100)), Time::from_us(100));
-        data.set_asks(true);
-        assert!(data.asks() && data.amount() == 0 && data.sack() == Sack::default());
-        data.set_amount(u64::MAX);
-        assert!(data.asks() && data.amount() == u64::MAX);
-        let mut reply = data.answer(Time::from_us(103), Answer { marked: true, ..Answer::default() });
-        assert!(!reply.asks() && reply.amount() == 0);
+        assert_eq!((data.request(), data.sack()), (Request::default(), Sack::default()));
+        let request = Request { asks: true, total: u64::MAX, ..Request::default() };
+        data.ask(|| request);
+        assert_eq!((data.request(), data.amount()), (request, u64::MAX));
         let sack = Sack {
             base: Psn::new(0xFF_FFFF),
             bits: 1 << 63 | 5,
@@ -286,7 +271,8 @@ mod tests {
             penalty: 127,
             restore: true,
         };
-        reply.set_sack(&sack);
+        let reply = data.answer(Time::from_us(103), true, || Telling { sack, ..Telling::default() });
+        assert!(!reply.request().asks);
         assert_eq!((reply.sack(), reply.sent(), reply.entropy()), (sack, Some(Time::from_us(100)), 7));
         assert_eq!((reply.stamp.marked(), reply.stamp.cut(), reply.stamp.delay()), (true, None, 3_000_000));
     }
@@ -294,55 +280,54 @@ mod tests {
     #[test]
     fn a_reply_has_an_entropy_of_its_own_beside_that_of_its_packet() {
         let data = SackStamp::new(Stamp::new(7, Time::ZERO), Time::ZERO);
-        let mut reply = data.answer(Time::ZERO, Answer::default());
-        assert_eq!(data.path_entropy(true), 7);
-        assert_eq!(reply.path_entropy(false), 0);
-        reply.set_own_entropy(9);
-        assert_eq!((reply.entropy(), reply.path_entropy(false)), (7, 9));
-        assert_eq!(data.stamp.answer(Time::ZERO, Answer::default()).path_entropy(false), 0);
+        assert_eq!((data.path_entropy(true), data.path_entropy(false)), (7, 7));
+        for entropy in [0, 9] {
+            let telling = || Telling { entropy, ..Telling::default() };
+            let reply = data.answer(Time::ZERO, false, telling);
+            assert_eq!((reply.entropy(), reply.path_entropy(false)), (7, entropy));
+            assert_eq!(data.stamp.answer(Time::ZERO, false, telling).path_entropy(false), 0);
+        }
     }
 
     #[test]
     fn a_probe_asks_for_an_ack_and_its_answer_brings_its_time_back() {
-        let probe = SackStamp::probe(Time::from_us(5));
-        assert!(probe.asks() && !probe.sack().probe);
-        let answer = probe.answer(Time::from_us(6), Answer::default());
-        assert_eq!((answer.sent(), answer.asks()), (Some(Time::from_us(5)), false));
+        let probe = SackStamp::probe(Time::from_us(5), 3, true);
+        assert!(probe.request().asks && !probe.sack().probe && probe.path_entropy(false) == 3);
+        let answer = probe.answer(Time::from_us(6), false, Telling::default);
+        assert_eq!((answer.sent(), answer.request().asks), (Some(Time::from_us(5)), false));
     }
 
     #[test]
     fn a_steering_learns_where_its_packet_was_cut() {
         let sent = SackStamp::new(Stamp::new(7, Time::ZERO), Time::ZERO);
         for last_hop in [false, true] {
-            let mut reply = sent.answer(Time::ZERO, Answer::default());
             let sack = Sack { cut: true, last_hop, ..Sack::default() };
-            reply.set_sack(&sack);
+            let reply = sent.answer(Time::ZERO, false, || Telling { sack, ..Telling::default() });
             assert_eq!((reply.sack(), reply.stamp.cut()), (sack, Some(last_hop)));
         }
-        assert_eq!(sent.answer(Time::ZERO, Answer::default()).stamp.cut(), None);
+        assert_eq!(sent.answer(Time::ZERO, false, Telling::default).stamp.cut(), None);
     }
 
     #[test]
     fn headers_that_come_back_name_their_message() {
         let mut data = SackStamp::new(Stamp::new(7, Time::from_us(100)), Time::from_us(100));
         let envelope = Envelope { first: Psn::new(0xFF_FFFF), packets: u32::MAX, attempt: u8::MAX };
-        data.set_amount(5);
-        data.set_envelope(envelope);
-        assert_eq!(
-            (data.envelope(), data.amount(), data.asks(), data.is_returned()),
-            (envelope, 5, false, false)
-        );
+        let request = Request { asks: false, envelope, total: 5 };
+        data.ask(|| request);
+        assert_eq!((data.request(), data.is_returned()), (request, false));
         for last_hop in [false, true] {
-            let back =
-                data.returned(Time::from_us(103), Answer { marked: true, ..Answer::default() }, last_hop);
+            let back = data.returned(Time::from_us(103), true, last_hop);
             assert_eq!((back.envelope(), back.is_returned(), back.amount()), (envelope, true, 0));
             assert_eq!(
                 (back.stamp.cut(), back.stamp.marked(), back.stamp.delay()),
                 (Some(last_hop), true, 3_000_000)
             );
-            assert_eq!((back.sent(), back.entropy(), back.asks()), (Some(Time::from_us(100)), 7, false));
+            assert_eq!(
+                (back.sent(), back.entropy(), back.request().asks),
+                (Some(Time::from_us(100)), 7, false)
+            );
         }
-        assert!(!data.answer(Time::ZERO, Answer::default()).is_returned());
+        assert!(!data.answer(Time::ZERO, false, Telling::default).is_returned());
     }
 
     #[test]

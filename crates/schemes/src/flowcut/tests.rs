@@ -365,7 +365,6 @@ fn start(gate: &mut Gate, us: u64, seq: u64) -> u16 {
 }
 
 fn start_of(gate: &mut Gate, us: u64, seq: u64, frame: u32) -> u16 {
-    use model::Annex as _;
     gate.on_send(Time::from_us(us), Sent { seq, again: false, left: 100, frame }).entropy()
 }
 

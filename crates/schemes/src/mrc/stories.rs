@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::bench::leaf_spine;
-use model::annex::Answer;
+use model::Dialogue as _;
+use model::transport::Telling;
 use model::{PortSharing, QpId, Steering};
 
 const US: fn(u64) -> Time = Time::from_us;
@@ -115,7 +116,7 @@ fn a_marked_answer_to_a_probe_starts_the_count_of_clean_ones_anew() {
     let lost = send(&mut mrc, 0, 1);
     mrc.on_lost(Time::ZERO, 0);
     let clean = Stamp::new(lost, Time::ZERO);
-    let marked = clean.answer(US(1), Answer { marked: true, ..Answer::default() });
+    let marked = clean.answer(US(1), true, Telling::default);
     for (stamp, bad) in [(&clean, 1), (&clean, 1), (&marked, 1), (&clean, 1), (&clean, 1), (&clean, 0)] {
         mrc.on_probed(US(1), stamp);
         assert_eq!(mrc.bad.len(), bad);
