@@ -4,7 +4,7 @@ CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: all build demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs gallery \
+.PHONY: all build frames demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs gallery \
 	python-package python-tests wheel dist miri lab lab-full lab-smoke lab-speed clean
 
 all: build
@@ -12,6 +12,10 @@ all: build
 # The Python package is named for its features, so that `pip install .` compiles only that package and PyO3 afterwards.
 build:
 	$(CARGO) build --release --locked -p ropewalk -p python --bin ropewalk
+
+# Builds the program of `ropewalk tor` and `ropewalk nic`, which carries real frames.
+frames:
+	$(CARGO) build --release --locked -p frames -p ropewalk -p python --bins
 
 # Compares five schemes with a page, then runs a paper's experiment beside the paper's numbers. Ends with what to type next.
 DEMO = results/demo
@@ -170,7 +174,7 @@ lab-smoke:
 	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/ebpf.py
 
 # The speed of the ToR between packet sockets, in frames per second of its CPU time. Root only.
-lab-speed: build
+lab-speed: frames
 	PYTHONDONTWRITEBYTECODE=1 python3 scripts/lab/packets.py $(ROPEWALK)
 
 # Needs the nightly toolchain with miri; checks the crates whose tests it can run.

@@ -10,7 +10,6 @@
 //! | [`cli`] | the arguments of all commands |
 //! | [`commands`] | one file per command |
 //! | [`page`], [`compared`], [`swept`] | the texts that the terminal shows for a run, a comparison and a sweep |
-//! | [`live`] | commands that carry real frames |
 //! | [`progress`] | the progress bar |
 //! | [`print`](mod@print), [`interrupt`] | standard output, and Ctrl-C |
 
@@ -19,8 +18,6 @@ pub mod commands;
 pub mod compared;
 mod input;
 pub mod interrupt;
-#[cfg(target_os = "linux")]
-pub mod live;
 pub mod page;
 pub mod print;
 mod progress;

@@ -3,19 +3,18 @@
 pub mod check;
 pub mod compare;
 pub mod explain;
+pub mod frames;
 pub mod fuzz;
 pub mod import;
 pub mod list;
 pub mod memory;
 pub mod new;
-pub mod nic;
 pub mod reference;
 pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod serve;
 pub mod sweep;
-pub mod tor;
 pub mod workload;
 
 use crate::cli::{Cli, Command, SchemaOf};
@@ -31,10 +30,7 @@ pub fn dispatch(cli: Cli) -> ExitCode {
 
 /// Runs the command and returns the exit code as a number.
 pub fn answer(cli: Cli) -> u8 {
-    // Commands that carry real frames take signals themselves.
-    if !cli.command.is_live() {
-        interrupt::listen();
-    }
+    interrupt::listen();
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
@@ -45,11 +41,11 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Memory(args) => memory::run(&args),
         Command::Workload(args) => workload::run(&args),
         Command::Serve(args) => serve::run(&args),
-        Command::Nic(args) => nic::run(&args),
+        Command::Nic(args) => frames::run("nic", &args),
         Command::Check(args) => check::run(&args),
         Command::List(args) => list::run(&args),
         Command::Import(args) => import::run(&args),
-        Command::Tor(args) => tor::run(&args),
+        Command::Tor(args) => frames::run("tor", &args),
         Command::Schema { of } => schema(of),
         Command::Completions { shell } => completions(shell),
         Command::New { name } => new::run(&name),

@@ -33,11 +33,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["lab", "model", "papers", "results", "scenario", "schemes"]),
     (
         "ropewalk",
-        &[
-            "bump", "capture", "checkers", "engine", "explain", "farm", "lab", "model", "papers", "ports",
-            "report", "results", "rnic", "scenario", "tor",
-        ],
+        &["capture", "engine", "explain", "farm", "lab", "model", "papers", "report", "results", "scenario"],
     ),
+    ("frames", &["bump", "checkers", "model", "ports", "results", "rnic", "scenario", "tor"]),
     ("abi", &["lab", "model", "results", "scenario"]),
     ("browser", &["engine", "model", "results", "scenario", "sim"]),
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
@@ -82,7 +80,7 @@ fn the_mechanism_depends_on_nothing() {
     assert_eq!(lines.count(), 0);
 }
 
-/// Files and folders below `crates` that may name parts: the parts' own crates, and those whose subject single parts are.
+/// Files and folders below `crates` and `frames` that may name parts: the parts' own crates, and those whose subject single parts are.
 const ROOMS: &[&str] = &[
     "rnic/src",
     "schemes/src",
@@ -92,7 +90,7 @@ const ROOMS: &[&str] = &[
     "papers/src",   // the papers' experiments
     "scenario/src/import", // settings of another simulator, and what they are called here
     "ropewalk/src/commands/memory.rs", // the formulas of two schemes
-    "ropewalk/src/commands/tor.rs", // the software ToR
+    "program/src/tor.rs", // the software ToR
 ];
 
 /// Single names elsewhere: file below `crates`, name, and the reason.
@@ -105,12 +103,13 @@ const MENTIONS: &[(&str, &str, &str)] = &[
     ("ropewalk/src/cli.rs", "dcqcn", "an example in the help"),
     ("ropewalk/src/cli.rs", "ecmp", "an example in the help"),
     ("ropewalk/src/cli.rs", "flowcut", "an argument of `ropewalk memory`"),
-    ("ropewalk/src/cli.rs", "go-back-n", "what `ropewalk tor check` expects"),
     ("ropewalk/src/cli.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
-    ("ropewalk/src/cli.rs", "nic-sr", "an example in the help"),
     ("ropewalk/src/cli.rs", "themis", "an example in the help"),
     ("ropewalk/src/commands/import.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
     ("ropewalk/src/commands/reference.rs", "hpcc", "the simulator whose keys the documentation lists"),
+    ("program/src/cli.rs", "go-back-n", "what `tor check` expects"),
+    ("program/src/cli.rs", "nic-sr", "what `tor check` expects"),
+    ("program/src/cli.rs", "themis", "what `tor check` expects"),
     ("scenario/src/builtin.rs", "dcp", "the name of a scenario"),
     ("scenario/src/builtin.rs", "mrc", "the name of a scenario"),
     ("scenario/src/builtin.rs", "dlbf", "the name of a scenario"),

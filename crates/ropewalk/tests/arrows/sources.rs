@@ -58,13 +58,15 @@ impl Source {
     }
 }
 
-/// The Rust files of all crates except tests: path below `crates`, and text.
+/// The Rust files of all crates except tests: path below `crates` or `frames`, and text.
 pub(crate) fn sources() -> Vec<(String, String)> {
-    let crates =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the folder of crates");
-    let folders =
-        std::fs::read_dir(&crates).expect("a folder").map(|e| e.expect("an entry").path().join("src"));
-    let mut open: Vec<PathBuf> = folders.collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the folder of the project");
+    let rooms = ["crates", "frames"].map(|name| root.join(name));
+    let entries = rooms.iter().flat_map(|room| std::fs::read_dir(room).expect("a folder"));
+    let mut open: Vec<PathBuf> = entries.map(|e| e.expect("an entry").path().join("src")).collect();
     let (mut files, mut tests) = (Vec::new(), BTreeSet::new());
     while let Some(path) = open.pop() {
         if path.is_dir() {
@@ -83,6 +85,9 @@ pub(crate) fn sources() -> Vec<(String, String)> {
     }
     let is_test = |path: &Path| tests.iter().any(|test| path.with_extension("").starts_with(test));
     let of_product = files.into_iter().filter(|(path, _)| !is_test(path));
-    let below = |path: PathBuf| path.strip_prefix(&crates).expect("below").display().to_string();
+    let below = |path: PathBuf| {
+        let inside = rooms.iter().find_map(|room| path.strip_prefix(room).ok());
+        inside.expect("a file of a crate").display().to_string()
+    };
     of_product.map(|(path, text)| (below(path), text)).collect()
 }

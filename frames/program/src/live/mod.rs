@@ -6,9 +6,11 @@
 //! | [`clock`] | times since the start |
 //! | [`status`] | `status.json`, metrics in the text format of Prometheus, and the decision log |
 //! | [`keep`] | the last frames, for a capture file |
+//! | [`carry`] | the loop: frames from the ports to a state machine and back |
 //! | [`tor`] | `ropewalk tor`: a software ToR |
 //! | [`nic`] | `ropewalk nic`: NICs in front of hosts |
 
+pub mod carry;
 pub mod clock;
 pub mod io;
 pub mod keep;
@@ -16,14 +18,7 @@ pub mod nic;
 pub mod status;
 pub mod tor;
 
-use lab::failure::Failure;
-
-/// Time after SIGTERM in which frames that are under way still leave. Our choice: longer than any path of a lab.
-const DRAIN: std::time::Duration = std::time::Duration::from_millis(100);
-/// Time between two writes of the status.
-const STATUS: std::time::Duration = std::time::Duration::from_secs(1);
-/// Most frames that are read from one port before the others have their turn.
-const TURN: usize = 64;
+use crate::failure::Failure;
 
 /// A failure of the system.
 fn failed(what: &str, error: &std::io::Error) -> Failure {

@@ -1,7 +1,7 @@
 //! The last frames, for a capture file that is written at the end.
 
 use super::failed;
-use lab::failure::Failure;
+use crate::failure::Failure;
 use ports::pcap::{Direction, Interface, Record, Writer};
 use results::whole;
 use std::collections::VecDeque;

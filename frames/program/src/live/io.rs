@@ -1,7 +1,7 @@
 //! The keys of a port, and ports that are open.
 
 use super::failed;
-use lab::failure::Failure;
+use crate::failure::Failure;
 use ports::Port;
 use schemars::JsonSchema;
 use serde::Deserialize;

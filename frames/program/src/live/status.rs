@@ -2,7 +2,7 @@
 
 use super::failed;
 use crate::cli::LiveArgs;
-use lab::failure::Failure;
+use crate::failure::Failure;
 use results::whole;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::{Display, Write as _};
@@ -55,7 +55,7 @@ impl Reports {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn note(&mut self, note: &impl Display) -> Result<(), Failure> {
+    pub fn note(&mut self, note: &dyn Display) -> Result<(), Failure> {
         let Some((path, file)) = &mut self.log else { return Ok(()) };
         writeln!(file, "{note}").map_err(|e| failed(&format!("{} cannot be written", path.display()), &e))
     }

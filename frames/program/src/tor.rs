@@ -1,9 +1,9 @@
 //! `ropewalk tor`.
 
 use crate::cli::{ExpectArg, TorArgs, TorCheckArgs, TorCommand};
+use crate::failure::Failure;
 use crate::print;
 use checkers::{Capture, Expect, Log, SwitchRule, Way};
-use lab::failure::Failure;
 use ports::pcap::{Captured, Direction};
 use scenario::file::{self, Reading};
 use std::fmt::Write;
@@ -113,7 +113,7 @@ fn check_capture(args: &TorCheckArgs) -> Result<(), Failure> {
     };
     let report = checkers::check(&capture, &settings).map_err(|e| Failure::Asked(e.to_string()))?;
     print::out(&report.to_string())?;
-    if report.holds() { Ok(()) } else { Err(Failure::Simulation) }
+    if report.holds() { Ok(()) } else { Err(Failure::Broken) }
 }
 
 /// Carries frames between real ports until a signal ends it.
@@ -196,7 +196,7 @@ fn load(path: &Path) -> Result<Config, Failure> {
     let name = path.display().to_string();
     let text = file::read(path, Reading::SCENARIO).map_err(|e| Failure::Asked(e.about(&name)))?;
     tor::config::parse(&name, &text).map_err(|e| match scenario::unread(&name, text.as_bytes()) {
-        Some(unread) => unread.into(),
+        Some(unread) => Failure::Input(unread),
         None => Failure::Asked(e.to_string()),
     })
 }
