@@ -1,6 +1,7 @@
 //! The reference engine: one heap of events, each computed at its time, without any shortcut. It is the oracle for
-//! the window engine. The two share the constants of a run (`setup.rs`), hosts, schemes and buffer arithmetic. Ties between
-//! arrivals, queues of ports and the order of events are each engine's own.
+//! the window engine. The two share what a plan fixes (`setup.rs`, `failing.rs`), hosts and their tasks, schemes, the arithmetic
+//! of buffers, and the rule for stalls. The set-up of nodes and ports, ties between arrivals, queues of ports, wires and the order
+//! of events are each engine's own.
 //!
 //! The order at one instant is: failures and repairs, pause and resume frames, departures, arrivals, wake-ups. A
 //! keyed hash orders arrivals at one node.

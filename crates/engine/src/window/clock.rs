@@ -145,9 +145,7 @@ impl Clock {
         observer: &mut dyn Observer,
     ) -> Step {
         for (group, written) in groups.iter_mut().zip(board.iter_mut()) {
-            if group.visited == self.last && self.last != u64::MAX {
-                std::mem::swap(&mut group.outputs.lanes, written);
-            }
+            group.hand_lanes_over(self.last, written);
         }
         if self.until_observer == 0 {
             let recorders = groups.iter_mut().flat_map(|group| group.recorders());
@@ -213,7 +211,8 @@ impl Clock {
         groups: &[G],
     ) -> Step {
         let turn = turns::turn(self.number, self.length);
-        if unfinished(groups) > 0 && is_stalled(setup, turn.close, groups.iter().map(|group| group.liveness))
+        if unfinished(groups) > 0
+            && is_stalled(setup, turn.close, groups.iter().map(|group| group.liveness()))
         {
             return Step::End(End { cause: Cause::Quiet, at: None });
         }
@@ -264,7 +263,7 @@ impl Clock {
         if unfinished == 0 && self.background && !self.open_ended {
             return Some(Step::End(End { cause: Cause::Finished, at: self.end_of_background() }));
         }
-        if unfinished > 0 && is_stalled(setup, crossed, groups.iter().map(|group| group.liveness)) {
+        if unfinished > 0 && is_stalled(setup, crossed, groups.iter().map(|group| group.liveness())) {
             return Some(Step::End(End { cause: Cause::Stalled, at: None }));
         }
         self.boundary = crossed + quantum;
@@ -310,7 +309,7 @@ impl Clock {
     ) -> bool {
         let quantum = setup.window;
         let is_stalled =
-            |now| is_stalled(setup, now / quantum * quantum, groups.iter().map(|group| group.liveness));
+            |now| is_stalled(setup, now / quantum * quantum, groups.iter().map(|group| group.liveness()));
         if unfinished(groups) == 0 || !is_stalled(self.latest_arrival()) {
             return false;
         }
@@ -324,7 +323,7 @@ impl Clock {
     }
 
     fn progress<P: Parts, G: DerefMut<Target = Group<P>>>(&mut self, groups: &[G]) -> Progress {
-        let hosts = || groups.iter().flat_map(|group| &group.hosts);
+        let hosts = || groups.iter().flat_map(|group| group.hosts());
         let finished = hosts().map(|h| h.finished).sum();
         let messages = *self.total.get_or_insert_with(|| finished + unfinished(groups));
         Progress {
@@ -338,5 +337,5 @@ impl Clock {
 }
 
 fn unfinished<P: Parts, G: DerefMut<Target = Group<P>>>(groups: &[G]) -> u64 {
-    groups.iter().map(|group| group.unfinished).sum()
+    groups.iter().map(|group| group.unfinished()).sum()
 }

@@ -6,7 +6,8 @@
 //! little work costs less than waking a thread, so the calling thread visits all its groups alone.
 
 use super::clock::{Cause, Clock, End, Step};
-use super::group::{Context, Group, Workspace};
+use super::context::{Context, Workspace};
+use super::group::Group;
 use super::lanes::{Board, Mail};
 use super::out::Window;
 use super::setup::Setup;
@@ -188,7 +189,7 @@ impl<P: Parts> Shared<'_, '_, P> {
             if clock.windows.is_multiple_of(REBALANCE) {
                 for (load, group) in loads.iter_mut().zip(&mut refs) {
                     // Half of the old load stays in the sum, because workloads come in phases.
-                    *load = *load / 2 + std::mem::take(&mut group.load);
+                    *load = *load / 2 + group.take_load();
                 }
                 assignment.shares = share(loads, self.taken.len());
             }

@@ -5,7 +5,8 @@
 //! later windows only, so the window stays open until its hosts have reached its end.
 
 use super::clock::{Clock, End, Step};
-use super::group::{Context, Group, Workspace};
+use super::context::{Context, Workspace};
+use super::group::Group;
 use super::lanes::{Board, Mail};
 use super::layout::Layout;
 use super::out::Window;
@@ -83,7 +84,7 @@ impl<P: Parts> LiveWindow<'_, P> {
 
     /// The result of [`Live::next`] if no event comes: the run is stalled if any message waits.
     fn without_events(&mut self, until: Time) -> Next {
-        if self.groups.iter().any(|group| group.unfinished > 0) {
+        if self.groups.iter().any(|group| group.unfinished() > 0) {
             self.ended = Some(End { cause: clock::Cause::Stalled, at: None });
             return Next::Ended;
         }
@@ -169,8 +170,7 @@ impl<P: Parts> LiveWindow<'_, P> {
             for n in self.groups[g].parked_hosts() {
                 self.in_group(g, |group, context, workspace| group.close_parked(context, workspace, n));
             }
-            let group = &mut self.groups[g];
-            std::mem::swap(&mut group.soon, &mut group.later);
+            self.groups[g].close_window();
         }
         self.schedule.clear();
         self.open = None;
@@ -286,7 +286,7 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
         task.start = self.now();
         let mut number = 0;
         self.at_host(task.node, |group, _, n| {
-            if let Some(Some(tasks)) = group.tasks.get_mut(n) {
+            if let Some(tasks) = group.tasks_mut(n) {
                 number = tasks.posted().len() as u32;
                 tasks.post(task);
             }
@@ -306,7 +306,7 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
         let ending = ending(&setup, &layout, &mut groups, &mut board, &clock, end.cause);
         let tasks: Vec<_> = groups.iter().flat_map(|group| group.posted_tasks()).collect();
         let plan = grown(setup.plan, setup.posted.as_ref(), &tasks);
-        groups.iter_mut().flat_map(|group| &mut group.hosts).for_each(|host| host.renumber(&setup, &plan));
+        groups.iter_mut().flat_map(|group| group.hosts_mut()).for_each(|host| host.renumber(&setup, &plan));
         let outcome = finish(&Setup::new(&plan), groups, &board, clock, ending, end.at);
         (plan, outcome)
     }

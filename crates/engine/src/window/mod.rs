@@ -10,8 +10,8 @@
 //! | [`layout`] | where the state of each node is |
 //! | [`clock`] | between two windows: the choice of the next one, and the end of the run |
 //! | [`crew`] | threads that share the groups of a window |
-//! | [`group`] | the state of nodes, and the schedule of their visits |
-//! | [`inside`] | windows inside windows: a group that steps through the window by itself |
+//! | [`group`] | the state of nodes, and their visits |
+//! | [`context`] | what visits share: the open window, and working memory |
 //! | [`turns`] | double windows: two sides of the fabric that take turns |
 //! | [`mod@way`] | the way in which the visit of a switch is computed |
 //! | [`local`], [`mod@line`] | a switch whose scheme acts on every port by itself; its arrivals by port and class |
@@ -22,7 +22,7 @@
 //! | [`host`], [`server`] | a host in one window, with one port or several |
 //! | [`nic`] | a NIC whose ports serve all its queue pairs |
 //! | [`step`] | the steps in which ports of a host are computed |
-//! | [`live`], [`parked`] | runs that a program drives, and hosts that wait for it within a window |
+//! | [`live`] | runs that a program drives |
 //! | [`port`], [`queue`], [`wire`] | a port, its queues, and its wire |
 //! | [`out`], [`lanes`], [`far`] | packets that leave a node, and their way to the far end |
 
@@ -30,12 +30,12 @@ mod charged;
 mod classed;
 mod classed_host;
 mod clock;
+mod context;
 mod crew;
 mod departures;
 mod far;
 mod group;
 mod host;
-mod inside;
 mod lanes;
 mod layout;
 mod line;
@@ -44,7 +44,6 @@ mod local;
 mod nic;
 mod order;
 mod out;
-mod parked;
 mod play;
 mod port;
 mod queue;
@@ -67,8 +66,9 @@ use crate::observer::Observer;
 use crate::outcome::{Effort, Ending, LinkRecord, Memory, Outcome};
 use crate::view::Views;
 use clock::Clock;
-use group::{Context, Group, Workspace};
-use lanes::{Board, Lane, Mail};
+use context::{Context, Workspace};
+use group::Group;
+use lanes::{Board, Mail};
 use layout::Layout;
 use model::{Parcel, Parts, Plan, QpId, Time};
 use setup::Setup;
@@ -130,7 +130,7 @@ fn advance<P: Parts>(
     let views = views_of(setup, &groups);
     let mut clock = Clock::new(setup, length, views, size_of::<Parcel<P::Annex>>());
     // Other schemes need an order among the ports of a switch, so their visits would be split.
-    let local = groups.iter().flat_map(|group| &group.switches).all(|switch| switch.interest.local);
+    let local = groups.iter().flat_map(|group| group.switches()).all(|switch| switch.interest.local);
     if let Some(sides) = sides.filter(|_| local && !clock.views.are_asked_for()) {
         groups.iter_mut().for_each(|group| group.take_sides(sides));
         clock = clock.in_turns();
@@ -176,12 +176,12 @@ fn groups_of<P: Parts>(setup: &Setup<'_>, parts: &P, layout: &Layout, length: u6
 }
 
 fn views_of<P: Parts>(setup: &Setup<'_>, groups: &[Box<Group<P>>]) -> Views {
-    let interest = groups.iter().flat_map(|group| &group.switches).find_map(|switch| switch.interest.view);
+    let interest = groups.iter().flat_map(|group| group.switches()).find_map(|switch| switch.interest.view);
     Views::new(setup, interest)
 }
 
 fn board_of<P: Parts>(groups: &[Box<Group<P>>]) -> Board<P::Annex> {
-    groups.iter().map(|group| group.outputs.lanes.iter().map(|_| Lane::new()).collect()).collect()
+    groups.iter().map(|group| group.empty_lanes()).collect()
 }
 
 /// The way in which a run ended, with its details.
@@ -214,7 +214,7 @@ fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>
         let link = &fabric.links()[gp];
         groups[layout.locate(link.from).group as usize].blocked(setup, layout.port(link.from, link.port))
     };
-    let hosts = || groups.iter().flat_map(|group| &group.hosts);
+    let hosts = || groups.iter().flat_map(|group| group.hosts());
     let since = hosts().map(|host| host.liveness.last_progress).max();
     let waiting = hosts().flat_map(|host| host.waiting(setup)).collect();
     Ending::Stalled(crate::stall::explain(setup, waiting, since, blocked))
@@ -241,7 +241,7 @@ fn finish<P: Parts>(
     for (group, written) in groups.iter_mut().zip(board) {
         group.count_in_flight(clock.last, written);
         last_sent = last_sent.max(group.report(&mut links, &mut paused_since));
-        effort.merge(&group.effort);
+        effort.merge(group.effort());
     }
     let mut tally = Tally::default();
     let (mut hosts, mut switches, mut tasks, mut recorders) =

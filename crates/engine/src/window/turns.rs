@@ -8,14 +8,11 @@
 //! fill, that state is unknown, and the visit is split there. The checks for a stall need the state of all nodes at one instant.
 //! So a run in turns that may be about to stall begins anew, with windows.
 
-use super::group::{Context, Group, Workspace};
-use super::inside::earlier;
-use super::lanes::bits;
 use super::out::Window;
 use super::setup::Setup;
 use crate::setup::{LONGEST_WINDOW, least_reach};
+use model::NodeId;
 use model::plan::FlowControl;
-use model::{NodeId, Parts};
 
 /// Fewer frames of data than this in a window make turns worth while. Our choice: each visit of a port then has fewer packets
 /// than take as much time as the visit itself.
@@ -74,65 +71,6 @@ pub(super) fn turn(number: u64, length: u64) -> Window {
     let (opened, close) = (number.saturating_sub(1) * length, (number + 1) * length);
     let (next, span) = (number * length, 2 * length);
     Window { number, opened, close, length: close - opened, next, span, again: close }
-}
-
-impl<P: Parts> Group<P> {
-    /// Visits all nodes of a side that have something to do in its turn.
-    pub(super) fn visit_side(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>) {
-        let Context { window, mail, .. } = context;
-        let side = window.number as usize % 2;
-        self.wake_sleepers(window.close);
-        self.soon_at = u64::MAX;
-        for word in 0..self.soon.len() {
-            let members = self.sides[side][word];
-            let todo =
-                mail.take_nodes(window.number, self.node_word + word as u32) | self.soon[word] & members;
-            self.soon[word] &= !members;
-            if todo != 0 {
-                self.visited = window.number;
-                bits(todo, word * 64).for_each(|n| self.visit_node(context, workspace, n));
-            }
-            let others = self.soon[word];
-            self.soon[word] |= std::mem::take(&mut self.later[word]);
-            let first = bits(others, word * 64).map(|n| self.nodes[n].next).min();
-            self.soon_at = self.soon_at.min(first.unwrap_or(u64::MAX));
-        }
-    }
-}
-
-impl<P: Parts> Group<P> {
-    /// Computes a visit of switch `n` as two visits, up to `middle` and from there on, and samples the buffer in between.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn split_switch(
-        &mut self,
-        context: Context<'_, P::Annex>,
-        workspace: &mut Workspace<P::Annex>,
-        n: usize,
-        middle: Option<u64>,
-    ) {
-        let window = context.window;
-        let Some(middle) = middle else { return };
-        let first = middle - window.opened;
-        let lanes = std::mem::take(&mut workspace.incoming);
-        let (mut early, mut late) = (Vec::new(), Vec::new());
-        for lane in &lanes {
-            let (before, after) = lane.split_at(lane.partition_point(|pkt| u64::from(pkt.offset()) < first));
-            early.push(before.to_vec());
-            late.push(after.iter().map(|pkt| earlier(pkt, first)).collect());
-        }
-        lanes.into_iter().for_each(|lane| workspace.pool.give(lane, self.outputs.unit));
-        for (opened, close, lanes) in [(window.opened, middle, early), (middle, window.close, late)] {
-            let lanes: Vec<Vec<_>> = lanes.into_iter().filter(|lane: &Vec<_>| !lane.is_empty()).collect();
-            let count = lanes.iter().map(Vec::len).sum();
-            workspace.incoming = lanes;
-            if opened == middle {
-                self.sample_switch(n, opened, context.setup.window);
-            }
-            let window = Window { opened, close, length: close - opened, ..window };
-            self.compute_switch(Context { window, ..context }, workspace, (n, count), None);
-        }
-    }
 }
 
 #[cfg(test)]

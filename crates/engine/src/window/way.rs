@@ -18,6 +18,14 @@ pub(super) enum Way {
     InOrder { heavy: bool },
 }
 
+impl Way {
+    /// True if the visit keeps exact account of the buffer.
+    #[inline(always)]
+    pub(super) fn is_heavy(self) -> bool {
+        matches!(self, Way::ByPort(Bound::Buffer) | Way::InOrder { heavy: true })
+    }
+}
+
 /// What bounds the queues of data in a visit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bound {
@@ -154,7 +162,12 @@ mod tests {
             (global, full, "heavy in order"),
         ];
         for (fixed, now, expected) in table {
-            assert_eq!(name(way(&fixed, &now)), expected, "{fixed:?} {now:?}");
+            let way = way(&fixed, &now);
+            assert_eq!(
+                (name(way), way.is_heavy()),
+                (expected, expected.starts_with("heavy")),
+                "{fixed:?} {now:?}"
+            );
         }
     }
 

@@ -1,13 +1,15 @@
 //! Hosts of a run that a program drives: they stay open within a window and stop at every event for the program.
 
-use super::group::{Context, Group, Workspace, before_the_end};
-use super::lanes::Pool;
-use super::out::Window;
-use super::server;
-use super::setup::Setup;
-use super::step::PortEvents;
+use super::Group;
+use super::nodes::Waits;
 use crate::live::Report;
 use crate::tasks::Tasks;
+use crate::window::context::{Context, Workspace};
+use crate::window::lanes::Pool;
+use crate::window::out::Window;
+use crate::window::server;
+use crate::window::setup::Setup;
+use crate::window::step::PortEvents;
 use model::plan::Task;
 use model::{Annex, NodeId, Parcel, Parts, QpId};
 
@@ -18,8 +20,8 @@ pub(super) struct Parked<A> {
     taken: usize,
     /// Link events by port.
     events: Vec<PortEvents>,
-    /// What waited when the visit began, see [`Group::waits`].
-    waits: (u64, u64),
+    /// What waited when the visit began, see [`Nodes::waits`](super::nodes::Nodes::waits).
+    waits: Waits,
     /// The program's turn in which the host last computed its own events up to the present; see [`Desk::is_past`](crate::live::Desk::is_past).
     settled: u64,
     /// Time of its valid entry in the schedule; [`u64::MAX`] without an entry.
@@ -28,7 +30,7 @@ pub(super) struct Parked<A> {
 
 impl<P: Parts> Group<P> {
     /// Parks a host: opens its visit, which the program closes.
-    pub(super) fn park(
+    pub(crate) fn park(
         &mut self,
         context: Context<'_, P::Annex>,
         workspace: &mut Workspace<P::Annex>,
@@ -36,45 +38,46 @@ impl<P: Parts> Group<P> {
     ) {
         let Context { setup, window, .. } = context;
         self.visited = window.number;
-        let waits = self.waits(n);
+        let waits = self.nodes.waits(n);
         let count = self.open_server(context, workspace, n);
         let Workspace { incoming, pool, sorter, port_events, .. } = workspace;
         let lanes = incoming.iter().map(Vec::as_slice);
-        let tie = setup.tie(self.nodes[n].id.0, window.opened);
+        let node = self.nodes.node(n);
+        let (ports, tie) = (node.range().len(), setup.tie(node.id.0, window.opened));
         let arrivals = sorter.sort(lanes, count, window.length, tie);
-        let arrivals = before_the_end(arrivals, window, &mut self.outputs.tally).to_vec();
-        incoming.drain(..).for_each(|lane| pool.give(lane, self.outputs.unit));
-        let events = port_events.drain(..self.nodes[n].range().len()).collect();
+        let arrivals = self.outputs.before_the_end(arrivals, window).to_vec();
+        self.outputs.give(pool, incoming.drain(..));
+        let events = port_events.drain(..ports).collect();
         let parked = Parked { arrivals, taken: 0, events, waits, settled: 0, booked: u64::MAX };
         self.parked.as_mut().map(|all| all[n].insert(parked));
     }
 
-    pub(super) fn is_parked(&self, n: usize) -> bool {
+    pub(crate) fn is_parked(&self, n: usize) -> bool {
         self.parked.as_ref().is_some_and(|all| all[n].is_some())
     }
 
     /// Numbers of the parked hosts.
-    pub(super) fn parked_hosts(&self) -> Vec<usize> {
+    pub(crate) fn parked_hosts(&self) -> Vec<usize> {
         let all = self.parked.iter().flatten().enumerate();
         all.filter(|(_, parked)| parked.is_some()).map(|(n, _)| n).collect()
     }
 
     /// Books the next event of a parked host that may concern the program: an arrival, or an event of a task. Returns its
     /// time and the host; `None` if there is none, or it is booked.
-    pub(super) fn book_parked(&mut self, n: usize, window: Window) -> Option<(u64, NodeId)> {
-        let of_tasks = self.tasks.get(n).into_iter().flatten().map(|tasks| tasks.next()).min();
+    pub(crate) fn book_parked(&mut self, n: usize, window: Window) -> Option<(u64, NodeId)> {
+        let of_tasks = self.nodes.next_of_tasks(n);
         let parked = self.parked.as_mut()?[n].as_mut()?;
         let arrival = parked.arrivals.get(parked.taken);
         let arrival = arrival.map(|pkt| window.opened + u64::from(pkt.offset()));
-        let at = arrival.into_iter().chain(of_tasks).min().filter(|at| *at < window.close)?;
-        (at < parked.booked).then(|| {
+        let at = arrival.unwrap_or(u64::MAX).min(of_tasks);
+        (at < window.close && at < parked.booked).then(|| {
             parked.booked = at;
-            (at, self.nodes[n].id)
+            (at, self.nodes.node(n).id)
         })
     }
 
     /// Takes an entry of the schedule; false if it is stale.
-    pub(super) fn unbook_parked(&mut self, n: usize, at: u64) -> bool {
+    pub(crate) fn unbook_parked(&mut self, n: usize, at: u64) -> bool {
         let parked = self.parked.as_mut().and_then(|all| all[n].as_mut());
         let valid = parked.filter(|parked| parked.booked == at);
         valid.is_some_and(|parked| {
@@ -84,13 +87,13 @@ impl<P: Parts> Group<P> {
     }
 
     /// The turn of the program in which a parked host has settled.
-    pub(super) fn settled(&self, n: usize) -> u64 {
+    pub(crate) fn settled(&self, n: usize) -> u64 {
         let parked = self.parked.as_ref().and_then(|all| all[n].as_ref());
         parked.map_or(0, |parked| parked.settled)
     }
 
     /// Computes all events of a parked host up to `now`, in this turn of the program.
-    pub(super) fn settle(
+    pub(crate) fn settle(
         &mut self,
         context: Context<'_, P::Annex>,
         workspace: &mut Workspace<P::Annex>,
@@ -101,7 +104,7 @@ impl<P: Parts> Group<P> {
         self.set_settled(n, turn);
     }
 
-    pub(super) fn set_settled(&mut self, n: usize, turn: u64) {
+    pub(crate) fn set_settled(&mut self, n: usize, turn: u64) {
         if let Some(parked) = self.parked.as_mut().and_then(|all| all[n].as_mut()) {
             parked.settled = turn;
         }
@@ -126,15 +129,14 @@ impl<P: Parts> Group<P> {
     }
 
     /// Computes the next arrival of a parked host, or the next events of its tasks if they come first.
-    pub(super) fn step_parked(
+    pub(crate) fn step_parked(
         &mut self,
         context: Context<'_, P::Annex>,
         workspace: &mut Workspace<P::Annex>,
         n: usize,
     ) {
         let opened = context.window.opened;
-        let of_tasks = self.tasks.get(n).into_iter().flatten().map(|tasks| tasks.next()).min();
-        let of_tasks = of_tasks.unwrap_or(u64::MAX);
+        let of_tasks = self.nodes.next_of_tasks(n);
         self.with_parked(context, workspace, n, |mut visit, mail| match mail.next() {
             // At one instant, tasks follow arrivals.
             Some(pkt) if opened + u64::from(pkt.offset()) <= of_tasks => {
@@ -148,7 +150,7 @@ impl<P: Parts> Group<P> {
     }
 
     /// Posts the newest message of a queue pair at a parked host.
-    pub(super) fn post_parked(
+    pub(crate) fn post_parked(
         &mut self,
         context: Context<'_, P::Annex>,
         workspace: &mut Workspace<P::Annex>,
@@ -159,7 +161,7 @@ impl<P: Parts> Group<P> {
     }
 
     /// Closes the visit of a parked host, all of whose arrivals have been taken.
-    pub(super) fn close_parked(
+    pub(crate) fn close_parked(
         &mut self,
         context: Context<'_, P::Annex>,
         workspace: &mut Workspace<P::Annex>,
@@ -167,47 +169,45 @@ impl<P: Parts> Group<P> {
     ) {
         let next = self.with_parked(context, workspace, n, |visit, _| visit.close()).unwrap_or(u64::MAX);
         let parked = self.parked.as_mut().and_then(|all| all[n].take());
-        let waits = parked.map_or((0, 0), |parked| {
+        let waits = parked.map_or(Waits::default(), |parked| {
             workspace.port_events.extend(parked.events);
             parked.waits
         });
         self.close_server(context, n, next, waits);
-        self.schedule(n, context.window.opened + 2 * context.window.length);
     }
 
     /// The receiver of a queue pair expects its newest posted message.
-    pub(super) fn expect(&mut self, setup: &Setup<'_>, n: usize, qp: QpId) {
-        let port = setup.fabric().uplink(setup.home(setup.plan.qps[qp.index()].to)).port.index();
-        let host = self.nodes[n].hosts().start + port;
-        self.hosts[host].expect(setup, qp);
+    pub(crate) fn expect(&mut self, setup: &Setup<'_>, n: usize, qp: QpId) {
+        let to = setup.plan.qps[qp.index()].to;
+        self.nodes.endpoint_of(setup, n, to).expect(setup, qp);
     }
 
     /// Posts the newest message of a queue pair when a timer fires at its start.
-    pub(super) fn post_later(&mut self, setup: &Setup<'_>, n: usize, qp: QpId) {
-        let port = setup.fabric().uplink(setup.home(setup.plan.qps[qp.index()].from)).port.index();
-        let host = self.nodes[n].hosts().start + port;
-        self.hosts[host].post_later(setup, qp);
+    pub(crate) fn post_later(&mut self, setup: &Setup<'_>, n: usize, qp: QpId) {
+        let from = setup.plan.qps[qp.index()].from;
+        self.nodes.endpoint_of(setup, n, from).post_later(setup, qp);
+    }
+
+    /// What waits at a host.
+    pub(crate) fn waits(&self, n: usize) -> Waits {
+        self.nodes.waits(n)
+    }
+
+    /// The tasks of a host; `None` if it has none.
+    pub(crate) fn tasks_mut(&mut self, n: usize) -> Option<&mut Tasks> {
+        self.nodes.tasks_mut(n)
     }
 
     /// Books a visit of a host at `at`, between two windows. `waits` is what waited at the host before.
-    pub(super) fn wake(&mut self, n: usize, (unfinished, pending_starts): (u64, u64), at: u64) {
-        let (now_unfinished, now_pending) = self.waits(n);
-        self.unfinished = self.unfinished - unfinished + now_unfinished;
-        self.liveness.pending_starts = self.liveness.pending_starts - pending_starts + now_pending;
-        let node = &mut self.nodes[n];
-        node.next = node.next.min(at);
-        node.next_event = node.next_event.min(at);
-        if node.next < node.booked {
-            self.book(n);
-        }
+    pub(crate) fn wake(&mut self, n: usize, waits: Waits, at: u64) {
+        self.nodes.count_waits(n, waits);
+        self.schedule.hasten(n, at);
     }
 
     /// The tasks that a program has posted, by host.
-    pub(super) fn posted_tasks(&self) -> impl Iterator<Item = (NodeId, Vec<Task>)> {
-        let of = |(n, tasks): (usize, &Option<Tasks>)| {
-            tasks.as_ref().map(|tasks| (self.nodes[n].id, tasks.posted().to_vec()))
-        };
-        self.tasks.iter().enumerate().filter_map(of)
+    pub(crate) fn posted_tasks(&self) -> impl Iterator<Item = (NodeId, Vec<Task>)> {
+        let with_tasks = (0..self.nodes.all().len()).filter_map(|n| Some((n, self.nodes.tasks(n)?)));
+        with_tasks.map(|(n, tasks)| (self.nodes.node(n).id, tasks.posted().to_vec()))
     }
 }
 

@@ -6,12 +6,16 @@
 //! inside the group are read as they are filled. Lanes from other groups are taken from the board when the window
 //! opens, and their packets are divided among the steps.
 
-use super::group::{Context, Feed, Group, Node, Outputs, Workspace};
-use super::lanes::{Bit, Pause, Pool, bits, first_event};
-use super::layout::Layout;
-use super::out::Window;
-use super::port::TO_HOST;
-use super::setup::Setup;
+use super::Group;
+use super::nodes::Node;
+use super::outputs::Outputs;
+use super::ports::Feed;
+use crate::window::context::{Context, Workspace};
+use crate::window::lanes::{Bit, Pause, Pool, bits, first_event};
+use crate::window::layout::Layout;
+use crate::window::out::Window;
+use crate::window::port::TO_HOST;
+use crate::window::setup::Setup;
 use model::{Annex, Packet, Parcel, Parts};
 
 /// State of a group that steps through windows.
@@ -140,7 +144,7 @@ impl<A: Annex> Inside<A> {
             for p in bits(std::mem::take(&mut outputs.inner.ports[at]), word * 64) {
                 let lane = &mut outputs.lanes[feeds[p].port as usize];
                 node.pauses.append(&mut lane.pauses);
-                let (packets, taken) = (lane.packets(), &mut self.taken[node.first_port as usize + p]);
+                let (packets, taken) = (lane.packets(), &mut self.taken[node.port(p)]);
                 let waiting = &packets[*taken as usize..];
                 let due = match waiting.last() {
                     Some(last) if last.offset() < limit => waiting.len(),
@@ -261,7 +265,7 @@ impl<P: Parts> Group<P> {
 
     /// Takes the group's mail of the window from the board.
     fn receive(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>) {
-        let Context { window, board, mail, .. } = context;
+        let Context { window, mail, .. } = context;
         let Some(inside) = &mut self.inside else { return };
         for Carried { port, packets, pauses } in inside.carried.drain(..) {
             let lane = &mut self.outputs.lanes[port as usize];
@@ -269,23 +273,23 @@ impl<P: Parts> Group<P> {
             lane.pauses = pauses;
             self.outputs.inner.announce(self.outputs.addresses[port as usize]);
         }
-        for word in 0..self.soon.len() {
+        for word in 0..self.schedule.words() {
             let nodes = mail.take_nodes(window.number, self.node_word + word as u32);
             self.outputs.inner.nodes[word] |= nodes;
             for n in bits(nodes, word * 64) {
-                let node = &mut self.nodes[n];
+                let node = self.nodes.node_mut(n);
                 for word in 0..node.words().len() {
                     let ports = mail.take_ports(window.number, node.mail_word + word as u32);
                     for p in bits(ports, word * 64) {
-                        let feed = self.feeds[node.first_port as usize + p];
-                        let lane = &board[feed.group as usize][feed.port as usize];
+                        let port = node.port(p);
+                        let lane = self.ports.feed(port).lane(&context);
                         debug_assert_eq!(lane.window + 1, window.number, "mail without a lane");
                         let packets = lane.take();
-                        let from_host = !node.is_host && self.ports[node.first_port as usize + p].is(TO_HOST);
+                        let from_host = !node.is_host && self.ports.port(port).is(TO_HOST);
                         let (kind, pool) =
                             ((!node.is_host as usize, from_host), (&mut workspace.pool, self.outputs.unit));
                         inside.outer[n].add(&packets, kind, &inside.ends, pool);
-                        workspace.pool.give(packets, self.outputs.unit);
+                        self.outputs.give(&mut workspace.pool, [packets]);
                         node.pauses.extend(&lane.pauses);
                     }
                 }
@@ -295,45 +299,38 @@ impl<P: Parts> Group<P> {
 
     /// Visits all hosts, or all switches, that have something to do in a step.
     fn step(&mut self, context: Context<'_, P::Annex>, workspace: &mut Workspace<P::Annex>, hosts: bool) {
-        self.wake_sleepers(context.window.close);
+        self.schedule.wake(context.window.close);
         let Some(inside) = &mut self.inside else { return };
         for (word, todo) in inside.todo.iter_mut().enumerate() {
             let kind = if hosts { inside.hosts[word] } else { !inside.hosts[word] };
-            let (mail, soon) = (&mut self.outputs.inner.nodes[word], &mut self.soon[word]);
-            *todo = (*mail | *soon) & kind;
-            (*mail, *soon) = (*mail & !kind, *soon & !kind);
+            let mail = &mut self.outputs.inner.nodes[word];
+            *todo = *mail & kind | self.schedule.take(word, kind);
+            *mail &= !kind;
         }
-        for word in 0..self.soon.len() {
+        for word in 0..self.schedule.words() {
             let todo = self.inside.as_ref().map_or(0, |inside| inside.todo[word]);
-            if todo != 0 {
-                self.visited = context.window.number;
-            }
-            for n in bits(todo, word * 64) {
-                self.visit_node(context, workspace, n);
-            }
+            self.visit_nodes(context, workspace, word, todo);
         }
-        for (soon, later) in self.soon.iter_mut().zip(&mut self.later) {
-            *soon |= std::mem::take(later);
-        }
+        self.schedule.close_step();
     }
 
     /// Keeps packets that arrive after the window, and finds the group's next event.
     fn hand_over(&mut self, context: Context<'_, P::Annex>) {
         let Context { window, outbox, .. } = context;
         let Some(inside) = &mut self.inside else { return };
-        for word in 0..self.soon.len() {
+        for word in 0..self.schedule.words() {
             for n in bits(std::mem::take(&mut self.outputs.inner.nodes[word]), word * 64) {
-                let node = &self.nodes[n];
+                let node = self.nodes.node(n);
                 // Packets from the board are left only if the run ends within the window.
                 for due in &mut inside.outer[n].steps {
                     let left = due.from_switches.drain(..).chain(due.from_hosts.drain(..).flatten());
-                    left.for_each(|pkt| self.outputs.tally.count_in_flight(&pkt));
+                    left.for_each(|pkt| self.outputs.count_in_flight([&pkt]));
                 }
                 for word in 0..node.words().len() {
                     let ports = std::mem::take(&mut self.outputs.inner.ports[node.words().start + word]);
                     for p in bits(ports, word * 64) {
-                        let port = node.first_port as usize + p;
-                        let sender = self.feeds[port].port;
+                        let port = node.port(p);
+                        let sender = self.ports.feed(port).port;
                         let lane = &mut self.outputs.lanes[sender as usize];
                         let (mut packets, pauses) =
                             (std::mem::take(lane.packets()), std::mem::take(&mut lane.pauses));
@@ -348,7 +345,6 @@ impl<P: Parts> Group<P> {
             outbox.expect(window.number);
         }
         inside.outer.iter_mut().for_each(|outer| outer.last = 0);
-        let soon = self.soon.iter().enumerate().flat_map(|(word, soon)| bits(*soon, word * 64));
-        self.soon_at = soon.map(|n| self.nodes[n].next).min().unwrap_or(u64::MAX);
+        self.schedule.close_steps();
     }
 }
