@@ -362,13 +362,12 @@ def fair_rate(p: Page) -> str:
     return "The edge switch counts what a receiver drains and how many flows share it. Its CNPs tell senders their share, and they send no faster."
 
 
+# Every function that draws a page and returns its caption, by the scheme's name.
 DRAWINGS = {
-    f.__name__.replace("_", "-"): f
-    for f in (
-        ecmp, rps, ar, drill, flowlet, flowlet_nic, flowcell, rps_nic, reps, conga, conweave, themis, dlbf, mp_rdma, ethereal, flowcut,
-        minimal, valiant, ugal_l, ugal_g, long_haul, direct_cnp, annulus, bicc, fair_rate,
-    )
-}  # fmt: skip
+    name.replace("_", "-"): f
+    for name, f in list(globals().items())
+    if getattr(f, "__annotations__", None) == {"p": Page, "return": str}
+}
 
 
 def draw(name: str) -> str:

@@ -367,11 +367,28 @@ MAKERS = {
 }
 
 
+# Sections of the navigation that follow the program's lists: their folder, and the settings that name the parts.
+PARTS = {"Schemes": ("schemes", ["scheme"]), "NICs": ("nics", ["nic.transport", "nic.congestion"])}
+
+
+def pages_of_parts(folder: str, keys: list[str], listed: list[str]) -> list[dict]:
+    """Pages of a folder that the section lacks, in the order of the program's lists, by the first words of their headings."""
+    names = [name for key in keys for name, _ in settings.options(reference()["scenario"], key)]
+    order = {name: number for number, name in enumerate(names)}
+    paths = sorted((DOCS / folder).glob("*.md"), key=lambda path: (order.get(path.stem, len(order)), path.stem))
+    heading = lambda path: path.read_text().partition("\n")[0].removeprefix("# ").partition(":")[0]
+    return [{heading(path): page} for path in paths if (page := f"{folder}/{path.name}") not in listed]
+
+
 # --- what mkdocs calls -----------------------------------------------------------------------------------------------
 
 
 def on_config(config):
-    """Adds pages that mkdocs.yml does not list at the end, under More."""
+    """Adds the pages of schemes and NICs, and pages that mkdocs.yml does not list at the end, under More."""
+    for section in config.nav:
+        for title, pages in section.items():
+            if title in PARTS:
+                pages += pages_of_parts(*PARTS[title], pages)
     named = set(re.findall(r"[\w/-]+\.md", json.dumps(config.nav)))
     pages = sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md"))
     if more := [page for page in pages if page not in named]:
