@@ -287,6 +287,15 @@ fn handed_on(arrival: u64, Window { next, span, again, .. }: Window) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Plan;
+    use scenario::{Source, check};
+
+    /// The plan of two racks.
+    pub(super) fn racks() -> Plan {
+        let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n\
+                    [[workload]]\npermutation = { kind = \"cross-rack\" }\n";
+        check(&Source::new("racks.toml", text), &[]).unwrap_or_else(|e| panic!("{e}")).plan
+    }
 
     #[test]
     fn a_packet_goes_onto_its_lane_one_window_before_it_arrives() {

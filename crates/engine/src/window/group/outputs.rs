@@ -179,3 +179,48 @@ impl<A: Annex> Outputs<A> {
         (self.tally, self.recorder)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::group::tests::racks;
+    use model::{HostId, Kind, Packet, PortIndex, Psn, QpId};
+
+    #[test]
+    fn a_lane_leads_to_the_bit_of_its_far_end_in_the_mail_of_all_groups_or_inside() {
+        let plan = racks();
+        let (setup, layout, fabric) = (Setup::new(&plan), Layout::new(&plan.fabric), &plan.fabric);
+        for (group, members) in layout.groups.iter().enumerate() {
+            let links: Vec<_> = members.iter().flat_map(|id| fabric.ports(*id)).collect();
+            for inside in [None, Some(group)] {
+                let mut outputs = Outputs::<()>::new(&setup, links.len());
+                members.iter().for_each(|&id| outputs.add(&setup, &layout, id, inside));
+                for (address, link) in outputs.addresses.iter().zip(&links) {
+                    let far = layout.locate(link.to);
+                    assert_eq!(address.inner, inside == Some(far.group as usize));
+                    let first = if address.inner { layout.locate(members[0]).word } else { 0 };
+                    let mut words = vec![0; layout.mail_words().ports];
+                    address.port.set(&mut words);
+                    let set = words.iter().enumerate().flat_map(|(i, word)| bits(*word, i * 64));
+                    let bit = (far.word - first) as usize * 64 + link.peer_port.index();
+                    assert_eq!(set.collect::<Vec<_>>(), [bit], "{link:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_arrives_after_the_end_of_the_run_stays_in_flight() {
+        let plan = racks();
+        let mut outputs = Outputs::<()>::new(&Setup::new(&plan), 0);
+        let label = Packet::new(Kind::Data, QpId(0), HostId(0), Psn::new(0), 100);
+        let arrivals = [5, 10, 15].map(|at| Parcel::bare(label).arriving(at, PortIndex(0)));
+        let window = Window { opened: 100, length: 20, close: 120, ..Window::default() };
+        assert_eq!(outputs.before_the_end(&arrivals, window).len(), 3);
+        assert!(!outputs.cut_short());
+        let last = Window { close: 110, ..window };
+        assert_eq!(outputs.before_the_end(&arrivals, last).len(), 1, "the run ends at 110 ps");
+        assert!(outputs.cut_short());
+        assert_eq!(outputs.split().0.data.in_flight, 2);
+    }
+}

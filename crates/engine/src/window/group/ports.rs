@@ -205,3 +205,27 @@ impl<A: Annex> Ports<A> {
         self.classed.iter().flat_map(Queues::queued).for_each(|pkt| tally.count_in_flight(pkt));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::group::tests::racks;
+
+    #[test]
+    fn every_port_is_fed_by_the_far_end_of_its_link() {
+        let plan = racks();
+        let (setup, layout) = (Setup::new(&plan), Layout::new(&plan.fabric));
+        let of = |members: &Vec<NodeId>| {
+            let mut ports = Ports::<()>::new(0, members.len());
+            members.iter().for_each(|&id| ports.add(&setup, &layout, id, &Interest::default()));
+            ports
+        };
+        let groups: Vec<_> = layout.groups.iter().map(of).collect();
+        for link in plan.fabric.links() {
+            let port = layout.port(link.to, link.peer_port) as usize;
+            let feed = groups[layout.locate(link.to).group as usize].feed(port);
+            let sender = (layout.locate(link.from).group, layout.port(link.from, link.port));
+            assert_eq!((feed.group, feed.port), sender, "{link:?}");
+        }
+    }
+}
