@@ -14,6 +14,7 @@ A page marks the place by a comment on a line of its own, `<!-- kind: argument -
     <!-- scenarios -->                  the built-in scenarios
     <!-- experiments -->                the papers' experiments
     <!-- schemes -->                    the schemes, with links to their pages
+    <!-- feedbacks -->                  the feedbacks, with links to their pages
     <!-- picture: themis -->            a drawing of pictures.py
     <!-- heat: which-scheme -->         a page's table as a map of colours, see charts.py
     <!-- beside: papers -->             our numbers beside the papers', from the page's table, see charts.py
@@ -212,6 +213,16 @@ def schemes(_: str) -> str:
     return "\n".join(["| scheme | what it does |", "|---|---|", *rows])
 
 
+def feedbacks(_: str) -> str:
+    """List of the feedbacks, each with a link to its page."""
+    rows = [
+        f"| [`{name}`]({name}.md) | {about.partition(': ')[2] or about} |".replace("\n", " ")
+        for name, about in settings.options(reference()["scenario"], "feedback")
+        if name != "none"
+    ]
+    return "\n".join(["| feedback | what it does |", "|---|---|", *rows])
+
+
 def measured(names: str) -> str:
     """Rows of the table of all schemes, beginning with the baseline."""
     rows = [line for line in (DOCS / "which-scheme.md").read_text().split("\n") if line.startswith("|")]
@@ -257,7 +268,7 @@ def hardware(_: str) -> str:
 
 
 def counters(name: str) -> str:
-    """A scheme's counters: the tables under `# Counters` in the documentation of its file."""
+    """Counters of a scheme or a feedback: the tables under `# Counters` in the documentation of its file."""
     text = (ROOT / "crates" / "schemes" / "src" / f"{name}.rs").read_text()
     docs = [line.removeprefix("//!").strip() for line in text.split("\n") if line.startswith("//!")]
     taken = []
@@ -359,6 +370,7 @@ MAKERS = {
     "scenarios": scenarios,
     "experiments": experiments,
     "schemes": schemes,
+    "feedbacks": feedbacks,
     "picture": pictures.draw,
     "hardware": hardware,
     "heat": charts.heat,
@@ -368,7 +380,11 @@ MAKERS = {
 
 
 # Sections of the navigation that follow the program's lists: their folder, and the settings that name the parts.
-PARTS = {"Schemes": ("schemes", ["scheme"]), "NICs": ("nics", ["nic.transport", "nic.congestion"])}
+PARTS = {
+    "Schemes": ("schemes", ["scheme"]),
+    "Feedback": ("feedback", ["feedback"]),
+    "NICs": ("nics", ["nic.transport", "nic.congestion"]),
+}
 
 
 def pages_of_parts(folder: str, keys: list[str], listed: list[str]) -> list[dict]:
@@ -384,7 +400,7 @@ def pages_of_parts(folder: str, keys: list[str], listed: list[str]) -> list[dict
 
 
 def on_config(config):
-    """Adds the pages of schemes and NICs, and pages that mkdocs.yml does not list at the end, under More."""
+    """Adds the pages of schemes, feedbacks and NICs, and pages that mkdocs.yml does not list at the end, under More."""
     for section in config.nav:
         for title, pages in section.items():
             if title in PARTS:

@@ -20,6 +20,67 @@ class Settings(TypedDict, total=False):
     failure__0__rate: Any
     failure__0__switch: Any
     failure__0__until: Any
+    feedback: Any
+    feedback__annulus: Any
+    feedback__annulus__beyond: Any
+    feedback__annulus__from_hosts: Any
+    feedback__annulus__jitter: Any
+    feedback__annulus__least_sample: Any
+    feedback__annulus__queue: Any
+    feedback__annulus__sample: Any
+    feedback__annulus__weight: Any
+    feedback__bicc: Any
+    feedback__bicc__cnp_delay: Any
+    feedback__bicc__credit: Any
+    feedback__bicc__forget: Any
+    feedback__bicc__interval: Any
+    feedback__bicc__per: Any
+    feedback__direct_cnp: Any
+    feedback__direct_cnp__beyond: Any
+    feedback__direct_cnp__from_hosts: Any
+    feedback__direct_cnp__interval: Any
+    feedback__fair_rate: Any
+    feedback__fair_rate__interval: Any
+    feedback__fair_rate__period: Any
+    feedback__long_haul: Any
+    feedback__long_haul__cnp_delay: Any
+    feedback__long_haul__cnp_delay_most: Any
+    feedback__long_haul__cnp_table: Any
+    feedback__long_haul__cnp_table__entries: Any
+    feedback__long_haul__cnp_table__install_delay: Any
+    feedback__long_haul__cnp_table__removal_delay: Any
+    feedback__long_haul__first_delay: Any
+    feedback__long_haul__flow_stash: Any
+    feedback__long_haul__gate: Any
+    feedback__long_haul__interval: Any
+    feedback__long_haul__loop: Any
+    feedback__long_haul__loop__background: Any
+    feedback__long_haul__loop__cpu_delay: Any
+    feedback__long_haul__loop__delay: Any
+    feedback__long_haul__loop__gap: Any
+    feedback__long_haul__loop__most_passes: Any
+    feedback__long_haul__loop__on_collision: Any
+    feedback__long_haul__loop__passes: Any
+    feedback__long_haul__loop__ramp: Any
+    feedback__long_haul__loop__rate: Any
+    feedback__long_haul__loop__recovery: Any
+    feedback__long_haul__loop__recovery__after: Any
+    feedback__long_haul__loop__recovery__mode: Any
+    feedback__long_haul__loop__slots: Any
+    feedback__long_haul__loop__threshold: Any
+    feedback__long_haul__memory: Any
+    feedback__long_haul__most_delay: Any
+    feedback__long_haul__notification: Any
+    feedback__long_haul__pause: Any
+    feedback__long_haul__rate: Any
+    feedback__long_haul__rate__alpha_timer: Any
+    feedback__long_haul__rate__fast_recovery: Any
+    feedback__long_haul__rate__rate_decrease_interval: Any
+    feedback__long_haul__rate__rate_increase_timer: Any
+    feedback__long_haul__reaction: Any
+    feedback__long_haul__stash: Any
+    feedback__long_haul__step: Any
+    feedback__none: Any
     links: Any
     links__lose: Any
     links__lose_replies: Any
@@ -261,21 +322,7 @@ class Settings(TypedDict, total=False):
     routing: Any
     routing__detection: Any
     scheme: Any
-    scheme__annulus: Any
-    scheme__annulus__beyond: Any
-    scheme__annulus__from_hosts: Any
-    scheme__annulus__jitter: Any
-    scheme__annulus__least_sample: Any
-    scheme__annulus__queue: Any
-    scheme__annulus__sample: Any
-    scheme__annulus__weight: Any
     scheme__ar: Any
-    scheme__bicc: Any
-    scheme__bicc__cnp_delay: Any
-    scheme__bicc__credit: Any
-    scheme__bicc__forget: Any
-    scheme__bicc__interval: Any
-    scheme__bicc__per: Any
     scheme__conga: Any
     scheme__conga__ageing: Any
     scheme__conga__dre_alpha: Any
@@ -292,10 +339,6 @@ class Settings(TypedDict, total=False):
     scheme__conweave__theta_inactive: Any
     scheme__conweave__theta_path_busy: Any
     scheme__conweave__theta_reply: Any
-    scheme__direct_cnp: Any
-    scheme__direct_cnp__beyond: Any
-    scheme__direct_cnp__from_hosts: Any
-    scheme__direct_cnp__interval: Any
     scheme__dlbf: Any
     scheme__dlbf__available: Any
     scheme__dlbf__delay_weight: Any
@@ -329,9 +372,6 @@ class Settings(TypedDict, total=False):
     scheme__entropy_mixed__most: Any
     scheme__ethereal: Any
     scheme__ethereal__moves: Any
-    scheme__fair_rate: Any
-    scheme__fair_rate__interval: Any
-    scheme__fair_rate__period: Any
     scheme__flowcell: Any
     scheme__flowcell__bytes: Any
     scheme__flowcell__paths: Any
@@ -357,44 +397,6 @@ class Settings(TypedDict, total=False):
     scheme__flowlet_nic: Any
     scheme__flowlet_nic__entropies: Any
     scheme__flowlet_nic__gap: Any
-    scheme__long_haul: Any
-    scheme__long_haul__cnp_delay: Any
-    scheme__long_haul__cnp_delay_most: Any
-    scheme__long_haul__cnp_table: Any
-    scheme__long_haul__cnp_table__entries: Any
-    scheme__long_haul__cnp_table__install_delay: Any
-    scheme__long_haul__cnp_table__removal_delay: Any
-    scheme__long_haul__first_delay: Any
-    scheme__long_haul__flow_stash: Any
-    scheme__long_haul__gate: Any
-    scheme__long_haul__interval: Any
-    scheme__long_haul__loop: Any
-    scheme__long_haul__loop__background: Any
-    scheme__long_haul__loop__cpu_delay: Any
-    scheme__long_haul__loop__delay: Any
-    scheme__long_haul__loop__gap: Any
-    scheme__long_haul__loop__most_passes: Any
-    scheme__long_haul__loop__on_collision: Any
-    scheme__long_haul__loop__passes: Any
-    scheme__long_haul__loop__ramp: Any
-    scheme__long_haul__loop__rate: Any
-    scheme__long_haul__loop__recovery: Any
-    scheme__long_haul__loop__recovery__after: Any
-    scheme__long_haul__loop__recovery__mode: Any
-    scheme__long_haul__loop__slots: Any
-    scheme__long_haul__loop__threshold: Any
-    scheme__long_haul__memory: Any
-    scheme__long_haul__most_delay: Any
-    scheme__long_haul__notification: Any
-    scheme__long_haul__pause: Any
-    scheme__long_haul__rate: Any
-    scheme__long_haul__rate__alpha_timer: Any
-    scheme__long_haul__rate__fast_recovery: Any
-    scheme__long_haul__rate__rate_decrease_interval: Any
-    scheme__long_haul__rate__rate_increase_timer: Any
-    scheme__long_haul__reaction: Any
-    scheme__long_haul__stash: Any
-    scheme__long_haul__step: Any
     scheme__minimal: Any
     scheme__mp_rdma: Any
     scheme__mp_rdma__delta: Any

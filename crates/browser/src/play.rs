@@ -61,7 +61,7 @@ impl Played {
         let mut tape = watch.tape;
         tape.add(&outcome.notes.frames);
         let ideal = ideal::of_flows(plan);
-        let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
+        let title = Title { scenario: &checked.name, scheme: &checked.scheme_name() };
         let summary = Summary::new(title, plan, &ideal, &outcome, Timing::default());
         Played { checked, outcome, tape, summary }
     }

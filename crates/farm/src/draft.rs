@@ -24,7 +24,7 @@ const MOST_NODES: usize = 120;
 const TRIES: usize = 3;
 
 /// Top-level keys beside `topology` and `workload`, each with the probability that it is drawn.
-const KEYS: [(&str, f64); 13] = [
+const KEYS: [(&str, f64); 14] = [
     ("seed", 1.0),
     ("compat", 0.1),
     ("links", 0.5),
@@ -33,6 +33,7 @@ const KEYS: [(&str, f64); 13] = [
     ("switch-role", 0.1),
     ("nic", 0.7),
     ("scheme", 0.95),
+    ("feedback", 0.15),
     ("class", 0.1),
     ("failure", 0.35),
     ("routing", 0.25),
@@ -104,7 +105,9 @@ impl Drafter {
     pub(crate) fn new() -> Self {
         let settings = |builtin: &builtin::Builtin| {
             let mut keys = Draft::of(builtin.text)?.0;
-            keys.retain(|key, _| ["nic", "scheme", "switch", "wire", "compat"].contains(&key.as_str()));
+            keys.retain(|key, _| {
+                ["nic", "scheme", "feedback", "switch", "wire", "compat"].contains(&key.as_str())
+            });
             Some(keys)
         };
         Drafter { examples: builtin::ALL.iter().filter_map(settings).collect() }
@@ -337,6 +340,7 @@ mod tests {
         for (table, definition) in [
             ("topology", "Topology"),
             ("scheme", "SchemeConfig"),
+            ("feedback", "FeedbackConfig"),
             ("nic.transport", "TransportConfig"),
             ("nic.congestion", "CongestionConfig"),
         ] {

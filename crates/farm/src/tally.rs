@@ -46,7 +46,7 @@ pub struct Broken {
 }
 
 /// Tables with one part each.
-const PARTS: [&str; 4] = ["topology", "scheme", "nic.transport", "nic.congestion"];
+const PARTS: [&str; 5] = ["topology", "scheme", "feedback", "nic.transport", "nic.congestion"];
 
 impl Tally {
     /// Counts a scenario that ran, and the kinds of events in it.

@@ -15,7 +15,7 @@ pub struct Comparison {
     pub base: Checked,
     /// The traffic class whose scheme is swapped; `None`: `foreground`, or all if none has a scheme of its own.
     pub class: Option<String>,
-    /// Schemes.
+    /// Schemes, or schemes with feedbacks, such as `themis+long-haul`.
     pub schemes: Vec<String>,
     /// Seeds.
     pub seeds: Vec<u64>,
@@ -50,7 +50,7 @@ impl Comparison {
         each: impl Fn(&Run) -> Result<(), Failure> + Send + Sync,
     ) -> Result<Vec<Run>, Failure> {
         let mut seen = BTreeSet::new();
-        if let Some(scheme) = self.schemes.iter().find(|scheme| !seen.insert(*scheme)) {
+        if let Some(scheme) = self.schemes.iter().find(|scheme| !seen.insert(self.base.run_name(scheme))) {
             let text = format!("scheme `{scheme}` is repeated: the same runs would give the same results");
             return Err(Failure::Asked(text));
         }
@@ -75,7 +75,12 @@ impl Comparison {
         runs.into_iter().flatten().collect()
     }
 
-    /// Refuses a `--set` whose value every run replaces: a scheme that is not compared, or the seed if the comparison has
+    /// The entry of [`Comparison::schemes`] whose runs have this name.
+    pub fn entry(&self, run_name: &str) -> Option<&str> {
+        self.schemes.iter().find(|entry| self.base.run_name(entry) == run_name).map(String::as_str)
+    }
+
+    /// Refuses a `--set` whose value every run replaces: a scheme or a feedback that is not compared, or the seed if the comparison has
     /// `seeds_given`.
     ///
     /// # Errors

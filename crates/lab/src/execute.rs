@@ -173,7 +173,7 @@ pub(crate) fn conclude(checked: Checked, outcome: Outcome, spent: Spent, room: O
         peak_rss_mb: peak_rss_mb(),
     };
     let ideal = ideal::of_flows(&checked.plan);
-    let title = Title { scenario: &checked.name, scheme: checked.scheme_name() };
+    let title = Title { scenario: &checked.name, scheme: &checked.scheme_name() };
     let summary = Summary::new(title, &checked.plan, &ideal, &outcome, timing);
     Run { checked, outcome, ideal, summary, room }
 }

@@ -258,7 +258,8 @@ pub(crate) fn compare(
     let of = |run: Run| {
         let mut command = command.clone();
         if !command.is_empty() {
-            let (scheme, seed) = (run.summary.scheme.clone(), run.summary.seed.to_string());
+            let (name, seed) = (&run.summary.scheme, run.summary.seed.to_string());
+            let scheme = comparison.entry(name).unwrap_or(name).to_owned();
             command.extend(["--schemes".to_owned(), scheme, "--seeds".into(), seed]);
         }
         Results::of(run, command)

@@ -41,7 +41,7 @@ pub use crate::metrics::timing::Timing;
 pub struct Title<'a> {
     /// The scenario's name.
     pub scenario: &'a str,
-    /// The scheme's name.
+    /// The names of the scheme and of feedbacks, `themis+long-haul`.
     pub scheme: &'a str,
 }
 

@@ -198,9 +198,11 @@ Examples:
   ropewalk compare my.toml --schemes ar,themis --seeds 1..5 --set workload.0.bytes=30MB
   ropewalk compare my.toml --schemes ar,themis --seeds 1,7 --json > rows.json
   ropewalk compare my.toml --schemes ecmp,themis --report
+  ropewalk compare my.toml --schemes ecmp+none,ecmp+long-haul,themis+long-haul
   ropewalk compare my.toml --schemes ecmp,ar -o out && ropewalk explain slowest out/ar-1
 
 A scheme that the scenario configures keeps its settings; all others use their defaults.
+SCHEME+FEEDBACK has this feedback alone, and SCHEME+none has none; a scheme by itself has the scenario's feedback.
 With several seeds, a row shows the means. The rows below it show half of the 95 % confidence interval of the
 mean, and the range.
 
@@ -210,7 +212,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]
     pub scenario: ScenarioArgs,
-    /// Schemes, separated by commas.
+    /// Schemes, each with a feedback if you like (ar+bicc), separated by commas.
     #[arg(long, value_delimiter = ',', required = true, value_name = "NAMES")]
     pub schemes: Vec<String>,
     /// Traffic class whose scheme changes [default: foreground, or all if no class has its own scheme].

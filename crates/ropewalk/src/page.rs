@@ -229,8 +229,9 @@ impl Page {
         if !parts.is_empty() {
             // The counters include those of schemes that only some switches or classes have.
             let roles = run.checked.scenario.switch_role.values().filter_map(|role| role.scheme.as_ref());
+            let scheme = run.summary.scheme.replace('+', " + ");
             let names: Vec<&str> =
-                std::iter::once(&*run.summary.scheme).chain(roles.map(|scheme| scheme.name())).collect();
+                std::iter::once(&*scheme).chain(roles.map(|scheme| scheme.name())).collect();
             self.line(&names.join(" + "), &parts);
         }
     }

@@ -216,7 +216,7 @@ fn a_stalled_run_ends_with_3_and_prints_its_summary() {
 #[test]
 fn the_summary_separates_near_and_far_flows() {
     let sandbox = Sandbox::new();
-    let edge = "switch-role.external.scheme.long-haul={interval=\"4us\"}";
+    let edge = "switch-role.external.feedback.long-haul={interval=\"4us\"}";
     let plain = sandbox.json(&["run", "long-haul-near-destination", "--json"]);
     let fair = sandbox.json(&["run", "long-haul-near-destination", "--json", "--set", edge]);
     let of = |json: &Value| {
@@ -229,10 +229,10 @@ fn the_summary_separates_near_and_far_flows() {
     };
     assert!(of(&fair) < of(&plain));
     assert_eq!(sandbox.json(&["run", "quickstart", "--json"])["flows"]["by_distance"], Value::Null);
-    // The scheme works only at the ends of a long link.
-    let everywhere = ["check", "long-haul", "--set", "scheme.long-haul={}"];
+    // The feedback works only at the ends of a long link.
+    let everywhere = ["check", "long-haul", "--set", "switch-role.tor.feedback.long-haul={}"];
     sandbox.ropewalk(&everywhere).assert().code(2).stderr(contains("has no long link"));
-    let never = ["check", "long-haul", "--set", "switch-role.external.scheme.long-haul={step=\"0us\"}"];
+    let never = ["check", "long-haul", "--set", "switch-role.external.feedback.long-haul={step=\"0us\"}"];
     sandbox.ropewalk(&never).assert().code(2).stderr(contains("it must be longer than 0"));
 }
 

@@ -72,14 +72,17 @@ poisson = { sizes = { fixed = "300kB" }, load = 0.9, count = 120 }
 /// What acts at the edges of datacentres, or near their sources.
 const EDGES: [(&str, &[&str]); 9] = [
     ("no edge", &[]),
-    ("long-haul", &["switch-role.external.scheme.long-haul={interval='4us'}"]),
-    ("long-haul full", &["switch-role.external.scheme.long-haul={notification='proactive',reaction='loop'}"]),
-    ("long-haul pause", &["switch-role.external.scheme.long-haul={notification='off',reaction='pause'}"]),
-    ("direct-cnp", &["switch-role.tor.scheme.direct-cnp={interval='4us',beyond='10us',from-hosts=true}"]),
-    ("annulus", &["switch-role.tor.scheme.annulus={queue='5kB'}", "nic.congestion.annulus={}"]),
-    ("bicc", &["switch-role.external.scheme.bicc={credit='100kB'}"]),
-    ("bicc switch", &["switch-role.external.scheme.bicc={per='switch',credit='500kB'}"]),
-    ("fair-rate", &["switch-role.external.scheme.fair-rate={}"]),
+    ("long-haul", &["switch-role.external.feedback.long-haul={interval='4us'}"]),
+    (
+        "long-haul full",
+        &["switch-role.external.feedback.long-haul={notification='proactive',reaction='loop'}"],
+    ),
+    ("long-haul pause", &["switch-role.external.feedback.long-haul={notification='off',reaction='pause'}"]),
+    ("direct-cnp", &["switch-role.tor.feedback.direct-cnp={interval='4us',beyond='10us',from-hosts=true}"]),
+    ("annulus", &["switch-role.tor.feedback.annulus={queue='5kB'}", "nic.congestion.annulus={}"]),
+    ("bicc", &["switch-role.external.feedback.bicc={credit='100kB'}"]),
+    ("bicc switch", &["switch-role.external.feedback.bicc={per='switch',credit='500kB'}"]),
+    ("fair-rate", &["switch-role.external.feedback.fair-rate={}"]),
 ];
 
 /// Paths on a Dragonfly.

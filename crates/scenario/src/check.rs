@@ -14,7 +14,8 @@ use crate::{Plan, Scenario, loss, own_nic, parts, plan, show, switch, telemetry}
 use finding::{Finding, code, suggestion};
 use model::Bytes;
 use rnic::{Nics, TransportConfig};
-use schemes::{Assignment, SchemeConfig};
+use schemes::{Assignment, FeedbackConfig, SchemeConfig};
+use std::collections::BTreeSet;
 
 /// A scenario that can run.
 #[derive(Clone, Debug)]
@@ -72,6 +73,9 @@ impl Resolved {
         self.scenario = scenario;
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         self.document.note(AppliedChange::at(&path, origin.clone()));
+        if Entry::of(name).feedbacks.is_some() {
+            self.document.note(AppliedChange::at(&["feedback"], origin.clone()));
+        }
         Ok(())
     }
 
@@ -89,26 +93,80 @@ impl Resolved {
     }
 }
 
+/// An entry of a list of schemes: `themis`, or `themis+long-haul` for a scheme and a feedback.
+struct Entry<'a> {
+    scheme: &'a str,
+    /// The feedbacks of the run, of which `none` is one; `None` for those of the scenario.
+    feedbacks: Option<Vec<&'a str>>,
+}
+
+impl<'a> Entry<'a> {
+    fn of(text: &'a str) -> Self {
+        match text.split_once('+') {
+            Some((scheme, rest)) => Entry { scheme, feedbacks: Some(rest.split('+').collect()) },
+            None => Entry { scheme: text, feedbacks: None },
+        }
+    }
+}
+
+/// Gives the scenario these feedbacks alone. One that the scenario has keeps its place and its settings; another one stands
+/// in all switches that it fits.
+fn tell(scenario: &mut Scenario, names: &[&str]) -> Result<(), String> {
+    if let Some(wrong) = names.iter().find(|name| FeedbackConfig::named(name).is_none()) {
+        return Err(format!("unknown feedback `{wrong}`; {}", suggestion(wrong, FeedbackConfig::NAMES)));
+    }
+    let known = scenario.feedback_names();
+    if !names.contains(&scenario.feedback.name()) {
+        scenario.feedback = FeedbackConfig::default();
+    }
+    for role in scenario.switch_role.values_mut() {
+        role.feedback.take_if(|feedback| !feedback.is_none() && !names.contains(&feedback.name()));
+    }
+    let mut new = names.iter().filter_map(|name| FeedbackConfig::named(name));
+    let mut new = new.by_ref().filter(|feedback| !feedback.is_none() && !known.contains(feedback.name()));
+    let Some(feedback) = new.next() else { return Ok(()) };
+    let taken = (!scenario.feedback.is_none()).then(|| scenario.feedback.clone());
+    if let Some(other) = taken.or_else(|| new.next()) {
+        let (one, other) = (feedback.name(), other.name());
+        return Err(format!(
+            "`{one}` and `{other}` cannot both stand in all switches; set one of them in `switch-role`, such as \
+             `[switch-role.external.feedback.{one}]`"
+        ));
+    }
+    scenario.feedback = feedback;
+    Ok(())
+}
+
 /// The scenario with another scheme for a traffic class, and the path of that scheme.
 fn swapped(
     scenario: &Scenario,
     classes: &[&str],
     class: Option<&str>,
-    name: &str,
+    entry: &str,
 ) -> Result<(Scenario, Vec<String>), String> {
+    let Entry { scheme: name, feedbacks } = Entry::of(entry);
     let all = class.is_none() && scenario.class.values().all(|class| class.scheme.is_none());
     let class = class.unwrap_or("foreground");
     if !classes.contains(&class) {
         return Err(format!("there is no traffic class `{class}`; {}", suggestion(class, classes)));
     }
     let Some(default) = SchemeConfig::named(name) else {
-        let hint = match TransportConfig::NAMES.contains(&name) {
-            true => format!("it is a recovery mode of NICs, `nic.transport.{name}`"),
-            false => suggestion(name, SchemeConfig::NAMES),
+        let hint = if TransportConfig::NAMES.contains(&name) {
+            format!("it is a recovery mode of NICs, `nic.transport.{name}`")
+        } else if FeedbackConfig::NAMES.contains(&name) {
+            format!(
+                "it is a feedback, which stands beside a scheme: `{}+{name}`",
+                SchemeConfig::default().name()
+            )
+        } else {
+            suggestion(name, SchemeConfig::NAMES)
         };
         return Err(format!("unknown scheme `{name}`; {hint}"));
     };
     let mut scenario = scenario.clone();
+    if let Some(names) = feedbacks {
+        tell(&mut scenario, &names)?;
+    }
     let whole = all || class == "foreground" && scenario.class.is_empty();
     if scenario.scheme_of(class).name() != name {
         if whole {
@@ -129,9 +187,20 @@ pub(crate) fn refuse_unused(
     schemes: &[&str],
     chooser: &str,
 ) -> Result<(), Finding> {
+    let entries: Vec<Entry<'_>> = schemes.iter().map(|text| Entry::of(text)).collect();
     for (i, set) in changes.iter().enumerate() {
+        if let Some(name) = set.feedback()
+            && entries
+                .iter()
+                .all(|entry| entry.feedbacks.as_ref().is_some_and(|names| !names.contains(&name)))
+        {
+            let text = format!(
+                "`{chooser}` chooses the feedbacks, and `{name}` is not among them: no run would use this"
+            );
+            return Err(set.origin.error(true, &text));
+        }
         let Some(name) = set.variant(path) else { continue };
-        if !schemes.contains(&name) {
+        if entries.iter().all(|entry| entry.scheme != name) {
             let text = format!(
                 "`{chooser}` chooses the schemes, and `{name}` is not among them: no run would use this"
             );
@@ -263,6 +332,7 @@ impl Checked {
             );
             warnings.extend(scheme_warnings(&path, scheme, &nic, &plan).map_err(locate)?);
         }
+        warnings.extend(feedback_warnings(&scenario, &plan).map_err(locate)?);
         program::open(&scenario, &mut plan);
         Ok(Checked {
             name,
@@ -277,16 +347,31 @@ impl Checked {
         })
     }
 
-    /// The name of the scheme of the class `foreground`.
-    pub fn scheme_name(&self) -> &'static str {
-        self.scenario.scheme_of("foreground").name()
+    /// The name of the scheme of the class `foreground`, and those of the feedbacks: `themis+long-haul`.
+    pub fn scheme_name(&self) -> String {
+        let scheme = self.scenario.scheme_of("foreground").name();
+        std::iter::once(scheme).chain(self.scenario.feedback_names()).collect::<Vec<_>>().join("+")
+    }
+
+    /// [`Checked::scheme_name`] of the run that `entry` of a comparison stands for, see [`Checked::with_scheme`].
+    pub fn run_name(&self, entry: &str) -> String {
+        let Entry { scheme, feedbacks } = Entry::of(entry);
+        let names: BTreeSet<&str> = match feedbacks {
+            Some(names) => {
+                names.into_iter().filter(|name| FeedbackConfig::default().name() != *name).collect()
+            }
+            None => self.scenario.feedback_names(),
+        };
+        std::iter::once(scheme).chain(names).collect::<Vec<_>>().join("+")
     }
 
     /// The scenario with another scheme for a traffic class. `None` means `foreground`, or all classes if none has a
     /// scheme of its own. A scheme that the class already has keeps its settings; another scheme gets its defaults.
+    /// `name` may be one of a scheme and a feedback, `themis+long-haul`, which then is the only feedback; `themis+none` is
+    /// without. A feedback that the scenario has keeps its place and its settings.
     ///
     /// # Errors
-    /// If there is no such scheme or class, or the scheme cannot run in this scenario.
+    /// If there is no such scheme, feedback or class, or one of them cannot run in this scenario.
     pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Checked, Finding> {
         let classes: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
         let (scenario, _) =
@@ -390,6 +475,25 @@ fn in_their_places(
         scheme.place(plan, &switches).map_err(|e| e.within(&at))?;
     }
     Ok(())
+}
+
+/// Checks every feedback of a scenario, and its switches; returns warnings.
+fn feedback_warnings(scenario: &Scenario, plan: &Plan) -> Result<Vec<String>, Finding> {
+    let own = |role: &str| scenario.switch_role.get(role).is_some_and(|config| config.feedback.is_some());
+    let nic = scenario.nic_of("foreground");
+    let mut warnings = Vec::new();
+    for (path, role, feedback) in scenario.feedbacks() {
+        let error = |e: Finding| e.within(&format!("{path}.{}", feedback.name()));
+        let mine = |node: &model::NodeId| match (role, plan.fabric.role(*node)) {
+            (Some(role), of_node) => role == of_node,
+            (None, of_node) => !own(of_node),
+        };
+        let switches: Vec<_> = plan.fabric.switches().filter(mine).collect();
+        feedback.place(plan, &switches, role.is_none()).map_err(error)?;
+        warnings.extend(feedback.validate(plan).map_err(error)?);
+        warnings.extend(feedback.validate_nic(&nic).map_err(error)?);
+    }
+    Ok(warnings)
 }
 
 fn nic_error(error: Finding) -> Finding {

@@ -12,9 +12,9 @@ use finding::{Finding, code, suggestion};
 use model::{Bytes, Packet, Time, Wire};
 use rnic::NicConfig;
 use schemars::JsonSchema;
-use schemes::SchemeConfig;
+use schemes::{FeedbackConfig, SchemeConfig};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A scenario: a fabric, its NICs, a load-balancing scheme and a workload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +51,10 @@ pub struct Scenario {
     /// Load balancing, as one of the schemes. Default `ecmp` (the usual default of switches).
     #[serde(default)]
     pub scheme: SchemeConfig,
+    /// What switches tell senders, in every switch that it fits. It serves the packets of all classes. Default `none` (our
+    /// choice: switches mark packets, and receivers answer).
+    #[serde(default, skip_serializing_if = "FeedbackConfig::is_none")]
+    pub feedback: FeedbackConfig,
     /// Traffic classes whose scheme or NIC differs, such as `[class.background.scheme.ecmp]`. Each job belongs to one
     /// class; the classes `foreground` and `background` always exist. With `of`, `switch.classes` gives their packets queues of
     /// their own. Default: all classes use `scheme`.
@@ -95,6 +99,22 @@ impl Scenario {
     /// The scheme of a traffic class.
     pub fn scheme_of(&self, class: &str) -> &SchemeConfig {
         self.class.get(class).and_then(|class| class.scheme.as_ref()).unwrap_or(&self.scheme)
+    }
+
+    /// Every feedback of the scenario, and the path of its key: that of all switches, then those of roles.
+    pub(crate) fn feedbacks(&self) -> impl Iterator<Item = (String, Option<&str>, &FeedbackConfig)> {
+        let roles = self.switch_role.iter().filter_map(|(role, config)| {
+            Some((format!("switch-role.{role}.feedback"), Some(role.as_str()), config.feedback.as_ref()?))
+        });
+        std::iter::once(("feedback".to_owned(), None, &self.feedback)).chain(roles)
+    }
+
+    /// The names of the scenario's feedbacks.
+    pub(crate) fn feedback_names(&self) -> BTreeSet<&'static str> {
+        self.feedbacks()
+            .filter(|(.., feedback)| !feedback.is_none())
+            .map(|(.., feedback)| feedback.name())
+            .collect()
     }
 
     /// The NIC of a traffic class: the one that its scheme brings, else its own, else the scenario's.

@@ -7,6 +7,7 @@ use crate::printable;
 use crate::reader::Reader;
 use crate::source::Source;
 use finding::{Finding, Place, code, suggestion};
+use schemes::{FeedbackConfig, SchemeConfig};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -158,7 +159,12 @@ impl Document {
             if path.last() != Some(&first) {
                 path.push(first.clone());
             }
-            format!("unknown key `{first}`; {}", suggestion(&first, &rest))
+            match &*path {
+                [class, _, key] if class == "class" && key == "feedback" => {
+                    "a feedback serves the packets of all classes: write `[feedback.NAME]`".to_owned()
+                }
+                _ => format!("unknown key `{first}`; {}", suggestion(&first, &rest)),
+            }
         } else if message.starts_with("unknown variant") {
             kind = code::UNKNOWN_NAME;
             // If the variant is a key of a table, its path is one step longer than serde's.
@@ -169,9 +175,16 @@ impl Document {
             if !key {
                 path.pop();
             }
-            match rest.contains(&"fixed") && first.parse::<model::Time>().is_ok() {
-                true => format!("unknown name `{first}`; did you mean `{{ fixed = \"{first}\" }}`?"),
-                false => format!("unknown name `{first}`; {}", suggestion(&first, &rest)),
+            let mut variant = path.clone();
+            if !key {
+                variant.push(first.clone());
+            }
+            if let Some(slot) = other_slot(&variant) {
+                slot
+            } else if rest.contains(&"fixed") && first.parse::<model::Time>().is_ok() {
+                format!("unknown name `{first}`; did you mean `{{ fixed = \"{first}\" }}`?")
+            } else {
+                format!("unknown name `{first}`; {}", suggestion(&first, &rest))
             }
         } else if message.starts_with("missing field") {
             kind = code::MISSING;
@@ -195,6 +208,26 @@ impl Document {
             }
         };
         Finding { key: path, at_key: key, ..kind.plain(text) }
+    }
+}
+
+/// What to write for a part in the wrong slot: a feedback among the schemes, or a scheme among the feedbacks.
+fn other_slot(path: &[String]) -> Option<String> {
+    let [around @ .., slot, name] = path else { return None };
+    let around = around.iter().map(|part| format!("{part}.")).collect::<String>();
+    match slot.as_str() {
+        "scheme" if FeedbackConfig::NAMES.contains(&name.as_str()) && around.starts_with("class.") => {
+            Some(format!(
+                "`{name}` is a feedback, which serves the packets of all classes: write `[feedback.{name}]`"
+            ))
+        }
+        "scheme" if FeedbackConfig::NAMES.contains(&name.as_str()) => Some(format!(
+            "`{name}` is a feedback, which stands beside a scheme: write `[{around}feedback.{name}]`"
+        )),
+        "feedback" if SchemeConfig::NAMES.contains(&name.as_str()) => {
+            Some(format!("`{name}` is a scheme: write `[{around}scheme.{name}]`"))
+        }
+        _ => None,
     }
 }
 

@@ -11,9 +11,11 @@ use toml::{Table, Value};
 const VARIANTS: &[&[&str]] = &[
     &["topology"],
     &["scheme"],
+    &["feedback"],
     &["nic", "transport"],
     &["nic", "congestion"],
     &["switch-role", "*", "scheme"],
+    &["switch-role", "*", "feedback"],
     &["class", "*", "scheme"],
 ];
 
@@ -122,6 +124,13 @@ impl AppliedChange {
                 value.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').next()
             }
         }
+    }
+
+    /// The name of the feedback that this change chooses or configures, in all switches or in those of a role.
+    pub(crate) fn feedback(&self) -> Option<&str> {
+        let at = self.path.iter().position(|part| part == "feedback")?;
+        let (path, _) = self.path.split_at(at + 1);
+        if is_variant(path) { self.variant(path) } else { None }
     }
 
     /// Whether the value at `path` comes from this change.

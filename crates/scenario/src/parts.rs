@@ -8,12 +8,14 @@ use schemes::{Assignment, SchemeConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The schemes of all traffic classes, and the schemes of switches with a role.
+/// The schemes of all traffic classes, and the schemes and feedbacks of switches with a role.
 pub(crate) fn schemes(scenario: &Scenario, plan: &Plan) -> Assignment {
     let by_class = plan.traffic_classes.iter().map(|class| scenario.scheme_of(class).clone()).collect();
     let roles = scenario.switch_role.iter();
     let by_role = roles.filter_map(|(name, role)| Some((name.clone(), role.scheme.clone()?))).collect();
-    Assignment::new(plan, by_class, by_role)
+    let roles = scenario.switch_role.iter();
+    let telling = roles.filter_map(|(name, role)| Some((name.clone(), role.feedback.clone()?))).collect();
+    Assignment::new(plan, by_class, by_role).telling(scenario.feedback.clone(), telling)
 }
 
 /// The NICs of all queue pairs: the NIC that their scheme brings, else that of their traffic class, else the scenario's.

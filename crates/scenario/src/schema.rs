@@ -85,6 +85,7 @@ mod tests {
     fn choices_come_from_the_lists_of_parts_with_a_sentence_each() {
         let names = |path: &[&str]| choices(path).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
         assert_eq!(names(&["scheme"]), schemes::SchemeConfig::NAMES);
+        assert_eq!(names(&["feedback"]), schemes::FeedbackConfig::NAMES);
         assert!(names(&["nic", "transport"]).contains(&"nic-sr"));
         assert_eq!(names(&["topology", "rails", "preset"]).len(), 5);
         assert!(names(&["workload", "collective", "kind"]).contains(&"all-gather"));
@@ -101,7 +102,7 @@ mod tests {
     fn the_schema_is_draft_7_and_knows_every_table() {
         let schema = schema();
         assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
-        for key in ["topology", "switch-role", "nic", "scheme", "workload", "record"] {
+        for key in ["topology", "switch-role", "nic", "scheme", "feedback", "workload", "record"] {
             assert!(schema["properties"].get(key).is_some(), "{key}");
         }
     }

@@ -257,6 +257,38 @@ mod tests {
         let uec = c.with_scheme(None, "uec").unwrap_err();
         assert_eq!(uec.text, "unknown scheme `uec`; it is a recovery mode of NICs, `nic.transport.uec`");
         assert!(c.with_scheme(Some("x"), "ar").is_err());
+        let bicc = c.with_scheme(None, "bicc").unwrap_err();
+        let hint = "unknown scheme `bicc`; it is a feedback, which stands beside a scheme: `ecmp+bicc`";
+        assert_eq!(bicc.text, hint);
+    }
+
+    #[test]
+    fn a_comparison_changes_the_feedback_as_well() {
+        let edge = "switch-role.external.feedback.long-haul.interval=9us";
+        let c =
+            load("long-haul-near-source", &[edge.into(), "switch-role.tor.feedback=annulus".into()]).unwrap();
+        assert_eq!(c.scheme_name(), "ecmp+annulus+long-haul");
+        for (entry, name) in [
+            ("ar", "ar+annulus+long-haul"),
+            ("ar+none", "ar"),
+            ("ecmp+long-haul", "ecmp+long-haul"),
+            ("ecmp+direct-cnp+annulus", "ecmp+annulus+direct-cnp"),
+        ] {
+            let with = c.with_scheme(None, entry).unwrap();
+            assert_eq!((with.scheme_name(), c.run_name(entry)), (name.to_owned(), name.to_owned()));
+            assert_eq!(
+                with.to_toml().contains("9us"),
+                name.contains("long-haul"),
+                "a feedback keeps its settings"
+            );
+        }
+        let wrong = |entry| c.with_scheme(None, entry).unwrap_err().text;
+        assert!(wrong("ar+anulus").contains("did you mean `annulus`?"));
+        assert!(wrong("ar+bicc+direct-cnp").contains("cannot both stand in all switches"));
+        let unused = |entries: &[&str]| c.refuse_unused(None, entries, false).map_err(|error| error.text);
+        assert_eq!(unused(&["ar+none", "ecmp+annulus+long-haul"]), Ok(()));
+        assert_eq!(unused(&["ecmp", "ar+none"]), Ok(()), "`ecmp` keeps both");
+        assert!(unused(&["ar+none", "ecmp+annulus"]).unwrap_err().contains("`long-haul` is not among them"));
         assert_ne!(c.with_seed(2).unwrap().hash(), c.hash());
         assert!(c.with_seed(u64::MAX).unwrap_err().text.contains("at most 9223372036854775807"));
     }

@@ -244,7 +244,9 @@ impl Sweep {
         let schemes = self.axes.iter().flat_map(|axis| &axis.keys).find(|key| key.name == SCHEMES);
         let schemes: Vec<String> = schemes.map_or_else(Vec::new, of_axis);
         if let Some(first) = schemes.first()
-            && changes.iter().any(|change| ["scheme", "class"].contains(&&*change.path()[0]))
+            && changes
+                .iter()
+                .any(|change| ["scheme", "class", "feedback", "switch-role"].contains(&&*change.path()[0]))
             && let Ok(resolved) = Resolved::new(&self.scenario, &self.changes)
             && let Ok(path) = resolved.scheme_path(self.class.as_deref(), first)
         {

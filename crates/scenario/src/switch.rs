@@ -10,7 +10,7 @@ use model::fabric::Link;
 use model::plan::{Cut, FlowControl, MarkAt, Marking, Overflow, Pfc, PortSettings, SwitchSettings};
 use model::{Bytes, Fabric, NodeId, Rate, Wire};
 use schemars::JsonSchema;
-use schemes::SchemeConfig;
+use schemes::{FeedbackConfig, SchemeConfig};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -268,6 +268,9 @@ pub struct RoleConfig {
     /// Load balancing. Default: the scheme of the packet's class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheme: Option<SchemeConfig>,
+    /// What these switches tell senders. Default: the scenario's `feedback`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<FeedbackConfig>,
 }
 
 /// The caps on queues of one switch.

@@ -4,7 +4,7 @@
 //! switch takes the equal-cost port with the fewest bytes waiting. The frame on the wire does not count. Ties are broken
 //! by a draw, since taking the first port would load low port numbers and starve high ones.
 
-use crate::{Facts, Feedback, Recipe, choice};
+use crate::{Facts, Recipe, choice};
 use model::fabric::Detours;
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
@@ -26,7 +26,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: true,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: false,
             signal: 0,
             view: None,

@@ -1,13 +1,14 @@
-//! Assignment of schemes to traffic classes and to switches.
+//! Assignment of schemes to traffic classes and to switches, and of feedbacks to switches.
 
 use crate::per_class::PerClass;
-use crate::{AnyScheme, AnySteering, SchemeConfig};
+use crate::{AnyScheme, AnySteering, FeedbackConfig, SchemeConfig};
 use model::annex::NoticeRules;
 use model::{Plan, QpId, QpSite, Site};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Schemes of a run: one for each traffic class, and others in switches of some roles.
+/// Schemes of a run: one for each traffic class, and others in switches of some roles. Beside them stand the feedbacks of
+/// switches, which serve all classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     /// Schemes by traffic class; only one if all classes with messages have the same.
@@ -16,6 +17,10 @@ pub struct Assignment {
     class_of: Arc<[u8]>,
     /// Schemes by the role of a switch; such a scheme meets the packets of all classes.
     by_role: BTreeMap<String, SchemeConfig>,
+    /// Feedback of switches whose role has none of its own.
+    feedback: FeedbackConfig,
+    /// Feedbacks by the role of a switch.
+    feedback_by_role: BTreeMap<String, FeedbackConfig>,
 }
 
 impl Assignment {
@@ -40,7 +45,14 @@ impl Assignment {
         } else {
             by_class = vec![by_class.swap_remove(first)];
         }
-        Assignment { by_class, class_of: class_of.into(), by_role }
+        let (feedback, feedback_by_role) = Default::default();
+        Assignment { by_class, class_of: class_of.into(), by_role, feedback, feedback_by_role }
+    }
+
+    /// This assignment with a feedback for all switches that it fits, and others in switches of some roles.
+    #[must_use]
+    pub fn telling(self, feedback: FeedbackConfig, by_role: BTreeMap<String, FeedbackConfig>) -> Self {
+        Assignment { feedback, feedback_by_role: by_role, ..self }
     }
 
     /// Schemes by traffic class; only one if all classes with messages have the same.
@@ -59,15 +71,18 @@ impl Assignment {
         &self.by_class[usize::from(class)]
     }
 
-    /// Scheme for one switch.
+    /// Scheme and feedback for one switch.
     pub fn build(&self, site: Site<'_>) -> AnyScheme {
-        match (self.by_role.get(site.plan.fabric.role(site.node)), &*self.by_class) {
+        let role = site.plan.fabric.role(site.node);
+        let scheme = match (self.by_role.get(role), &*self.by_class) {
             (Some(scheme), _) | (None, [scheme]) => scheme.build(site),
             (None, by_class) => {
                 let built = by_class.iter().map(|scheme| scheme.build(site)).collect();
                 AnyScheme::PerClass(Box::new(PerClass::new(self.class_of.clone(), built)))
             }
-        }
+        };
+        let feedback = self.feedback_by_role.get(role).unwrap_or(&self.feedback);
+        scheme.telling(feedback.build(site))
     }
 
     /// Steering of one queue pair.

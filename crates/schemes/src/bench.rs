@@ -1,6 +1,6 @@
 //! Test bench for schemes: one switch that hands packets to its scheme as the engine would, and shows the effects.
 
-use crate::{AnyScheme, SchemeConfig};
+use crate::{AnyScheme, FeedbackConfig, SchemeConfig};
 use model::draw::{Key, Purpose};
 use model::fabric::Detours;
 use model::failure::{Effect, Fault};
@@ -235,6 +235,13 @@ impl Bench {
     pub(crate) fn new(plan: &Plan, switch: &str, config: &SchemeConfig) -> Self {
         let node = plan.fabric.find(switch).unwrap();
         Bench::with(plan, switch, config.build(Site { plan, node }))
+    }
+
+    /// The switch named `switch` with ECMP and this feedback.
+    pub(crate) fn telling(plan: &Plan, switch: &str, feedback: &FeedbackConfig) -> Self {
+        let node = plan.fabric.find(switch).unwrap();
+        let site = Site { plan, node };
+        Bench::with(plan, switch, SchemeConfig::default().build(site).telling(feedback.build(site)))
     }
 
     /// The switch named `switch` with this scheme.

@@ -48,7 +48,7 @@ mod tests;
 
 use crate::flows::Flows;
 use crate::racks::Racks;
-use crate::{Facts, Feedback, Recipe};
+use crate::{Facts, Recipe};
 use dre::{Dre, DreRules};
 use finding::{Finding, code};
 use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time, Verdict};
@@ -138,7 +138,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: false,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: true,
             signal: self.signal_size.get() as u32,
             view: None,

@@ -62,7 +62,7 @@ mod tags;
 mod tests;
 
 use crate::racks::Racks;
-use crate::{Facts, Feedback, Recipe};
+use crate::{Facts, Recipe};
 use distance::Distance;
 use far::Far;
 use finding::{Finding, code};
@@ -181,7 +181,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: false,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: true,
             signal: self.signal_size.get() as u32,
             view: None,

@@ -9,7 +9,7 @@
 //! before sampled ones, so that packets do not alternate between ports on an idle fabric.
 
 use crate::ar::load;
-use crate::{Facts, Feedback, Recipe};
+use crate::{Facts, Recipe};
 use finding::{Finding, code};
 use model::fabric::Detours;
 use model::{Cx, HostId, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
@@ -57,7 +57,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: true,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: false,
             signal: 0,
             view: None,

@@ -6,7 +6,7 @@
 
 mod ns3;
 
-use crate::{Facts, Feedback, Recipe};
+use crate::{Facts, Recipe};
 use finding::{Finding, code};
 use model::scheme::Arrived;
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
@@ -74,7 +74,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: false,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: false,
             signal: 0,
             view: None,

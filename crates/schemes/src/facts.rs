@@ -8,8 +8,8 @@ use rnic::OwnNic;
 pub struct Facts {
     /// Whether packets of one queue pair take several paths at a time, and so overtake each other.
     pub sprays: bool,
-    /// What its switches do to ACKs, NACKs, CNPs and marks.
-    pub feedback: Feedback,
+    /// Whether its switches may block a NACK, and send one of their own.
+    pub judges_nacks: bool,
     /// Whether its switches write on packets ([`model::Cx::tag`]), which then need room for that.
     pub tags: bool,
     /// Frame of the smallest signal that its switches send ([`model::Cx::signal`]), bytes; 0 if they send none.
@@ -26,25 +26,6 @@ pub struct Facts {
 impl Facts {
     /// Facts of a scheme in the sending NIC alone, whose switches just map entropies to links.
     pub(crate) fn of_sender(sprays: bool) -> Self {
-        Facts {
-            sprays,
-            feedback: Feedback::Passed,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts { sprays, judges_nacks: false, tags: false, signal: 0, view: None, nic: None, pinned: false }
     }
-}
-
-/// What the switches of a scheme do to the feedback between two hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Feedback {
-    /// They forward it unchanged.
-    Passed,
-    /// They may block a NACK, and send one of their own.
-    NacksJudged,
-    /// They send CNPs, may drop CNPs of receivers, and remove marks from data.
-    CnpsSent,
 }

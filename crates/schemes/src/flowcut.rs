@@ -46,7 +46,7 @@ use finding::{Finding, code};
 pub use nic::Gate;
 pub use switch::Flowcut;
 
-use crate::{Facts, Feedback, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
 use model::{Bytes, Plan, QpSite, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -168,15 +168,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         let tags = self.deployment != Deployment::Nic;
         let signal = if tags { self.ack_size.get() as u32 } else { 0 };
-        Facts {
-            sprays: false,
-            feedback: Feedback::Passed,
-            tags,
-            signal,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts { sprays: false, judges_nacks: false, tags, signal, view: None, nic: None, pinned: false }
     }
 
     fn build(&self, site: Site<'_>) -> Flowcut {

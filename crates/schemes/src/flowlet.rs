@@ -10,7 +10,7 @@
 //! sender.
 
 use crate::flows::Flows;
-use crate::{Facts, Feedback, Recipe};
+use crate::{Facts, Recipe};
 use finding::{Finding, code};
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
@@ -70,7 +70,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: false,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: false,
             signal: 0,
             view: None,

@@ -1,4 +1,5 @@
-//! Load balancing in switches and in sending NICs: one file per scheme, and the one list of them.
+//! Load balancing in switches and in sending NICs: one file per scheme, and the one list of them. [`feedback`] has what switches
+//! tell senders, which stands beside a scheme.
 //!
 //! | file | scheme |
 //! |---|---|
@@ -13,11 +14,6 @@
 //! | [`ugal_g`] | UGAL with a view of all queues |
 //! | [`conga`] | a flowlet takes the least congested path, by feedback from the far leaf |
 //! | [`conweave`] | a flow leaves a slow path, and the far ToR restores the order |
-//! | [`direct_cnp`] | ECMP; a switch that would mark a packet sends a CNP to its sender |
-//! | [`annulus`] | ECMP; a switch near the source samples its queues and sends feedback in the manner of QCN |
-//! | [`bicc`] | both ends of a long link: CNPs near the source, credit of the receivers near the destination |
-//! | [`fair_rate`] | the edge of a datacentre tells senders their share of what a receiver drains |
-//! | [`long_haul`] | congestion control at the edge of a datacentre, for flows with a remote end |
 //! | [`themis`] | the sequence number selects the path, so that the far ToR can tell lost packets from late ones |
 //! | [`rps_nic`] | the sender draws a UDP source port for every packet |
 //! | [`flowlet_nic`] | the sender draws a source port after each pause of a flow |
@@ -70,20 +66,47 @@ use rnic::NicConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// A module's name as a scenario spells it: `long_haul` becomes `"long-haul"`.
+macro_rules! kebab {
+    ($module:ident) => {
+        const {
+            const BYTES: [u8; stringify!($module).len()] = $crate::hyphenated(stringify!($module));
+            match std::str::from_utf8(&BYTES) {
+                Ok(name) => name,
+                Err(_) => stringify!($module),
+            }
+        }
+    };
+}
+
+const fn hyphenated<const N: usize>(name: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    let mut i = 0;
+    while i < N {
+        let byte = name.as_bytes()[i];
+        bytes[i] = if byte == b'_' { b'-' } else { byte };
+        i += 1;
+    }
+    bytes
+}
+
 mod assignment;
 #[cfg(test)]
 mod bench;
 pub mod choice;
 pub mod entropies;
 mod facts;
+pub mod feedback;
 pub mod flows;
 pub mod look;
 pub mod per_class;
 pub mod pinned;
 mod racks;
+pub mod with_feedback;
 
 pub use assignment::Assignment;
-pub use facts::{Facts, Feedback};
+pub use facts::Facts;
+pub use feedback::FeedbackConfig;
 
 /// Refuses fabrics that have no detours.
 pub(crate) fn needs_groups(plan: &Plan) -> Result<Vec<String>, Finding> {
@@ -247,6 +270,8 @@ macro_rules! schemes {
             Entropies(entropies::Entropies),
             /// A scheme for each traffic class.
             PerClass(Box<per_class::PerClass>),
+            /// A scheme with a feedback beside it.
+            WithFeedback(Box<with_feedback::WithFeedback<AnyScheme>>),
             /// A scheme from outside this crate.
             Custom(Box<dyn Scheme + Send>),
         }
@@ -259,6 +284,7 @@ macro_rules! schemes {
                     $(AnyScheme::$BothVariant($scheme) => $call,)+
                     AnyScheme::Entropies($scheme) => $call,
                     AnyScheme::PerClass($scheme) => $call,
+                    AnyScheme::WithFeedback($scheme) => $call,
                     AnyScheme::Custom($scheme) => $call,
                 }
             };
@@ -288,30 +314,6 @@ macro_rules! schemes {
     };
 }
 
-/// A module's name as a scenario spells it: `long_haul` becomes `"long-haul"`.
-macro_rules! kebab {
-    ($module:ident) => {
-        const {
-            const BYTES: [u8; stringify!($module).len()] = hyphenated(stringify!($module));
-            match std::str::from_utf8(&BYTES) {
-                Ok(name) => name,
-                Err(_) => stringify!($module),
-            }
-        }
-    };
-}
-
-const fn hyphenated<const N: usize>(name: &str) -> [u8; N] {
-    let mut bytes = [0; N];
-    let mut i = 0;
-    while i < N {
-        let byte = name.as_bytes()[i];
-        bytes[i] = if byte == b'_' { b'-' } else { byte };
-        i += 1;
-    }
-    bytes
-}
-
 schemes! {
     in switches {
         /// Equal-cost multi-path: a flow stays on the path that its 5-tuple hashes to.
@@ -336,16 +338,6 @@ schemes! {
         conga: Conga,
         /// ConWeave: flows leave slow paths, and the receiver's switch puts their packets back in order.
         conweave: Conweave,
-        /// Direct CNPs: switches send CNPs to senders (the naive solution of the long-haul paper).
-        direct_cnp: DirectCnp,
-        /// Annulus (SIGCOMM'20): switches near the source send feedback in the manner of QCN.
-        annulus: Annulus,
-        /// BiCC (INFOCOM'24): at both ends of a long link, CNPs near the source and credit near the destination.
-        bicc: Bicc,
-        /// Fair rates (LSCC, LRCC): the edge of a datacentre tells senders the rate that they should not exceed.
-        fair_rate: FairRate,
-        /// Long-haul THEMIS: notification point and reaction point in the switch at a datacentre's edge.
-        long_haul: LongHaul,
         /// Themis (APNET'25): spraying by packet sequence number, and NACKs judged at the destination ToR.
         themis: Themis,
     }
@@ -413,6 +405,19 @@ impl SchemeConfig {
     /// The first switch that is unsuitable.
     pub fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), Finding> {
         of_config!(self, config => config.place(plan, switches))
+    }
+}
+
+impl AnyScheme {
+    /// This scheme with a feedback beside it, if there is one.
+    #[must_use]
+    pub fn telling(self, feedback: Option<feedback::AnyFeedback>) -> AnyScheme {
+        match feedback {
+            Some(feedback) => {
+                AnyScheme::WithFeedback(Box::new(with_feedback::WithFeedback::new(self, feedback)))
+            }
+            None => self,
+        }
     }
 }
 
@@ -693,20 +698,11 @@ mod tests {
                     }
                 };
                 let plan = fabric();
-                // Some schemes answer for receivers: they may send and drop CNPs, and remove marks.
-                let feedback = config.facts().feedback;
-                let tells = feedback == Feedback::CnpsSent;
-                let unmarked = |mut pkt: Packet| {
-                    if tells {
-                        pkt.unmark();
-                    }
-                    pkt
-                };
                 let mut control = BTreeMap::new();
                 let mut log = Vec::new();
                 story(&config, fabric(), switch, 7, 6_000, &mut |sent, seen| {
                     for signal in &seen.emitted {
-                        let own = signal.kind() == Kind::Signal || tells && signal.kind() == Kind::Cnp;
+                        let own = signal.kind() == Kind::Signal;
                         assert!(
                             own && signal.qp() == sent.qp(),
                             "{name} emits a packet of another queue pair"
@@ -723,19 +719,18 @@ mod tests {
                                 let before = control.insert((sent.qp(), sent.to()), port);
                                 assert!(before.is_none_or(|p| p == port), "{name} sprays control packets");
                             } else {
-                                assert_eq!(unmarked(seen.pkt), unmarked(*sent), "{name} changes data");
+                                assert_eq!(seen.pkt, *sent, "{name} changes data");
                             }
                         }
                         Verdict::Drop => {
                             let heard = sent.kind() == Kind::Signal && seen.home;
-                            let told = tells && sent.kind() == Kind::Cnp;
-                            let judged = feedback == Feedback::NacksJudged && sent.kind() == Kind::Nack;
-                            assert!(judged || heard || told, "{name} drops a packet");
+                            let judged = config.facts().judges_nacks && sent.kind() == Kind::Nack;
+                            assert!(judged || heard, "{name} drops a packet");
                         }
                         Verdict::Hold => {
                             let (here, data) = (seen.ports.len() == 1, sent.is_data());
                             assert!(here && data, "{name} holds a packet with a choice of ports");
-                            assert_eq!(unmarked(seen.pkt), unmarked(*sent), "{name} changes data");
+                            assert_eq!(seen.pkt, *sent, "{name} changes data");
                         }
                     }
                     log.push((seen.verdict, seen.pkt));

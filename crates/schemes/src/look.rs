@@ -4,7 +4,7 @@
 //! Colours alone never distinguish schemes: those of one colour differ in dash and marker, so that pictures can be read on
 //! paper. The tests simulate three kinds of colour blindness.
 
-use crate::SchemeConfig;
+use crate::{FeedbackConfig, SchemeConfig};
 
 /// A colour for data, for light and for dark backgrounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,10 +92,11 @@ const LOOKS: &[(&str, usize, usize)] = &[
     ("fair-rate", 4, 3),
 ];
 
-/// Look of a scheme by its name, which further words may follow. A name that is not in the list gets one of the looks that are
-/// free, by a hash.
+/// Look of a scheme by its name, which further words may follow. A feedback beside ECMP has the look of the feedback. A name that
+/// is not in the list, such as that of another scheme with a feedback, gets one of the looks that are free, by a hash.
 pub fn of(name: &str) -> Look {
     let name = name.split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or_default();
+    let name = name.strip_prefix("ecmp+").unwrap_or(name);
     if let Some((_, hue, dash)) = LOOKS.iter().find(|(known, ..)| *known == name) {
         return Look::new(*hue, *dash);
     }
@@ -106,9 +107,10 @@ pub fn of(name: &str) -> Look {
     free[hash % free.len()]
 }
 
-/// Looks of all schemes of this program.
+/// Looks of all schemes and feedbacks of this program.
 pub fn all() -> impl Iterator<Item = (&'static str, Look)> {
-    SchemeConfig::NAMES.iter().map(|name| (*name, of(name)))
+    let feedbacks = FeedbackConfig::NAMES.iter().filter(|name| **name != FeedbackConfig::default().name());
+    SchemeConfig::NAMES.iter().chain(feedbacks).map(|name| (*name, of(name)))
 }
 
 #[cfg(test)]
@@ -249,7 +251,7 @@ mod tests {
             );
         }
         for (name, ..) in LOOKS {
-            assert!(SchemeConfig::NAMES.contains(name), "{name}");
+            assert!(all().any(|(known, _)| known == *name), "{name}");
         }
     }
 
@@ -264,6 +266,8 @@ mod tests {
     #[test]
     fn further_words_and_unknown_names_have_a_look() {
         assert_eq!(of("themis, bytes 64kB"), of("themis"));
+        assert_eq!(of("ecmp+long-haul"), of("long-haul"));
+        assert_ne!(of("themis+long-haul"), of("themis"));
         assert_ne!(of("mine"), of("themis"));
         assert_eq!(of("mine"), of("mine"));
         of("");

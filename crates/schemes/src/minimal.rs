@@ -4,7 +4,7 @@
 //! `minimal` of the topology says which paths count as minimal. On any other fabric this is ECMP.
 
 use crate::ecmp::Ecmp;
-use crate::{Facts, Feedback, Recipe};
+use crate::{Facts, Recipe};
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: false,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: false,
             signal: 0,
             view: None,

@@ -14,7 +14,7 @@
 //! into the NICs of its queue pairs. docs/mp-rdma.md lists the parts that come from the paper.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{Facts, Feedback, Recipe, Steers};
+use crate::{Facts, Recipe, Steers};
 use finding::{Finding, code};
 use model::annex::Selective;
 use model::draw::{Key, below};
@@ -90,7 +90,7 @@ impl Recipe for Config {
         };
         Facts {
             sprays: true,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: false,
             signal: 0,
             view: None,

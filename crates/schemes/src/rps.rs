@@ -3,7 +3,7 @@
 //! The choice is uniform over the equal-cost ports, at every switch that has more than one (Dixit et al., "On the impact
 //! of packet spraying in data center networks", INFOCOM'13). Load is even; order is lost.
 
-use crate::{Facts, Feedback, Recipe};
+use crate::{Facts, Recipe};
 use model::scheme::Arrived;
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
@@ -25,7 +25,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: true,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: false,
             signal: 0,
             view: None,

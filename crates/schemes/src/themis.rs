@@ -57,7 +57,7 @@ mod tests;
 pub use config::Config;
 use finding::Finding;
 
-use crate::{Facts, Feedback, Recipe};
+use crate::{Facts, Recipe};
 use ::themis::{Flow, Reason, Rule};
 use config::OnBlock;
 use last_hops::LastHops;
@@ -148,7 +148,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: true,
-            feedback: if self.filter { Feedback::NacksJudged } else { Feedback::Passed },
+            judges_nacks: self.filter,
             tags: false,
             signal: 0,
             view: None,

@@ -7,7 +7,7 @@
 
 use crate::ar::load;
 use crate::choice::{Chosen, Ugal};
-use crate::{Facts, Feedback, Recipe, needs_groups};
+use crate::{Facts, Recipe, needs_groups};
 use finding::{Finding, code};
 use model::fabric::Detours;
 use model::scheme::QueueView;
@@ -73,7 +73,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: true,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: false,
             signal: 0,
             view: Some(self.own_view()),

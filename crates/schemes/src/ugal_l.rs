@@ -6,7 +6,7 @@
 //! the chosen path, and take the shortest queue.
 
 use crate::choice::{Chosen, Ugal};
-use crate::{Facts, Feedback, Recipe, needs_groups};
+use crate::{Facts, Recipe, needs_groups};
 use finding::Finding;
 use model::fabric::Detours;
 use model::{Bytes, Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
@@ -45,7 +45,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: true,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: false,
             signal: 0,
             view: None,

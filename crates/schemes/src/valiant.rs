@@ -4,7 +4,7 @@
 //! section 4.1. Data to another group goes over a third group and then takes minimal paths. Data inside a group goes over
 //! a third router (SST's merlin). Where there is no third group or router, data takes minimal paths.
 
-use crate::{Facts, Feedback, Recipe, needs_groups};
+use crate::{Facts, Recipe, needs_groups};
 use finding::Finding;
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         Facts {
             sprays: self.per == Per::Packet,
-            feedback: Feedback::Passed,
+            judges_nacks: false,
             tags: false,
             signal: 0,
             view: None,

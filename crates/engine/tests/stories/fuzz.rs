@@ -1,7 +1,7 @@
 //! Claim: the engines agree and the books add up on random fabrics, settings and workloads.
 //!
 //! Random trees of switches with a few more links, hosts with one port or several anywhere, links from 1 ns to 3 ms and from 1 to 400 Gb/s,
-//! losses, failures, small buffers, every NIC and scheme, and runs that are cut short. Deadlocks may occur.
+//! losses, failures, small buffers, every NIC, scheme and feedback, and runs that are cut short. Deadlocks may occur.
 //! `PROPTEST_CASES=10000` tries more; each fault that was found has a story of its own in the other files.
 
 use crate::lab::{compared_on, lay, run_on};
@@ -46,6 +46,8 @@ const SCHEMES: &[&str] = &[
     "flowlet-nic]\ngap = \"500ns\"\nentropies = 9",
     "flowcell]\nbytes = \"5kB\"",
     "mp-rdma]\ndelta = 5\nprobe = 0.3\nentropies = 6",
+];
+const FEEDBACKS: &[&str] = &[
     "direct-cnp]\ninterval = \"3us\"\nbeyond = \"1us\"",
     "annulus]\nqueue = \"500B\"\nsample = \"3kB\"\nleast-sample = \"1kB\"\nfrom-hosts = false",
     "bicc]\ncredit = \"9kB\"\nforget = \"70us\"",
@@ -188,7 +190,8 @@ fn story() -> impl Strategy<Value = Story> {
     let hosts = prop::collection::vec((0..4usize, cable(), prop::bool::weighted(0.3)), 2..7);
     let flow = (0..6usize, 0..6usize, 1..50_000u32, 0..20_000u32, prop::bool::weighted(0.2));
     let flows = prop::collection::vec(flow, 1..12);
-    let world = (select(SCHEMES), select(&NICS[..]), select(&ECN[..]), select(&WIRES[..]));
+    let told = prop::option::weighted(0.3, select(FEEDBACKS));
+    let world = (select(SCHEMES), told, select(&NICS[..]), select(&ECN[..]), select(&WIRES[..]));
     let loss = (select(&[0.0, 0.0, 0.01, 0.2][..]), any::<bool>());
     let switch = (select(&PFC[..]), select(&CLASSES[..]), 5_000..200_000u64, select(&OVERFLOWS[..]));
     let stop = prop::option::weighted(0.4, 1..60_000_000u64);
@@ -208,7 +211,7 @@ fn story() -> impl Strategy<Value = Story> {
             extra,
             hosts,
             flows,
-            (scheme, nic, ecn, wire),
+            (scheme, feedback, nic, ecn, wire),
             (loss, replies),
             (pfc, classes, shared, overflow),
             run,
@@ -223,10 +226,8 @@ fn story() -> impl Strategy<Value = Story> {
                 wire
             };
             let switches = tree.len() + 1;
-            // The scheme needs a second switch.
-            let alone = switches == 1
-                && ["long-haul", "bicc", "fair-rate"].iter().any(|name| scheme.starts_with(name));
-            let scheme = if alone { "ecmp]" } else { scheme };
+            // Some feedbacks need a link between two switches.
+            let feedback = feedback.filter(|_| switches > 1).unwrap_or("none]");
             let names: Vec<String> = (0..switches).map(|s| format!("s{s}")).collect();
             // Every entry of `hosts` is a port: of the host before it, or of a new host.
             let begins = |h: usize| h == 0 || !hosts[h].2;
@@ -257,6 +258,7 @@ fn story() -> impl Strategy<Value = Story> {
             writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}").unwrap();
             writeln!(text, "[switch]\nbuffer = \"10GB\"\n{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n[scheme.{scheme}\n{nic}").unwrap();
+            writeln!(text, "[feedback.{feedback}").unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {
                 writeln!(text, "after = \"{after}ps\"").unwrap();
@@ -765,7 +767,7 @@ classes = "one"
 [record]
 width = "100ns"
 bins = 8
-[scheme.long-haul]
+[feedback.long-haul]
 interval = "1us"
 notification = "proactive"
 reaction = "loop"

@@ -9,7 +9,7 @@ use engine::outcome::{Ending, Outcome};
 use model::Plan;
 use scenario::{Checked, load};
 
-const EDGE: &str = "switch-role.external.scheme.long-haul";
+const EDGE: &str = "switch-role.external.feedback.long-haul";
 
 fn laid(name: &str, sets: &[&str]) -> Checked {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
@@ -147,8 +147,8 @@ fn two_bottlenecks_in_a_row_are_notified_once_by_the_edge_and_twice_by_direct_cn
     };
     let edge = cnps(&[&format!("{EDGE}={{interval=\"50us\",reaction=\"off\"}}")]);
     let direct = "{interval=\"50us\",beyond=\"100us\"}";
-    let tor = format!("switch-role.tor.scheme.direct-cnp={direct}");
-    let spine = format!("switch-role.spine.scheme.direct-cnp={direct}");
+    let tor = format!("switch-role.tor.feedback.direct-cnp={direct}");
+    let spine = format!("switch-role.spine.feedback.direct-cnp={direct}");
     let (tors, both) = (cnps(&[&tor]), cnps(&[&tor, &spine]));
     // Two flows with at most one CNP in 50 us each: 40 in a millisecond.
     assert!(edge > 5 && edge <= 40, "{edge}");
@@ -209,7 +209,7 @@ fn spraying_inside_the_datacentres_and_fairness_between_them_go_together() {
     let sets = |edge: bool| {
         let mut sets = vec!["scheme.themis={}", "nic.transport.nic-sr={}", "workload.0.poisson.duration=1ms"];
         if edge {
-            sets.push("switch-role.external.scheme.long-haul={interval=\"4us\"}");
+            sets.push("switch-role.external.feedback.long-haul={interval=\"4us\"}");
         }
         sets
     };

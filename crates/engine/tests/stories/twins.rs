@@ -418,7 +418,7 @@ fn across_two_datacentres_both_engines_agree() {
         for nic in ["cnp = \"flag\"\n[nic.transport.go-back-n]", "cnp-interval = \"4us\""] {
             for scheme in ["ecmp", "rps", "flowcut"] {
                 let text = format!(
-                    "{FAR}[switch-role.external.scheme.long-haul]\n{edge}\n[nic]\n{nic}\n[scheme.{scheme}]\n{workload}\n"
+                    "{FAR}[switch-role.external.feedback.long-haul]\n{edge}\n[nic]\n{nic}\n[scheme.{scheme}]\n{workload}\n"
                 );
                 let checked = lay(&text);
                 let run = agreed_on(&checked, &text);
@@ -441,7 +441,7 @@ fn across_two_datacentres_both_engines_agree() {
 #[test]
 fn rivals_across_two_datacentres_agree_on_both_engines() {
     let annulus =
-        "[switch-role.tor.scheme.annulus]\nqueue = \"1kB\"\nsample = \"9kB\"\nleast-sample = \"2kB\"\n";
+        "[switch-role.tor.feedback.annulus]\nqueue = \"1kB\"\nsample = \"9kB\"\nleast-sample = \"2kB\"\n";
     let rivals = [
         (annulus.to_owned(), "cnps_made"),
         (
@@ -450,13 +450,13 @@ fn rivals_across_two_datacentres_agree_on_both_engines() {
             ),
             "cnps_made",
         ),
-        ("[switch-role.external.scheme.bicc]\ncredit = \"20kB\"\n".to_owned(), "holds"),
+        ("[switch-role.external.feedback.bicc]\ncredit = \"20kB\"\n".to_owned(), "holds"),
         (
-            "[switch-role.external.scheme.bicc]\ncredit = \"90kB\"\nper = \"switch\"\nforget = \"40us\"\n"
+            "[switch-role.external.feedback.bicc]\ncredit = \"90kB\"\nper = \"switch\"\nforget = \"40us\"\n"
                 .to_owned(),
             "holds",
         ),
-        ("[switch-role.external.scheme.fair-rate]\ninterval = \"5us\"\n".to_owned(), "cnps_made"),
+        ("[switch-role.external.feedback.fair-rate]\ninterval = \"5us\"\n".to_owned(), "cnps_made"),
     ];
     let workload = "[[workload]]\npoisson = { load = 0.9, count = 60, sizes = { fixed = \"150kB\" }, mix = { local = 1 } }";
     for (rival, counter) in &rivals {

@@ -175,7 +175,11 @@ impl<'a> Dataset<'a> {
         let text = |pick: fn(&Row) -> &String| rows.iter().map(move |row| pick(row).clone());
         points.extend([
             Column::count("seed", "-", "root of every random draw", rows.iter().map(|row| row.seed)),
-            Column::text("scheme", "load-balancing scheme of the foreground", text(|row| &row.scheme)),
+            Column::text(
+                "scheme",
+                "load-balancing scheme of the foreground, and feedbacks",
+                text(|row| &row.scheme),
+            ),
             Column::text("digest", "one number for everything that happened", text(|row| &row.digest)),
             Column::flag(
                 "complete",

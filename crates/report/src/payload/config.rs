@@ -9,7 +9,7 @@ use toml::{Table, Value};
 const DIFFERENCES: usize = 100;
 
 /// Sections of keys that come first in the table of differences, because they matter most.
-const FIRST: [&str; 5] = ["topology", "workload", "failure", "scheme", "nic"];
+const FIRST: [&str; 6] = ["topology", "workload", "failure", "scheme", "feedback", "nic"];
 
 /// The configuration of the first run, and the differences of the others.
 #[derive(Debug, Default, Serialize)]

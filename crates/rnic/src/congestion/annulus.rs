@@ -3,7 +3,7 @@
 //!
 //! * The *far* loop is DCQCN. It receives the CNPs of receivers.
 //! * The *near* loop is the reaction point of QCN (IEEE 802.1Qau). It receives the feedback of switches near the source
-//!   (`scheme.annulus`), a number Fb from 1 to 63.
+//!   (`feedback.annulus`), a number Fb from 1 to 63.
 //!
 //! On feedback the near rate becomes the target, and the rate falls by the share `depth` Fb. From then on a byte counter and a
 //! timer count cycles. The end of a cycle of either moves the rate half-way to the target. After five cycles of a counter, its

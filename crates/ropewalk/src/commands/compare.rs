@@ -41,7 +41,8 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     };
     check_threads(args, &comparison)?;
     comparison.refuse_unused(args.seeds.is_some())?;
-    let baseline = baseline(args)?;
+    let baseline = baseline(args, &comparison)?;
+    let baseline = baseline.as_deref();
     let dir = place(args, &name);
     let keeper = dir.as_deref().map(Keeper::at).transpose()?;
     let report = super::report::place(&args.report, || match &dir {
@@ -49,7 +50,8 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         None => super::report::by_name(&name),
     })?;
     let mut shown = Shown::new(args.quiet || args.json, comparison.runs());
-    let runs = comparison.run_each(&shown.progress, |run| keep(args, run, keeper.as_ref()));
+    let again = |run: &Run| command(args, &comparison, run);
+    let runs = comparison.run_each(&shown.progress, |run| keep(args, again(run), run, keeper.as_ref()));
     shown.clear();
     let runs = runs?;
     let summaries: Vec<&Summary> = runs.iter().map(|run| &run.summary).collect();
@@ -82,7 +84,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         say_kept(&dir, args.json)?;
     }
     if let Some(page) = report {
-        let results: Vec<Results> = runs.iter().map(|run| run.results(command(args, run))).collect();
+        let results: Vec<Results> = runs.iter().map(|run| run.results(again(run))).collect();
         page.write(&report::of_comparison(&results, baseline.unwrap_or_default()))?;
         super::report::say(&page, args.json)?;
     }
@@ -101,11 +103,14 @@ fn check_threads(args: &CompareArgs, comparison: &Comparison) -> Result<(), Fail
     }
 }
 
-/// The scheme with which the answer compares the fastest one.
-fn baseline(args: &CompareArgs) -> Result<Option<&str>, Failure> {
-    let among = |name: &&str| args.schemes.iter().any(|scheme| scheme == name);
-    let Some(name) = args.baseline.as_deref() else { return Ok(Some(usual_baseline()).filter(among)) };
-    if among(&name) {
+/// The name of the runs with which the answer compares the fastest ones.
+fn baseline(args: &CompareArgs, comparison: &Comparison) -> Result<Option<String>, Failure> {
+    let run_name = |entry: &str| comparison.base.run_name(entry);
+    let among = |name: &str| comparison.entry(&run_name(name)).map(run_name);
+    let Some(name) = args.baseline.as_deref() else {
+        return Ok(comparison.entry(usual_baseline()).map(run_name).or_else(|| among(usual_baseline())));
+    };
+    if let Some(name) = among(name) {
         return Ok(Some(name));
     }
     let schemes: Vec<&str> = args.schemes.iter().map(String::as_str).collect();
@@ -128,10 +133,10 @@ fn place(args: &CompareArgs, name: &str) -> Option<PathBuf> {
 }
 
 /// Writes the results of a run.
-fn keep(args: &CompareArgs, run: &Run, keeper: Option<&Keeper>) -> Result<(), Failure> {
+fn keep(args: &CompareArgs, command: Vec<String>, run: &Run, keeper: Option<&Keeper>) -> Result<(), Failure> {
     let Some(keeper) = keeper else { return Ok(()) };
     let place = keeper.place(&run.summary)?;
-    let results = run.results(command(args, run));
+    let results = run.results(command);
     Ok(results.write_with(&place, args.csv, |staging| capture::write(run, staging))?)
 }
 
@@ -168,9 +173,10 @@ fn whole_command(args: &CompareArgs) -> Vec<String> {
 }
 
 /// The command that repeats one run of the comparison.
-fn command(args: &CompareArgs, run: &Run) -> Vec<String> {
+fn command(args: &CompareArgs, comparison: &Comparison, run: &Run) -> Vec<String> {
     let mut words = command_start(args);
-    words.extend(["--schemes".into(), run.summary.scheme.clone()]);
+    let scheme = &run.summary.scheme;
+    words.extend(["--schemes".into(), comparison.entry(scheme).unwrap_or(scheme).to_owned()]);
     words.extend(["--seeds".into(), run.summary.seed.to_string()]);
     words
 }

@@ -71,6 +71,7 @@ fn all() -> Vec<Kind> {
         |e: &papers::Experiment| Entry { name: e.name, about: format!("{} ({})", e.about, e.source) };
     vec![
         of("schemes", "[scheme.NAME], --schemes", &["scheme"]),
+        of("feedbacks", "[feedback.NAME], --schemes SCHEME+NAME", &["feedback"]),
         of("transports", "[nic.transport.NAME]", &["nic", "transport"]),
         of("controls", "[nic.congestion.NAME]", &["nic", "congestion"]),
         of("topologies", "[topology.NAME]", &["topology"]),

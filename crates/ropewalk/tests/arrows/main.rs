@@ -4,7 +4,7 @@ mod circles;
 mod sources;
 
 use rnic::{CongestionConfig, TransportConfig};
-use schemes::SchemeConfig;
+use schemes::{FeedbackConfig, SchemeConfig};
 use sources::{Source, sources, words};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -104,6 +104,7 @@ const MENTIONS: &[(&str, &str, &str)] = &[
     ("ropewalk/src/cli.rs", "ecmp", "an example in the help"),
     ("ropewalk/src/cli.rs", "flowcut", "an argument of `ropewalk memory`"),
     ("ropewalk/src/cli.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
+    ("ropewalk/src/cli.rs", "long-haul", "an example in the help"),
     ("ropewalk/src/cli.rs", "themis", "an example in the help"),
     ("ropewalk/src/commands/import.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
     ("ropewalk/src/commands/reference.rs", "hpcc", "the simulator whose keys the documentation lists"),
@@ -140,15 +141,18 @@ impl Part {
     fn all() -> Vec<Part> {
         let schemes =
             SchemeConfig::NAMES.iter().map(|name| Part::new(name, &SchemeConfig::named(name).unwrap()));
+        let feedbacks =
+            FeedbackConfig::NAMES.iter().map(|name| Part::new(name, &FeedbackConfig::named(name).unwrap()));
         let transports = TransportConfig::all().map(|mode| Part::new(mode.name(), &mode));
         let controls = CongestionConfig::all().map(|control| Part::new(control.name(), &control));
-        schemes.chain(transports).chain(controls).collect()
+        schemes.chain(feedbacks).chain(transports).chain(controls).collect()
     }
 
     /// True if this code or one of these strings names the part.
     fn stands_in(&self, source: &Source) -> bool {
         if WORDS.contains(&self.name) {
-            let keys = ["scheme", "transport", "congestion"].map(|key| format!("{key}.{}", self.name));
+            let keys =
+                ["scheme", "feedback", "transport", "congestion"].map(|key| format!("{key}.{}", self.name));
             return source.code.contains(&format!("Config::{}", self.variant))
                 || source.strings.iter().any(|text| keys.iter().any(|key| has_word(text, key)));
         }

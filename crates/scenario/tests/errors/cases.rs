@@ -513,6 +513,34 @@ pub(crate) const SCHEMES: &[Case] = &[
     ("H[class.background.scheme.emcp]\nJ", "s.toml:5:26: unknown name `emcp`; did you mean `ecmp`?"),
     ("H[scheme.themiss]\nJ", "s.toml:5:9: unknown name `themiss`; did you mean `themis`?"),
     ("scheme = \"rpz\"\nHJ", "s.toml:1:10: unknown name `rpz`; did you mean `rps`?"),
+    // Parts in the wrong slot.
+    (
+        "scheme = \"long-haul\"\nHJ",
+        "s.toml:1:10: `long-haul` is a feedback, which stands beside a scheme: write `[feedback.long-haul]`",
+    ),
+    (
+        "H[scheme.bicc]\nper = \"switch\"\nJ",
+        "s.toml:5:9: `bicc` is a feedback, which stands beside a scheme: write `[feedback.bicc]`",
+    ),
+    (
+        "H[switch-role.spine.scheme.direct-cnp]\nJ",
+        "s.toml:5:27: `direct-cnp` is a feedback, which stands beside a scheme: write `[switch-role.spine.feedback.direct-cnp]`",
+    ),
+    (
+        "H[class.background.scheme.annulus]\nJ",
+        "s.toml:5:26: `annulus` is a feedback, which serves the packets of all classes: write `[feedback.annulus]`",
+    ),
+    (
+        "H[class.background.feedback.annulus]\nJ",
+        "s.toml:5:19: a feedback serves the packets of all classes: write `[feedback.NAME]`",
+    ),
+    ("H[feedback.themis]\nJ", "s.toml:5:11: `themis` is a scheme: write `[scheme.themis]`"),
+    ("H[feedback.anulus]\nJ", "s.toml:5:11: unknown name `anulus`; did you mean `annulus`?"),
+    (
+        "H[feedback.long-haul]\nJ",
+        "s.toml:5:1: no switch has a long link, one that leads to another switch of the same role",
+    ),
+    ("H[feedback.annulus]\nqueue = \"0B\"\nJ", "s.toml:6:9: it must be above 0: feedback is measured by it"),
 ];
 
 /// `[[workload]]`: the keys that all kinds share.

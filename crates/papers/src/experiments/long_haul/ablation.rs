@@ -22,7 +22,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 
 macro_rules! edge {
     ($settings:literal) => {
-        concat!("switch-role.external.scheme.long-haul={", $settings, "}")
+        concat!("switch-role.external.feedback.long-haul={", $settings, "}")
     };
 }
 
@@ -55,8 +55,8 @@ const MODES: [(&str, &[&str]); 24] = [
     ("prototype", &[PROTOTYPE]),
     ("prototype, notification alone", &[PROTOTYPE_NOTIFICATION]),
     ("prototype, reaction alone", &[PROTOTYPE_REACTION]),
-    ("annulus", &["switch-role.tor.scheme.direct-cnp={interval=\"4us\",beyond=\"100us\",from-hosts=true}"]),
-    ("naive: every switch, every packet", &["scheme.direct-cnp={interval=\"0us\"}"]),
+    ("annulus", &["switch-role.tor.feedback.direct-cnp={interval=\"4us\",beyond=\"100us\",from-hosts=true}"]),
+    ("naive: every switch, every packet", &["feedback.direct-cnp={interval=\"0us\"}"]),
     ("CNP frames every 50 us: dcqcn", &FRAMES),
     ("CNP frames every 50 us: notification", &[FRAMES[0], FRAMES[1], FRAMES[2], edge!("reaction=\"off\"")]),
     ("CNP frames every 50 us: complete", &[FRAMES[0], FRAMES[1], FRAMES[2], edge!("")]),

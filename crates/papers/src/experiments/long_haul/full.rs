@@ -28,7 +28,7 @@ const SCENARIO: &str = "long-haul-full";
 
 macro_rules! edge {
     ($settings:literal) => {
-        concat!("switch-role.external.scheme.long-haul={", $settings, "}")
+        concat!("switch-role.external.feedback.long-haul={", $settings, "}")
     };
 }
 
@@ -77,17 +77,17 @@ const MODES: [Mode; 22] = [
     ),
     Mode {
         label: "annulus, direct CNPs",
-        sets: &["switch-role.tor.scheme.direct-cnp={interval=\"4us\",beyond=\"100us\",from-hosts=true}"],
+        sets: &["switch-role.tor.feedback.direct-cnp={interval=\"4us\",beyond=\"100us\",from-hosts=true}"],
         theirs: [
             theirs([3.962, 1.129], [39.20, 2.717], 2.487, [[3.960, 3.216, 4.620], [1.016, 1.026, 1.249]]),
             means([7.493, 1.294], Some([59.40, 4.091]), Some(4.263)),
             theirs([13.516, 1.502], [91.77, 5.365], 7.225, [[15.61, 12.44, 13.75], [1.172, 1.174, 1.887]]),
         ],
     },
-    ours("annulus, complete", &["switch-role.tor.scheme.annulus={}", "nic.congestion.annulus={}"]),
+    ours("annulus, complete", &["switch-role.tor.feedback.annulus={}", "nic.congestion.annulus={}"]),
     Mode {
         label: "bicc, one credit per switch",
-        sets: &["switch-role.external.scheme.bicc={per=\"switch\"}"],
+        sets: &["switch-role.external.feedback.bicc={per=\"switch\"}"],
         theirs: [
             theirs([3.669, 5.930], [45.72, 272.0], 4.845, [[5.002, 4.115, 2.832], [1.026, 1.043, 11.52]]),
             means([6.571, 7.104], Some([73.77, 279.37]), Some(6.834)),
@@ -97,14 +97,14 @@ const MODES: [Mode; 22] = [
     ours(
         "bicc, one credit per switch, receivers' CNPs every 55 us",
         &[
-            "switch-role.external.scheme.bicc={per=\"switch\"}",
+            "switch-role.external.feedback.bicc={per=\"switch\"}",
             "nic.cnp=\"frame\"",
             "nic.cnp-interval=\"55us\"",
         ],
     ),
-    ours("bicc, a credit of 13 MB per receiver", &["switch-role.external.scheme.bicc={}"]),
-    ours("bicc, a credit of 125 kB per receiver", &["switch-role.external.scheme.bicc={credit=\"125kB\"}"]),
-    ours("fair rates", &["switch-role.external.scheme.fair-rate={}"]),
+    ours("bicc, a credit of 13 MB per receiver", &["switch-role.external.feedback.bicc={}"]),
+    ours("bicc, a credit of 125 kB per receiver", &["switch-role.external.feedback.bicc={credit=\"125kB\"}"]),
+    ours("fair rates", &["switch-role.external.feedback.fair-rate={}"]),
     Mode {
         label: "PNP",
         sets: &[edge!("notification=\"proactive\",reaction=\"off\"")],

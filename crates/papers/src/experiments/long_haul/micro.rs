@@ -43,23 +43,23 @@ const MODES: [(&str, &[&str], [Theirs; 2]); 11] = [
     ),
     (
         "notification, 4 us",
-        &["switch-role.external.scheme.long-haul={interval=\"4us\",reaction=\"off\"}"],
+        &["switch-role.external.feedback.long-haul={interval=\"4us\",reaction=\"off\"}"],
         [Some([1.57, 6.8, 3.0]), None],
     ),
     (
         "notification, 10 us",
-        &["switch-role.external.scheme.long-haul={interval=\"10us\",reaction=\"off\"}"],
+        &["switch-role.external.feedback.long-haul={interval=\"10us\",reaction=\"off\"}"],
         [Some([2.11, 8.2, 2.9]), None],
     ),
     (
         "notification, 50 us",
-        &["switch-role.external.scheme.long-haul={interval=\"50us\",reaction=\"off\"}"],
+        &["switch-role.external.feedback.long-haul={interval=\"50us\",reaction=\"off\"}"],
         [Some([25.2, 8.6, 2.3]), None],
     ),
     ("complete", &[COMPLETE], [None, None]),
     (
         "complete, delay by resubmission",
-        &["switch-role.external.scheme.long-haul={interval=\"4us\",reaction=\"delay\"}"],
+        &["switch-role.external.feedback.long-haul={interval=\"4us\",reaction=\"delay\"}"],
         [None, None],
     ),
     ("hpcc, as the prototype has it", &[HPCC], [Some([11.7, 3.2, 6.6]), Some([30.4, 7.9, 6.5])]),

@@ -14,14 +14,14 @@ use results::stats::margin;
 const SCENARIO: &str = "long-haul";
 
 /// The edge with both mechanisms of the paper's prototype, notification and reaction.
-const PROTOTYPE: &str = "switch-role.external.scheme.long-haul={interval=\"10us\",notification=\"prototype\",reaction=\"prototype\"}";
+const PROTOTYPE: &str = "switch-role.external.feedback.long-haul={interval=\"10us\",notification=\"prototype\",reaction=\"prototype\"}";
 const PROTOTYPE_NOTIFICATION: &str =
-    "switch-role.external.scheme.long-haul={interval=\"10us\",notification=\"prototype\",reaction=\"off\"}";
+    "switch-role.external.feedback.long-haul={interval=\"10us\",notification=\"prototype\",reaction=\"off\"}";
 const PROTOTYPE_REACTION: &str =
-    "switch-role.external.scheme.long-haul={interval=\"10us\",notification=\"off\",reaction=\"prototype\"}";
+    "switch-role.external.feedback.long-haul={interval=\"10us\",notification=\"off\",reaction=\"prototype\"}";
 /// The complete design. Receivers report every mark in this scenario, and senders cut their rate at most every 4 us.
 /// The edge uses the same interval.
-const COMPLETE: &str = "switch-role.external.scheme.long-haul={interval=\"4us\"}";
+const COMPLETE: &str = "switch-role.external.feedback.long-haul={interval=\"4us\"}";
 
 /// Sizes and slowdowns of the flows that stay in their datacentre, or of those that leave it.
 #[derive(Clone, Debug, PartialEq)]

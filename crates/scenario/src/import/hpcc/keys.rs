@@ -379,7 +379,7 @@ pub const KEYS: &[Key] = &[
         "ENABLE_THEMIS",
         Of::Prototype,
         "1: switches 48 and 49 have the long-haul system: a CNP for every marked packet, a second one after 10 us, and a further turn in the queue of the port for flows with CNPs.",
-        "The role `external` of these switches, with `scheme.long-haul = { notification = \"prototype\", interval = \"10us\", reaction = \"prototype\" }`. A port with few other packets then stands still, as there, and flows may never finish: `reaction = \"off\"` leaves that out.",
+        "The role `external` of these switches, with `feedback.long-haul = { notification = \"prototype\", interval = \"10us\", reaction = \"prototype\" }`. A port with few other packets then stands still, as there, and flows may never finish: `reaction = \"off\"` leaves that out.",
     ),
     key(
         "TOPOLOGY_FILE",

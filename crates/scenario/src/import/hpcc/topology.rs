@@ -158,7 +158,7 @@ impl<'a> Graph<'a> {
         self.loops = all - self.links.len();
         let text = format!(
             "links of a switch with itself ({}, the first at node {id}) are left out: only programs that circulate packets use them; \
-             here `[scheme.long-haul]` with `reaction = \"loop\"` brings loop ports of its own",
+             here `[feedback.long-haul]` with `reaction = \"loop\"` brings loop ports of its own",
             self.loops
         );
         warnings.push(place.error(text).located());

@@ -168,7 +168,7 @@ impl<'a> Mapping<'a, '_, '_> {
             self.settings.roles.insert(id, "external".to_owned());
         }
         for line in ["notification = \"prototype\"", "interval = \"10us\"", "reaction = \"prototype\""] {
-            self.put(word, "switch-role.external.scheme.long-haul", line);
+            self.put(word, "switch-role.external.feedback.long-haul", line);
         }
         Ok(())
     }

@@ -186,7 +186,7 @@ fn the_long_haul_system_is_in_switches_48_and_49_of_its_prototype() {
     let scenario = plan(&got).scenario;
     let settings = &scenario.switch_role["external"];
     assert!(settings.buffer.is_some_and(|buffer| buffer.get() > 4_000_000_000), "{}", got.toml);
-    assert_eq!(settings.scheme.as_ref().map(schemes::SchemeConfig::name), Some("long-haul"));
+    assert_eq!(settings.feedback.as_ref().map(schemes::FeedbackConfig::name), Some("long-haul"));
     assert_eq!(scenario.switch_role.len(), 1, "the role of wrapped buffers is gone: {}", got.toml);
     assert!(got.toml.contains("reaction = \"prototype\""), "{}", got.toml);
     for (got, note) in [(on(&topology(48), "0"), false), (on(&topology(40), "1"), true)] {

@@ -15,8 +15,7 @@
 //! ICNP'25) calls the two PNP and TRP, and has others in their place: `notification = "proactive"` and `reaction = "loop"`
 //! ([`circuit`]), as read in its public artefact.
 //!
-//! A *long port* leads to another switch of the same role, so the scheme belongs in `[switch-role.external.scheme]`.
-//! Data takes its base path.
+//! A *long port* leads to another switch of the same role, so it belongs in external switches.
 //!
 //! In a datacentre with several external switches, a flow's data and its CNPs take independent hashed paths. If they cross
 //! different external switches, the switch that sees the CNPs is not the one that could delay the data.
@@ -60,31 +59,19 @@ pub use config::{
     Circuit, CnpTable, Collision, Config, Notification, Ramp, ReactionMode, Recovery, RecoveryMode,
     VirtualRate,
 };
-use finding::{Finding, code};
+use finding::Finding;
 
-use crate::{Facts, Feedback, Recipe};
+use super::{Feedback, FeedbackRecipe, Needs};
 use circuit::Ring;
 pub(crate) use links::{MOST, long_by_port, long_ports};
-use model::{Cx, Interest, Kind, NodeId, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
+use model::{Cx, Kind, Packet, Plan, PortIndex, Reroute, Site, Verdict};
 pub(crate) use notify::Notifier;
 use pause::Pauses;
 use prototype::Prototype;
 use react::Stash;
 
-impl Recipe for Config {
-    type Scheme = LongHaul;
-
-    fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            feedback: Feedback::CnpsSent,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
-    }
+impl FeedbackRecipe for Config {
+    type Feedback = LongHaul;
 
     fn build(&self, site: Site<'_>) -> LongHaul {
         let plan = site.plan;
@@ -103,28 +90,12 @@ impl Recipe for Config {
         self.checked(plan)
     }
 
-    fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), Finding> {
-        needs_long_links(plan, switches, "long-haul")
+    fn needs_long_link(&self) -> bool {
+        true
     }
 }
 
-/// Refuses switches without a long link.
-pub(crate) fn needs_long_links(plan: &Plan, switches: &[NodeId], scheme: &str) -> Result<(), Finding> {
-    for &node in switches {
-        if long_ports(plan, node).is_empty() {
-            let (name, role) = (plan.fabric.name(node), plan.fabric.role(node));
-            let text = format!(
-                "the switch `{name}` has no long link: none of its links leads to another switch of the role `{role}`. The \
-                 scheme belongs in the switches at the two ends of a long link, such as \
-                 `[switch-role.external.scheme.{scheme}]` in `topology.datacentres`"
-            );
-            return Err(code::UNSUITED.at("", text));
-        }
-    }
-    Ok(())
-}
-
-/// The scheme of one external switch.
+/// The feedback of one external switch.
 #[derive(Clone, Debug)]
 pub struct LongHaul {
     /// True for long ports, by port.
@@ -157,14 +128,12 @@ pub(crate) fn reports(pkt: &Packet) -> bool {
     }
 }
 
-impl Scheme for LongHaul {
-    fn interest(&self) -> Interest {
-        let departures = self.notifier.is_proactive();
-        Interest { every_packet: true, makes_replies: true, departures, ..Interest::default() }
+impl Feedback for LongHaul {
+    fn needs(&self) -> Needs {
+        Needs { replies: true, departures: self.notifier.is_proactive(), ..Needs::default() }
     }
 
-    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-        let port = cx.base_path(pkt, ports);
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, port: PortIndex) -> Verdict {
         let (came, leaves) = (self.is_long(cx.ingress), self.is_long(port));
         if reports(pkt) {
             match &mut self.reactor {
@@ -214,7 +183,7 @@ impl Scheme for LongHaul {
         }
     }
 
-    fn on_routes_change(&mut self, _cx: &mut Cx<'_>, news: &Reroute<'_>) {
+    fn on_routes_change(&mut self, news: &Reroute<'_>) {
         match &mut self.reactor {
             Reactor::Off | Reactor::Prototype(_) | Reactor::Pause(_) => {}
             Reactor::Stash(stash) => stash.reroute(news),

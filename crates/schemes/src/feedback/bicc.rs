@@ -1,9 +1,9 @@
-//! BiCC: both ends of a long link take part in congestion control. Data takes its base path.
+//! BiCC: both ends of a long link take part in congestion control.
 //!
 //! Wan et al., INFOCOM'24, as the public artefact of the long-haul paper (ICNP'25) compares it, and with a credit for every
-//! receiver. The scheme stands in the *external* switches of datacentres, like `long-haul`.
+//! receiver. It stands in the *external* switches of datacentres, like `long-haul`.
 //!
-//! * **Near the source**, the switch turns marks into CNPs at once: [`crate::long_haul`]'s proactive notification, without an
+//! * **Near the source**, the switch turns marks into CNPs at once: [`super::long_haul`]'s proactive notification, without an
 //!   interval.
 //! * **Near the destination**, the switch gives credit to receivers. Data from the long link that goes to a receiver counts
 //!   as outstanding from the moment that it enters the datacentre until the receiver acknowledges it. While its outstanding
@@ -31,23 +31,20 @@
 //! | `blocked_us` | time for which data waited for a receiver, summed over receivers, microseconds |
 //! | `credits_forgotten` | credits that counted as unused after `forget` |
 
-use crate::long_haul::{self, MOST, Notification, Notifier, long_by_port};
-use crate::{Facts, Feedback, Recipe};
+use super::long_haul::{self, MOST, Notification, Notifier, long_by_port};
+use super::{Feedback, FeedbackRecipe, Needs};
 use finding::{Finding, code};
 use model::scheme::Handle;
-use model::{
-    Bytes, Cx, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Reroute, Scheme, Site,
-    Time, Verdict,
-};
+use model::{Bytes, Cx, HostId, Kind, Packet, Plan, PortIndex, Psn, QpId, Reroute, Site, Time, Verdict};
 use rnic::NicConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// `[switch-role.external.scheme.bicc]`.
+/// `[switch-role.external.feedback.bicc]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "SchemeBicc")]
+#[schemars(rename = "FeedbackBicc")]
 pub struct Config {
     /// Shortest time between two CNPs to one flow's sender. Default 0 (ICNP'25 artefact: a CNP for every mark).
     pub interval: Time,
@@ -94,20 +91,8 @@ impl Config {
     }
 }
 
-impl Recipe for Config {
-    type Scheme = Bicc;
-
-    fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            feedback: Feedback::CnpsSent,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
-    }
+impl FeedbackRecipe for Config {
+    type Feedback = Bicc;
 
     fn build(&self, site: Site<'_>) -> Bicc {
         let plan = site.plan;
@@ -141,14 +126,14 @@ impl Recipe for Config {
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, Finding> {
         let text = "bicc waits for acknowledgements, and with `nic.ack-per-message` a message larger than `credit` gets none until \
                     `forget` has passed";
         Ok(if nic.ack_per_message { vec![text.to_owned()] } else { Vec::new() })
     }
 
-    fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), Finding> {
-        long_haul::needs_long_links(plan, switches, "bicc")
+    fn needs_long_link(&self) -> bool {
+        true
     }
 }
 
@@ -186,7 +171,7 @@ struct Counts {
     forgotten: u64,
 }
 
-/// The scheme of one external switch.
+/// The feedback of one external switch.
 #[derive(Clone, Debug)]
 pub struct Bicc {
     /// True for long ports, by port.
@@ -360,13 +345,12 @@ impl Bicc {
     }
 }
 
-impl Scheme for Bicc {
-    fn interest(&self) -> Interest {
-        Interest { every_packet: true, makes_replies: true, departures: true, ..Interest::default() }
+impl Feedback for Bicc {
+    fn needs(&self) -> Needs {
+        Needs { replies: true, departures: true, ..Needs::default() }
     }
 
-    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-        let port = cx.base_path(pkt, ports);
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, port: PortIndex) -> Verdict {
         let (came, leaves) = (self.is_long(cx.ingress), self.is_long(port));
         match pkt.kind() {
             Kind::Data if came && !leaves => return self.arrive(cx, pkt, port),
@@ -396,7 +380,7 @@ impl Scheme for Bicc {
         self.alarm(cx);
     }
 
-    fn on_routes_change(&mut self, _: &mut Cx<'_>, news: &Reroute<'_>) {
+    fn on_routes_change(&mut self, news: &Reroute<'_>) {
         let router = news.router();
         for waiting in self.accounts.values_mut().flat_map(|account| &mut account.waiting) {
             if news.is_dead(waiting.port)
@@ -426,11 +410,11 @@ impl Scheme for Bicc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SchemeConfig;
     use crate::bench::{Bench, datacentres, qp, reply};
+    use crate::feedback::FeedbackConfig;
 
     fn bench(plan: &Plan, config: Config) -> Bench {
-        Bench::new(plan, "external0", &SchemeConfig::Bicc(config))
+        Bench::telling(plan, "external0", &FeedbackConfig::Bicc(config))
     }
 
     /// Data of a flow arrives; true if it waits.

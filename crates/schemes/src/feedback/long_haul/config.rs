@@ -8,10 +8,10 @@ use rnic::congestion::dcqcn_hpcc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[switch-role.external.scheme.long-haul]`.
+/// `[switch-role.external.feedback.long-haul]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "SchemeLongHaul")]
+#[schemars(rename = "FeedbackLongHaul")]
 pub struct Config {
     /// Behaviour of the notification point. `"paper"`: at most one CNP per flow in `interval`. `"prototype"`: as in the
     /// prototype, one CNP for every marked packet, and a second one if `interval` has passed since the last.

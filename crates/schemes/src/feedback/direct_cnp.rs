@@ -1,10 +1,10 @@
-//! Direct CNPs: a switch that would mark a packet also sends a CNP to its sender. Data takes its base path.
+//! Direct CNPs: a switch that would mark a packet also sends a CNP to its sender.
 //!
 //! In the ToRs of a datacentre, for flows that leave it, this is the near-source loop of Annulus (Saeed et al., "Annulus: A
 //! Dual Congestion Control Loop for Datacenter and WAN Traffic Aggregates", SIGCOMM'20), whose switches send notifications
 //! in the manner of QCN. In all switches, for all flows, it is what the long-haul paper calls the naive solution. Packets
 //! keep their marks, so receivers report the same congestion again, and a flow that crosses several congested switches
-//! gets CNPs from each of them. So senders slow down more often than they should; this scheme exists to show that.
+//! gets CNPs from each of them. So senders slow down more often than they should; this part exists to show that.
 //!
 //! The switch decides as a packet arrives, by the marking settings of its port and the queue at that moment (QCN samples
 //! at arrival, too). This draw is independent of the mark that the packet may get when it leaves.
@@ -16,19 +16,18 @@
 //! | `cnps_due` | packets that called for a CNP |
 //! | `cnps_made` | CNPs sent, for packets after which the interval had passed |
 
+use super::{Feedback, FeedbackRecipe, Needs};
 use crate::flows::Flows;
-use crate::{Facts, Feedback, Recipe};
 use finding::Finding;
-use model::fabric::Detours;
 use model::plan::Marking;
-use model::{Cx, Fabric, HostId, Interest, Kind, Packet, Plan, PortIndex, Psn, Scheme, Site, Time, Verdict};
+use model::{Cx, Fabric, HostId, Kind, Packet, Plan, PortIndex, Psn, Site, Time, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[scheme.direct-cnp]`, or `[switch-role.ROLE.scheme.direct-cnp]`.
+/// `[feedback.direct-cnp]`, or `[switch-role.ROLE.feedback.direct-cnp]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "SchemeDirectCnp")]
+#[schemars(rename = "FeedbackDirectCnp")]
 pub struct Config {
     /// Shortest time between two CNPs of this switch for one flow; at 0 every packet that would be marked causes one
     /// (long-haul prototype, its version in which every switch notifies). Default 50 us (our choice: the usual interval
@@ -52,7 +51,7 @@ impl Default for Config {
 #[derive(Clone, Copy, Debug, Default)]
 struct LastCnp(Option<Time>);
 
-/// The scheme of one switch.
+/// The feedback of one switch.
 #[derive(Clone, Debug)]
 pub struct DirectCnp {
     interval: Time,
@@ -90,20 +89,8 @@ fn path_delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
     Time(sum)
 }
 
-impl Recipe for Config {
-    type Scheme = DirectCnp;
-
-    fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            feedback: Feedback::CnpsSent,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
-    }
+impl FeedbackRecipe for Config {
+    type Feedback = DirectCnp;
 
     fn build(&self, site: Site<'_>) -> DirectCnp {
         let plan = site.plan;
@@ -128,23 +115,12 @@ impl Recipe for Config {
     }
 }
 
-impl Scheme for DirectCnp {
-    fn interest(&self) -> Interest {
-        Interest {
-            queues: true,
-            every_packet: true,
-            plain_replies: true,
-            makes_replies: true,
-            ..Interest::default()
-        }
+impl Feedback for DirectCnp {
+    fn needs(&self) -> Needs {
+        Needs { queues: true, ..Needs::default() }
     }
 
-    fn reads_queues(&self, pkt: &Packet, _: &[PortIndex], _: &Detours<'_>) -> bool {
-        pkt.is_data()
-    }
-
-    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-        let port = cx.base_path(pkt, ports);
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, port: PortIndex) -> Verdict {
         if pkt.is_data()
             && (cx.from_host || !self.from_hosts)
             && let Some(marking) = self.marking[usize::from(port.0)]
@@ -173,8 +149,8 @@ impl Scheme for DirectCnp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SchemeConfig;
     use crate::bench::{Bench, leaf_spine, qp};
+    use crate::feedback::FeedbackConfig;
     use model::plan::MarkAt;
     use model::{Bytes, Probability};
 
@@ -198,7 +174,7 @@ mod tests {
         ];
         for (switch, beyond, from_hosts, cnps) in cases {
             let config = Config { beyond, from_hosts, ..Config::default() };
-            let mut bench = Bench::new(&plan, switch, &SchemeConfig::DirectCnp(config));
+            let mut bench = Bench::telling(&plan, switch, &FeedbackConfig::DirectCnp(config));
             let mut made = 0;
             for (us, queue) in [(0, 10_000), (1, 20_001), (2, 20_001), (50, 30_000), (51, 30_000)] {
                 bench.now = Time::from_us(us);

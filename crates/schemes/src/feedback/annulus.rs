@@ -1,4 +1,4 @@
-//! Annulus in switches: the congestion point of QCN near the source. Data takes its base path.
+//! Annulus in switches: the congestion point of QCN near the source.
 //!
 //! Saeed et al., "Annulus: A Dual Congestion Control Loop for Datacenter and WAN Traffic Aggregates", SIGCOMM'20. Its ToRs
 //! send notifications in the manner of QCN (IEEE 802.1Qau) to hosts of their own, by IP. The hosts need
@@ -17,21 +17,18 @@
 //! | `cnps_made` | notifications sent, to senders that `beyond` admits |
 //! | `feedback_sum` | sum of their quantised feedback; over `cnps_made` it is the mean |
 
-use crate::direct_cnp;
-use crate::{Facts, Feedback, Recipe};
+use super::direct_cnp;
+use super::{Feedback, FeedbackRecipe, Needs};
 use finding::{Finding, code};
-use model::fabric::Detours;
-use model::{
-    Advice, Bytes, Cx, HostId, Interest, Packet, Plan, PortIndex, Rate, Scheme, Site, Time, Verdict,
-};
+use model::{Advice, Bytes, Cx, HostId, Packet, Plan, PortIndex, Rate, Site, Time, Verdict};
 use rnic::NicConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `[scheme.annulus]`, or `[switch-role.ROLE.scheme.annulus]`.
+/// `[feedback.annulus]`, or `[switch-role.ROLE.feedback.annulus]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "SchemeAnnulus")]
+#[schemars(rename = "FeedbackAnnulus")]
 pub struct Config {
     /// Queue that a port aims at, at 10 Gb/s; it grows with the port's rate. Default 33 kB (802.1Qau).
     pub queue: Bytes,
@@ -79,7 +76,7 @@ struct Port {
     left: f64,
 }
 
-/// The scheme of one switch.
+/// The feedback of one switch.
 #[derive(Clone, Debug)]
 pub struct Annulus {
     config: Config,
@@ -92,20 +89,8 @@ pub struct Annulus {
     sum: u64,
 }
 
-impl Recipe for Config {
-    type Scheme = Annulus;
-
-    fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            feedback: Feedback::CnpsSent,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
-    }
+impl FeedbackRecipe for Config {
+    type Feedback = Annulus;
 
     fn build(&self, site: Site<'_>) -> Annulus {
         let plan = site.plan;
@@ -142,30 +127,19 @@ impl Recipe for Config {
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, Finding> {
         let text = "the congestion control takes Annulus's notifications for plain CNPs; `nic.congestion.annulus` has a rate \
                     of its own for them";
         Ok(if nic.congestion.advised().feedback { Vec::new() } else { vec![text.to_owned()] })
     }
 }
 
-impl Scheme for Annulus {
-    fn interest(&self) -> Interest {
-        Interest {
-            queues: true,
-            every_packet: true,
-            plain_replies: true,
-            makes_replies: true,
-            ..Interest::default()
-        }
+impl Feedback for Annulus {
+    fn needs(&self) -> Needs {
+        Needs { queues: true, ..Needs::default() }
     }
 
-    fn reads_queues(&self, pkt: &Packet, _: &[PortIndex], _: &Detours<'_>) -> bool {
-        pkt.is_data()
-    }
-
-    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-        let port = cx.base_path(pkt, ports);
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, port: PortIndex) -> Verdict {
         if pkt.is_data() && (cx.from_host || !self.config.from_hosts) {
             self.count(cx, pkt, port);
         }
@@ -213,15 +187,15 @@ impl Annulus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SchemeConfig;
     use crate::bench::{Bench, leaf_spine, qp};
+    use crate::feedback::FeedbackConfig;
     use model::Psn;
 
     /// Feedback of the notifications for packets that meet these queues, and the packets between them.
     fn notified(config: Config, switch: &str, queues: impl Fn(u32) -> u32, packets: u32) -> Vec<(u32, u8)> {
         let plan = leaf_spine(2, 2, 2);
         let far = qp(&plan, 0, 2);
-        let mut bench = Bench::new(&plan, switch, &SchemeConfig::Annulus(config));
+        let mut bench = Bench::telling(&plan, switch, &FeedbackConfig::Annulus(config));
         let mut made = Vec::new();
         for n in 0..packets {
             bench.queued.iter_mut().for_each(|bytes| *bytes = queues(n));

@@ -1,8 +1,8 @@
 //! Scenes at one external switch.
 
 use super::{Circuit, CnpTable, Collision, Config, Notification, Ramp, ReactionMode, Recovery, RecoveryMode};
-use crate::SchemeConfig;
 use crate::bench::{Bench, datacentres, qp, reply};
+use crate::feedback::FeedbackConfig;
 use model::plan::{MarkAt, Marking};
 use model::scheme::Handle;
 use model::{Bytes, Kind, Plan, Probability, Psn, QpId, Time, Verdict};
@@ -21,7 +21,7 @@ fn plan() -> Plan {
 }
 
 fn bench(plan: &Plan, node: &str, config: Config) -> Bench {
-    Bench::new(plan, node, &SchemeConfig::LongHaul(config))
+    Bench::telling(plan, node, &FeedbackConfig::LongHaul(config))
 }
 
 const PSN: Psn = Psn::new(0);
@@ -154,14 +154,17 @@ fn a_full_stash_releases_the_oldest_packets() {
 }
 
 #[test]
-fn the_scheme_needs_a_long_link() {
+fn it_stands_in_switches_with_a_long_link() {
     let plan = plan();
-    let scheme = SchemeConfig::LongHaul(Config::default());
-    let external = plan.fabric.find("external0").unwrap();
-    assert!(scheme.place(&plan, &[external]).is_ok());
-    let tor = plan.fabric.find("tor0").unwrap();
-    let wrong = scheme.place(&plan, &[external, tor]).unwrap_err();
+    let feedback = FeedbackConfig::LongHaul(Config::default());
+    let [external, tor] = ["external0", "tor0"].map(|name| plan.fabric.find(name).unwrap());
+    assert!(feedback.place(&plan, &[external], false).is_ok());
+    let wrong = feedback.place(&plan, &[external, tor], false).unwrap_err();
     assert!(wrong.text.contains("`tor0` has no long link"), "{wrong}");
+    assert!(feedback.place(&plan, &[external, tor], true).is_ok());
+    assert!(feedback.place(&plan, &[tor], true).unwrap_err().text.contains("no switch has a long link"));
+    let built = |node| feedback.build(model::Site { plan: &plan, node }).is_some();
+    assert!(built(external) && !built(tor));
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Fair rates: the edge of a datacentre tells senders the rate that they should not exceed. Data takes its base path.
+//! Fair rates: the edge of a datacentre tells senders the rate that they should not exceed.
 //!
 //! A generic model of LSCC and LRCC, for which no public code exists: a switch at the edge knows what the receivers drain,
-//! divides it by the active flows, and puts the result into a CNP. The scheme stands in the *external* switches of
+//! divides it by the active flows, and puts the result into a CNP. It stands in the *external* switches of
 //! datacentres, like `long-haul`.
 //!
 //! * Every `period` the switch counts, for each receiver, bytes and active flows. For receivers in its own datacentre these
@@ -23,23 +23,20 @@
 //! | `cnps_made` | CNPs with a fair rate |
 //! | `cnps_absorbed` | CNPs and flags of local receivers that ended here |
 
+use super::long_haul::{long_by_port, reports};
+use super::{Feedback, FeedbackRecipe, Needs};
 use crate::flows::Flows;
-use crate::long_haul::{self, long_by_port, reports};
-use crate::{Facts, Feedback, Recipe};
 use finding::{Finding, code};
-use model::{
-    Advice, Cx, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, Rate, Scheme, Site, Time,
-    Verdict,
-};
+use model::{Advice, Cx, HostId, Kind, Packet, Plan, PortIndex, Psn, QpId, Rate, Site, Time, Verdict};
 use rnic::NicConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// `[switch-role.external.scheme.fair-rate]`.
+/// `[switch-role.external.feedback.fair-rate]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "SchemeFairRate")]
+#[schemars(rename = "FeedbackFairRate")]
 pub struct Config {
     /// Time over which the switch counts bytes and flows. Default 10 us (our choice: a round trip within the long-haul
     /// paper's datacentre).
@@ -54,20 +51,8 @@ impl Default for Config {
     }
 }
 
-impl Recipe for Config {
-    type Scheme = FairRate;
-
-    fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            feedback: Feedback::CnpsSent,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
-    }
+impl FeedbackRecipe for Config {
+    type Feedback = FairRate;
 
     fn build(&self, site: Site<'_>) -> FairRate {
         let plan = site.plan;
@@ -93,13 +78,13 @@ impl Recipe for Config {
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, Finding> {
         let text = "the congestion control takes a fair rate for a plain CNP: it has no rate that a switch can lower";
         Ok(if nic.congestion.advised().rate { Vec::new() } else { vec![text.to_owned()] })
     }
 
-    fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), Finding> {
-        long_haul::needs_long_links(plan, switches, "fair-rate")
+    fn needs_long_link(&self) -> bool {
+        true
     }
 }
 
@@ -124,7 +109,7 @@ struct Flow {
     last_cnp: Option<Time>,
 }
 
-/// The scheme of one external switch.
+/// The feedback of one external switch.
 #[derive(Clone, Debug)]
 pub struct FairRate {
     /// True for long ports, by port.
@@ -202,13 +187,12 @@ impl Receiver {
     }
 }
 
-impl Scheme for FairRate {
-    fn interest(&self) -> Interest {
-        Interest { every_packet: true, makes_replies: true, ..Interest::default() }
+impl Feedback for FairRate {
+    fn needs(&self) -> Needs {
+        Needs { replies: true, ..Needs::default() }
     }
 
-    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
-        let port = cx.base_path(pkt, ports);
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, port: PortIndex) -> Verdict {
         let (came, leaves) = (self.is_long(cx.ingress), self.is_long(port));
         let (now, qp, local) = (cx.now, pkt.qp(), leaves && !came);
         match pkt.kind() {
@@ -250,8 +234,8 @@ impl Scheme for FairRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SchemeConfig;
     use crate::bench::{Bench, datacentres, qp, reply};
+    use crate::feedback::FeedbackConfig;
 
     fn gbps(cnp: &Packet) -> f64 {
         match Advice::of(cnp) {
@@ -264,7 +248,7 @@ mod tests {
     fn a_marked_flow_learns_its_share_of_what_goes_to_its_receiver() {
         let plan = datacentres(2);
         let flows = [qp(&plan, 0, 2), qp(&plan, 1, 2)];
-        let mut bench = Bench::new(&plan, "external0", &SchemeConfig::FairRate(Config::default()));
+        let mut bench = Bench::telling(&plan, "external0", &FeedbackConfig::FairRate(Config::default()));
         // Twenty packets of 1500 B of two flows in a period of 10 us: 24 Gb/s.
         for n in 0..20 {
             bench.now = Time::from_ns(20_000 + 400 * n);
@@ -288,7 +272,7 @@ mod tests {
     fn a_cnp_of_a_local_receiver_becomes_a_rate_for_the_remote_sender() {
         let plan = datacentres(2);
         let into = qp(&plan, 2, 0);
-        let mut bench = Bench::new(&plan, "external0", &SchemeConfig::FairRate(Config::default()));
+        let mut bench = Bench::telling(&plan, "external0", &FeedbackConfig::FairRate(Config::default()));
         let early = bench.see(reply(&plan, Kind::Cnp, into, Psn::new(0)));
         assert_eq!((early.verdict, early.emitted.len()), (Verdict::Drop, 0), "nothing has been counted yet");
         bench.now = Time::from_us(20);
