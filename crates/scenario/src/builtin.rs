@@ -43,6 +43,7 @@ builtins! {
     "long-haul-full",
     "long-haul-near-source",
     "long-haul-near-destination",
+    "long-haul-sprayed",
     "loss-recovery-go-back-n",
     "loss-recovery-nic-sr",
     "loss-recovery-adaptive-routing",

@@ -36,6 +36,16 @@ fn counter(run: &Outcome, name: &str) -> u64 {
     run.counters.iter().find(|(n, _)| *n == name).map_or(0, |c| c.1)
 }
 
+/// Sum of the completion times of flows inside a datacentre of 16 hosts, ps.
+fn local_time(plan: &Plan, run: &Outcome) -> u64 {
+    let stays = |m: &usize| {
+        let qp = &plan.qps[plan.messages[*m].qp.index()];
+        (qp.from.0 < 16) == (qp.to.0 < 16)
+    };
+    let fct = |m: usize| run.messages[m].acked.ps() - run.messages[m].start.ps();
+    (0..plan.messages.len()).filter(stays).map(fct).sum()
+}
+
 /// Bytes that the remote flows have put on the wire.
 fn sent(plan: &Plan, run: &Outcome) -> u64 {
     let remote =
@@ -220,14 +230,38 @@ fn spraying_inside_the_datacentres_and_fairness_between_them_go_together() {
         check_books(&checked.plan, outcome);
     }
     assert!(counter(&fair, "cnps_made") + counter(&fair, "reactions") > 0);
-    let local = |outcome: &Outcome| {
-        let plan = &checked.plan;
-        let stays = |m: &usize| {
-            let qp = &plan.qps[plan.messages[*m].qp.index()];
-            (qp.from.0 < 16) == (qp.to.0 < 16)
-        };
-        let fct = |m: usize| outcome.messages[m].acked.ps() - outcome.messages[m].start.ps();
-        (0..plan.messages.len()).filter(stays).map(fct).sum::<u64>()
-    };
+    let local = |outcome: &Outcome| local_time(&checked.plan, outcome);
     assert!(local(&fair) < local(&plain), "local flows gain");
+}
+
+#[test]
+fn themis_and_long_haul_in_the_same_switches_spare_local_flows_more_than_either_alone() {
+    let local = |sets: &[&str]| {
+        let (checked, outcome) = run("long-haul-sprayed", sets);
+        local_time(&checked.plan, &outcome)
+    };
+    let both = local(&[]);
+    for other in [&["scheme=ecmp", "feedback=none"][..], &["feedback=none"], &["scheme=ecmp"]] {
+        assert!(both * 10 < local(other) * 9, "{other:?}");
+    }
+}
+
+#[test]
+fn a_switch_sprays_and_answers_for_the_far_end_at_once() {
+    // An edge has a long link and four spines, among which `rps` chooses there, too.
+    let agreed = |more: &str| {
+        let checked = laid("long-haul-sprayed", &["workload.0.poisson.duration=600us", more]);
+        let outcome = crate::lab::agreed_on(&checked, "long-haul-sprayed");
+        check_books(&checked.plan, &outcome);
+        (checked.scheme_name(), outcome)
+    };
+    let acts = |outcome: &Outcome| counter(outcome, "cnps_made") + counter(outcome, "reactions") > 0;
+    for scheme in ["themis", "rps"] {
+        let (name, both) = agreed(&format!("scheme={scheme}"));
+        assert_eq!(name, format!("{scheme}+long-haul"));
+        assert!(acts(&both) && both.data.out_of_order > 0, "{scheme}: it answers, and it sprays");
+        assert_eq!((&both.ending, counter(&both, "stash_left")), (&Ending::Finished, 0));
+    }
+    let (name, alone) = agreed("feedback=none");
+    assert!(name == "themis" && !acts(&alone) && counter(&alone, "nacks_blocked") > 0);
 }
