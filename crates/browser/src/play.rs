@@ -84,7 +84,7 @@ impl Played {
             "scheme": self.summary.scheme,
             "digest": self.summary.digest,
             "toml": self.checked.to_toml(),
-            "warnings": self.checked.warnings,
+            "warnings": self.checked.warnings(),
             "faults": results::faults::of(plan, &self.outcome, ""),
             "end_us": self.outcome.end.as_us(),
             "nodes": nodes(plan).map(|node| plan.fabric.name(node)).collect::<Vec<_>>(),

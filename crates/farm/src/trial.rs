@@ -9,7 +9,7 @@ use model::fabric::Link;
 use model::record::RecordPlan;
 use model::{Plan, Time};
 use scenario::ideal::Ideals;
-use scenario::{Checked, Source};
+use scenario::{Checked, Source, code};
 use std::sync::atomic::AtomicBool;
 
 /// Most hops of a run, after which the trial gives up.
@@ -205,7 +205,7 @@ fn patient(source: &Source, checked: &Checked, outcome: &Outcome) -> Result<(), 
     let data = &outcome.data;
     let arrives = data.dropped_link + data.dropped_buffer + data.discarded + data.duplicate > 0;
     // The prototype of `long-haul` holds packets for any time, and a warning tells so.
-    let holds = checked.warnings.iter().any(|warning| warning.ends_with("flows may never finish"));
+    let holds = checked.findings.iter().any(|warning| warning.code == code::NO_END.name);
     if arrives || holds || checked.scenario.stop.no_progress.is_some() {
         return Ok(());
     }
@@ -242,7 +242,7 @@ fn needless(checked: &Checked, outcome: &Outcome) -> Result<(), Fault> {
         && !lost
         && data.out_of_order == 0
         && data.retransmitted > 0
-        && checked.warnings.is_empty()
+        && checked.findings.is_empty()
     {
         let text = format!("{} of {} packets were retransmissions", data.retransmitted, data.sent);
         return Err(Fault::new("a lone flow retransmits nothing without a warning", text));
@@ -331,7 +331,7 @@ mod tests {
         let source = Source::new("far.toml", far);
         let mut checked = scenario::check(&source, &[]).unwrap();
         assert_eq!(of_checked(&source, &checked), Verdict::Passed(vec!["retransmissions", "timeouts"]));
-        checked.warnings.clear();
+        checked.findings.clear();
         let Verdict::Failed(fault) = of_checked(&source, &checked) else { panic!("retransmissions pass") };
         assert_eq!(fault.rule, "a lone flow retransmits nothing without a warning");
     }
@@ -391,9 +391,9 @@ mod tests {
         assert_eq!(of_text("slow.toml", text), Verdict::Passed(vec!["retransmissions", "timeouts"]));
         let checked = scenario::check(&Source::new("slow.toml", text), &[]).unwrap();
         assert!(
-            checked.warnings[0].contains("time until an ACK (`ack-bytes`) comes back"),
+            checked.warnings()[0].contains("time until an ACK (`ack-bytes`) comes back"),
             "{:?}",
-            checked.warnings
+            checked.warnings()
         );
         let slow = text.replace("100us", "200us");
         assert_eq!(of_text("slow.toml", &slow), Verdict::Passed(Vec::new()));

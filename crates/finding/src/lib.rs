@@ -35,8 +35,8 @@ impl Severity {
 
 /// An error or a warning about an input.
 ///
-/// [`fmt::Display`] prints the text, [`Finding::located`] the text after `file:line:column`, and [`Finding::drawn`] the text
-/// above the line with a mark.
+/// [`fmt::Display`] prints the text, [`Finding::located`] the text after `file:line:column`, [`Finding::on_one_line`]
+/// the text before it, and [`Finding::drawn`] the text above the line with a mark.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Whether the input can be used.
@@ -198,6 +198,12 @@ impl Finding {
         Renderer::plain().render(&[report])
     }
 
+    /// Severity and text on one line, with the place in parentheses.
+    pub fn on_one_line(&self) -> String {
+        let place = self.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
+        format!("{}: {}{place}", self.severity.name(), self.text)
+    }
+
     /// `file:line:column: text`.
     pub fn located(&self) -> String {
         match &self.place {
@@ -233,5 +239,13 @@ mod tests {
         assert_eq!(code::RANGE.inside("f.toml", text, 11..14, "wrong").located(), "f.toml:2:5: wrong");
         assert_eq!(at(text, 7..9).column, 1, "in the middle of a character");
         assert_eq!(at(text, 900..901).line, 3, "behind the end");
+    }
+
+    #[test]
+    fn a_line_ends_with_the_place() {
+        let warning = code::NO_EFFECT.at("a.b", "`b` has no effect");
+        assert_eq!(warning.on_one_line(), "warning: `b` has no effect");
+        let placed = warning.placed(Place::new("f.toml", "[a]\nb = 1\n", 8..9));
+        assert_eq!(placed.on_one_line(), "warning: `b` has no effect (f.toml:2:5)");
     }
 }

@@ -20,6 +20,9 @@ pub enum Failure {
     /// Standard output is closed.
     #[error("cannot write to standard output: {0}")]
     Output(#[source] std::io::Error),
+    /// The scenario is wrong, as the report says that has been printed.
+    #[error("the scenario is wrong")]
+    Told,
     /// The simulation failed; the report has been printed.
     #[error("the simulation failed")]
     Simulation,
@@ -35,7 +38,11 @@ impl Failure {
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
-            Failure::Scenario(_) | Failure::Results(_) | Failure::Asked(_) | Failure::Output(_) => 2,
+            Failure::Scenario(_)
+            | Failure::Results(_)
+            | Failure::Asked(_)
+            | Failure::Output(_)
+            | Failure::Told => 2,
             Failure::Simulation | Failure::Memory(_) => 3,
             Failure::Interrupted => EXIT_INTERRUPTED,
         }
@@ -52,7 +59,7 @@ impl Failure {
     /// What the command prints; `None` if it has printed the message.
     pub fn report(&self) -> Option<String> {
         match self {
-            Failure::Simulation | Failure::Interrupted => None,
+            Failure::Told | Failure::Simulation | Failure::Interrupted => None,
             _ => Some(format!("error: {}", self.text())),
         }
     }

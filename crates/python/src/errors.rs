@@ -19,7 +19,7 @@ pub(crate) fn failure(failure: Failure) -> PyErr {
             named("ScenarioError", (failure.text(), message, file, line, column, help))
         }
         Failure::Results(_) => named("ResultsError", (failure.text(),)),
-        Failure::Asked(_) | Failure::Output(_) => named("RequestError", (failure.text(),)),
+        Failure::Asked(_) | Failure::Output(_) | Failure::Told => named("RequestError", (failure.text(),)),
         Failure::Simulation | Failure::Memory(_) => named("SimulationError", (failure.text(),)),
     }
 }

@@ -188,7 +188,7 @@ pub(crate) fn check(
     let source = Asked::new(scenario, is_dict)?.scenario()?;
     let sets = asked::sets(sets)?;
     let checked = py.detach(|| scenario::check(&source, &sets)).map_err(errors::scenario)?;
-    Ok((checked.to_toml(), checked.warnings))
+    Ok((checked.to_toml(), checked.warnings()))
 }
 
 /// Runs a scenario. `warn` is called with each warning before it runs.
@@ -213,7 +213,7 @@ pub(crate) fn run(
     }
     let prepared = watched(py, 1, None, |_| Prepared::by(|| scenario::check(&source, &sets)))?;
     let prepared = prepared.map_err(errors::scenario)?;
-    for warning in &prepared.checked.warnings {
+    for warning in prepared.checked.warnings() {
         warn.call1((warning,))?;
     }
     let kind = window_on(threads, &prepared.checked.plan);
@@ -238,7 +238,7 @@ pub(crate) fn compare(
     let asked = Asked::new(scenario, is_dict)?;
     let (source, sets) = (asked.scenario()?, asked::sets(sets)?);
     let base = watched(py, 1, None, |_| scenario::check(&source, &sets))?.map_err(errors::scenario)?;
-    for warning in &base.warnings {
+    for warning in base.warnings() {
         warn.call1((warning,))?;
     }
     let seeds_given = seeds.is_some();

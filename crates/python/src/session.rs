@@ -64,7 +64,7 @@ impl Session {
             sets.splice(..0, RECORD_EVERYTHING.map(str::to_owned));
         }
         let mut session = py.detach(|| lab::Session::open_source(&source, &sets)).map_err(failure)?;
-        for warning in &session.checked().warnings {
+        for warning in session.checked().warnings() {
             warn.call1((warning,))?;
         }
         let raised = Arc::default();

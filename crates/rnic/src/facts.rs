@@ -169,9 +169,9 @@ pub trait Control {
     /// Fills in the values that other values of the table decide.
     fn resolve(&mut self) {}
 
-    /// Warnings about a fabric whose links have these rates, one sentence each.
-    fn warnings(&self, _rates: &[Rate]) -> Vec<String> {
-        Vec::new()
+    /// A warning about a fabric whose links have these rates.
+    fn warning(&self, _rates: &[Rate]) -> Option<Finding> {
+        None
     }
 }
 

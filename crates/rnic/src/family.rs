@@ -143,9 +143,13 @@ macro_rules! congestions {
                 match self { $(Self::$variant(config) => config.resolve(),)+ }
             }
 
-            /// Warnings about a fabric whose links have these rates, one sentence each.
-            pub fn warnings(&self, rates: &[model::Rate]) -> Vec<String> {
-                match self { $(Self::$variant(config) => config.warnings(rates),)+ }
+            /// A warning about a fabric whose links have these rates.
+            pub fn warning(&self, rates: &[model::Rate]) -> Option<finding::Finding> {
+                match self {
+                    $(Self::$variant(config) => {
+                        config.warning(rates).map(|w| w.within(concat!("congestion.", $name)))
+                    })+
+                }
             }
 
             /// Control of one queue pair of a NIC of `line_rate`, for this path if it is known.

@@ -487,12 +487,15 @@ pub struct ServeArgs {
 /// `ropewalk check`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  ropewalk check my.toml\n  ropewalk check themis-fig1 --set scheme.ar={}"
+    after_help = "Examples:\n  ropewalk check my.toml\n  ropewalk check themis-fig1 --set scheme.ar={}\n  ropewalk check my.toml --json"
 )]
 pub struct CheckArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]
     pub scenario: ScenarioArgs,
+    /// Print errors, warnings and the size of the run as JSON; docs/findings.md describes the keys.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of a command of another program, as they are.

@@ -2,6 +2,7 @@
 //! would obey are escaped: a name from a file moves no cursor.
 
 use lab::failure::Failure;
+use scenario::Finding;
 use scenario::printable::escaped;
 use std::io::{ErrorKind, Write, stdout};
 
@@ -22,6 +23,11 @@ pub fn json(value: &impl serde::Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// Writes each warning about a scenario to standard error, on a line of its own.
+pub fn warnings(findings: &[Finding]) {
+    findings.iter().for_each(|warning| note(&warning.on_one_line()));
 }
 
 /// Writes a line to standard error.

@@ -981,3 +981,26 @@ fn control_characters_in_names_are_refused_and_never_printed() {
     let missing = sandbox.ropewalk(&["run", "\u{1b}[31mred"]).assert().code(2).get_output().stderr.clone();
     assert!(!String::from_utf8(missing).unwrap().contains(raw));
 }
+
+#[test]
+fn a_check_as_json_has_findings_with_codes_and_places() {
+    let sandbox = Sandbox::new();
+    let asked = ["check", "quickstart", "--json", "--set"];
+    let twice = "topology.leaf-spine.rate=200Gbps";
+    let answer = sandbox.json(&[&asked[..], &["nic.model=connectx-5", "--set", twice]].concat());
+    let Some([warning]) = answer["findings"].as_array().map(Vec::as_slice) else { panic!("{answer:#}") };
+    let of = |finding: &Value| {
+        Value::from(
+            ["severity", "code", "key", "file", "line", "column"].map(|key| finding[key].clone()).to_vec(),
+        )
+    };
+    assert_eq!(of(warning), serde_json::json!(["warning", "hardware", "nic.model", "--set", 1, 11]));
+    assert!(answer["hosts"].is_u64() && answer["configuration"].is_string(), "{answer:#}");
+    sandbox.write("bad.toml", "[topology.leaf-spine]\nleavs = 2\n");
+    let wrong = sandbox.ropewalk(&["check", "bad.toml", "--json"]).assert().code(2).stderr("");
+    let answer: Value = serde_json::from_slice(&wrong.get_output().stdout).unwrap();
+    let error = &answer["findings"][0];
+    let key = "topology.leaf-spine.leavs";
+    assert_eq!(of(error), serde_json::json!(["error", "unknown-key", key, "bad.toml", 2, 1]));
+    assert_eq!(answer.as_object().map(serde_json::Map::len), Some(1));
+}

@@ -30,8 +30,8 @@ pub struct Checked {
     pub schemes: Assignment,
     /// The NICs of its queue pairs.
     pub nics: Nics,
-    /// Warnings about settings that are possible but probably not intended, one sentence each.
-    pub warnings: Vec<String>,
+    /// Warnings about settings that are possible but probably not intended.
+    pub findings: Vec<Finding>,
     /// Estimated peak memory of a run, bytes.
     pub memory: u64,
     /// Memory that the run needs in addition if its queues, links or records fill.
@@ -241,7 +241,7 @@ impl Checked {
 
     /// This scenario with the warnings about its source.
     fn warning(mut self, source: &Source) -> Self {
-        self.warnings.splice(..0, source.warnings.iter().cloned());
+        self.findings.splice(..0, source.warnings.iter().cloned());
         self
     }
 
@@ -330,7 +330,9 @@ impl Checked {
                 || scheme.own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone()),
                 |class| scenario.nic_of(class),
             );
-            warnings.extend(scheme_warnings(&path, scheme, &nic, &plan).map_err(locate)?);
+            let nic_path = class.map_or_else(|| "nic".to_owned(), |class| scenario.nic_path(class));
+            let own = scheme_warnings(&path, scheme, (&nic, &nic_path), &plan).map_err(locate)?;
+            warnings.extend(own);
         }
         warnings.extend(feedback_warnings(&scenario, &plan).map_err(locate)?);
         program::open(&scenario, &mut plan);
@@ -340,11 +342,16 @@ impl Checked {
             plan,
             schemes: assignment,
             nics,
-            warnings,
+            findings: warnings.into_iter().map(|warning| document.locate_warning(warning)).collect(),
             memory: memory.need(),
             possible,
             document,
         })
+    }
+
+    /// The texts of all warnings.
+    pub fn warnings(&self) -> Vec<String> {
+        self.findings.iter().map(|warning| warning.text.clone()).collect()
     }
 
     /// The name of the scheme of the class `foreground`, and those of the feedbacks: `themis+long-haul`.
@@ -478,20 +485,20 @@ fn in_their_places(
 }
 
 /// Checks every feedback of a scenario, and its switches; returns warnings.
-fn feedback_warnings(scenario: &Scenario, plan: &Plan) -> Result<Vec<String>, Finding> {
+fn feedback_warnings(scenario: &Scenario, plan: &Plan) -> Result<Vec<Finding>, Finding> {
     let own = |role: &str| scenario.switch_role.get(role).is_some_and(|config| config.feedback.is_some());
     let nic = scenario.nic_of("foreground");
     let mut warnings = Vec::new();
     for (path, role, feedback) in scenario.feedbacks() {
-        let error = |e: Finding| e.within(&format!("{path}.{}", feedback.name()));
+        let own_key = |finding: Finding| finding.within(&format!("{path}.{}", feedback.name()));
         let mine = |node: &model::NodeId| match (role, plan.fabric.role(*node)) {
             (Some(role), of_node) => role == of_node,
             (None, of_node) => !own(of_node),
         };
         let switches: Vec<_> = plan.fabric.switches().filter(mine).collect();
-        feedback.place(plan, &switches, role.is_none()).map_err(error)?;
-        warnings.extend(feedback.validate(plan).map_err(error)?);
-        warnings.extend(feedback.validate_nic(&nic).map_err(error)?);
+        feedback.place(plan, &switches, role.is_none()).map_err(own_key)?;
+        warnings.extend(feedback.validate(plan).map_err(own_key)?.into_iter().map(own_key));
+        warnings.extend(feedback.validate_nic(&nic).map_err(own_key)?.into_iter().map(own_key));
     }
     Ok(warnings)
 }
@@ -504,14 +511,14 @@ fn nic_error(error: Finding) -> Finding {
 fn scheme_warnings(
     path: &str,
     scheme: &SchemeConfig,
-    nic: &rnic::NicConfig,
+    (nic, nic_path): (&rnic::NicConfig, &str),
     plan: &Plan,
-) -> Result<Vec<String>, Finding> {
+) -> Result<Vec<Finding>, Finding> {
     let at = |field: &str| format!("{path}.{}.{field}", scheme.name());
-    let error = |e: Finding| e.within(&format!("{path}.{}", scheme.name()));
-    let mut warnings = scheme.validate(plan).map_err(error)?;
-    warnings.extend(telemetry::warnings(scheme, nic, plan));
-    warnings.extend(scheme.validate_nic(nic, plan).map_err(error)?);
+    let own = |finding: Finding| finding.within(&format!("{path}.{}", scheme.name()));
+    let mut warnings: Vec<Finding> = scheme.validate(plan).map_err(own)?.into_iter().map(own).collect();
+    warnings.extend(telemetry::warnings(scheme, nic, plan).into_iter().map(|w| w.within(nic_path)));
+    warnings.extend(scheme.validate_nic(nic, plan).map_err(own)?.into_iter().map(own));
     if let Some(notices) = scheme.notices(plan) {
         if !nic.build().hears_notices() {
             let text = format!(

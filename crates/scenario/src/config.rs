@@ -123,6 +123,14 @@ impl Scenario {
         self.scheme_of(class).own_nic(nic).unwrap_or_else(|| nic.clone())
     }
 
+    /// The path of the NIC that a traffic class has in the scenario.
+    pub(crate) fn nic_path(&self, class: &str) -> String {
+        match self.class.get(class).is_some_and(|class| class.nic.is_some()) {
+            true => format!("class.{class}.nic"),
+            false => "nic".to_owned(),
+        }
+    }
+
     /// The names of the traffic classes: `foreground`, `background`, then the other classes with a table.
     pub(crate) fn traffic_classes(&self) -> Result<Vec<&str>, Finding> {
         let mut names = vec!["foreground", "background"];

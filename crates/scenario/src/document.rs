@@ -109,6 +109,18 @@ impl Document {
         }
     }
 
+    /// Finds the position of a warning. A value that the scenario leaves to its default has none.
+    pub(crate) fn locate_warning(&self, warning: Finding) -> Finding {
+        let written = self.sets.iter().any(|set| set.concerns(&warning.key))
+            || !self.span(&warning.key, warning.at_key).is_empty();
+        if !written {
+            return warning;
+        }
+        // The label of a sweep's axis would make different warnings of equal ones.
+        let text = warning.text.clone();
+        Finding { text, ..self.locate(warning) }
+    }
+
     /// The byte range of the value at `path` or of its key; if the text has neither, that of the innermost table around it.
     fn span(&self, path: &[String], key: bool) -> Range<usize> {
         let Ok(root) = DeTable::parse(&self.source.text) else { return 0..0 };

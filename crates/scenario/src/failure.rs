@@ -406,7 +406,7 @@ pub(crate) fn warn_of_cuts(
     failures: &Failures,
     (fabric, sharing): (&Fabric, Option<PortSharing>),
     (qps, messages, jobs): (&[Qp], &[Message], &[Job]),
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Finding>,
 ) {
     if failures.is_empty() {
         return;
@@ -425,12 +425,13 @@ pub(crate) fn warn_of_cuts(
         }
         false => "",
     };
-    warnings.push(format!(
+    let text = format!(
         "failures cut off {} from {} (job {job}){more}: flows that have not finished by then never will; `until` \
          would restore the links{spare}",
         fabric.host_name(first.from),
         fabric.host_name(first.to)
-    ));
+    );
+    warnings.push(code::CUT_OFF.at("failure", text));
 }
 
 #[cfg(test)]
@@ -484,9 +485,9 @@ mod tests {
         let spine = of("[[failure]]\nswitch = \"spine2\"");
         assert!(spine.plan.failures.route_changes().is_empty());
         assert!(spine.to_toml().contains("detection = \"never\""), "{}", spine.to_toml());
-        assert_eq!(spine.warnings, [""; 0]);
+        assert_eq!(spine.warnings(), [""; 0]);
         let host = of("[[failure]]\nlinks = [[\"host0\", \"leaf0\"]]");
-        assert!(host.warnings.iter().any(|w| w.contains("cut off")), "{:?}", host.warnings);
+        assert!(host.warnings().iter().any(|w| w.contains("cut off")), "{:?}", host.warnings());
     }
 
     #[test]
@@ -522,11 +523,11 @@ mod tests {
     #[test]
     fn flows_that_failures_cut_off_are_warned_of_before_the_run() {
         let cut = laid("[[failure]]\nlinks = [[\"host3\", \"leaf1\"]]\nat = \"5us\"");
-        let warnings = cut.warnings.join("\n");
+        let warnings = cut.warnings().join("\n");
         assert!(warnings.contains("failures cut off"), "{warnings}");
         assert!(warnings.contains("host3") && warnings.contains("job permutation"), "{warnings}");
         let mended = laid("[[failure]]\nlinks = [[\"host3\", \"leaf1\"]]\nat = \"5us\"\nuntil = \"9us\"");
-        assert!(!mended.warnings.join("\n").contains("cut off"));
+        assert!(!mended.warnings().join("\n").contains("cut off"));
     }
 
     #[test]

@@ -207,7 +207,7 @@ pub(crate) fn about(scenario: &Table) -> String {
 }
 
 /// Warnings where the fabric asks more of its hardware than the models can do.
-pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<String> {
+pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<Finding> {
     let mut warnings = Vec::new();
     let fabric = &plan.fabric;
     let of = |all, name: &Option<String>| {
@@ -219,9 +219,10 @@ pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<String> {
         let fastest =
             fabric.links().iter().filter(|link| fabric.is_host(link.from)).map(|link| link.rate).max();
         if let Some(rate) = fastest.filter(|rate| *rate > most) {
-            warnings.push(format!(
+            let text = format!(
                 "hosts have links of {rate}, and the ports of a {name} have at most {most} ({source})"
-            ));
+            );
+            warnings.push(code::HARDWARE.at("nic.model", text));
         }
     }
     if let Some((name, limits)) = of(SWITCHES, &scenario.switch.model) {
@@ -241,7 +242,7 @@ pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<String> {
                 (None, None) => continue,
             };
             // One switch is enough to see the mistake.
-            warnings.push(format!("{text} ({})", limits.source));
+            warnings.push(code::HARDWARE.at("switch.model", format!("{text} ({})", limits.source)));
             break;
         }
     }
@@ -328,13 +329,13 @@ mod tests {
 
     #[test]
     fn hardware_that_cannot_do_what_the_fabric_asks_is_warned_of() {
-        let warning = |keys: &str| lay(keys).warnings.join("\n");
+        let warning = |keys: &str| lay(keys).warnings().join("\n");
         assert_eq!(warning("[nic]\nmodel = \"connectx-5\"\n[switch]\nmodel = \"tomahawk-3\""), "");
         let topology =
             "[topology.leaf-spine]\nleaves = 2\nspines = 80\nhosts-per-leaf = 80\nrate = \"400Gbps\"\n";
         let text = topology.to_owned()
             + "[nic]\nmodel = \"connectx-6\"\n[switch]\nmodel = \"spectrum-4\"\n[[workload]]\nneighbour-ring = {}\n";
-        let warnings = check(&Source::new("s.toml", text), &[]).unwrap().warnings.join("\n");
+        let warnings = check(&Source::new("s.toml", text), &[]).unwrap().warnings().join("\n");
         assert!(
             warnings.contains("hosts have links of 400Gbps, and the ports of a connectx-6"),
             "{warnings}"

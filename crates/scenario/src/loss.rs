@@ -7,7 +7,7 @@ use model::{Fabric, HostId, Kind, LinkId, NodeId, Probability, Psn, QpId, Wire};
 use rnic::{CutReport, SilentLoss};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Packets of the flows from one host to another that are lost on purpose, for tests and experiments. A queue pair
 /// counts PSNs from 0 over all its messages.
@@ -72,11 +72,13 @@ impl LossPlanner<'_> {
     pub(crate) fn plan(
         &self,
         list: &[LossConfig],
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<Finding>,
     ) -> Result<Vec<ListedLoss>, Finding> {
         let mut losses = Vec::new();
         for (i, entry) in list.iter().enumerate() {
-            self.entry(entry, &mut losses, warnings).map_err(|error| error.within(&i.to_string()))?;
+            let mut own = Vec::new();
+            self.entry(entry, &mut losses, &mut own).map_err(|error| error.within(&i.to_string()))?;
+            warnings.extend(own.into_iter().map(|warning| warning.within(&format!("links.lose.{i}"))));
         }
         Ok(losses)
     }
@@ -85,7 +87,7 @@ impl LossPlanner<'_> {
         &self,
         entry: &LossConfig,
         losses: &mut Vec<ListedLoss>,
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<Finding>,
     ) -> Result<(), Finding> {
         let (from, to) = (self.host(&entry.from, "from")?, self.host(&entry.to, "to")?);
         if entry.psns.is_empty() {
@@ -116,12 +118,13 @@ impl LossPlanner<'_> {
             let messages =
                 &self.messages[self.qps[q].messages.start as usize..self.qps[q].messages.end as usize];
             let packets: u64 = messages.iter().map(|m| self.wire.packets(m.bytes)).sum();
-            let beyond = entry.psns.iter().find(|psn| u64::from(**psn) >= packets);
-            if let Some(psn) = beyond {
-                warnings.push(format!(
-                    "`links.lose` names PSN {psn} from `{}` to `{}`, where a queue pair has only {packets} packets",
-                    entry.from, entry.to
-                ));
+            let beyond = entry.psns.iter().position(|psn| u64::from(*psn) >= packets);
+            if let Some(at) = beyond {
+                let text = format!(
+                    "`links.lose` names PSN {} from `{}` to `{}`, where a queue pair has only {packets} packets",
+                    entry.psns[at], entry.from, entry.to
+                );
+                warnings.push(code::NO_EFFECT.at(&format!("psns.{at}"), text));
             }
             let kind = match entry.kind {
                 LossKind::Data => Kind::Data,
@@ -187,7 +190,7 @@ impl LossPlanner<'_> {
 }
 
 /// Warnings of NICs that wait for trimmed packets where switches drop, and of NICs that also look for drops where switches trim.
-pub(crate) fn silent(scenario: &Scenario, plan: &Plan) -> Vec<String> {
+pub(crate) fn silent(scenario: &Scenario, plan: &Plan) -> Vec<Finding> {
     // Traffic classes with queues of their own may have other rules.
     if !plan.own_queues.is_empty() || plan.switches.is_empty() {
         return Vec::new();
@@ -197,14 +200,15 @@ pub(crate) fn silent(scenario: &Scenario, plan: &Plan) -> Vec<String> {
     let clean = plan.fabric.links().iter().all(|link| link.loss == Probability::ZERO)
         && plan.failures.changes().is_empty()
         && plan.lost.is_empty();
-    let nics = scenario.workload.iter().map(|entry| scenario.nic_of(entry.class()));
-    let warnings = nics.filter_map(|nic| {
+    let mut warnings: BTreeMap<String, Finding> = BTreeMap::new();
+    for class in scenario.workload.iter().map(|entry| entry.class()) {
+        let nic = scenario.nic_of(class);
         let (mode, facts) = (nic.transport.name(), nic.transport.facts());
         let only_timer = format!(
             "only the timer of `transport.{mode}` finds packets that a switch drops, and switches drop instead of cutting; set \
              `switch.cut = \"on\"`"
         );
-        match facts.silent {
+        let text = match facts.silent {
             _ if facts.cuts == CutReport::None || !lossy => None,
             SilentLoss::Unfound if !plan.cuts() => Some(only_timer),
             SilentLoss::FoundWith(setting) if !plan.cuts() => {
@@ -215,7 +219,9 @@ pub(crate) fn silent(scenario: &Scenario, plan: &Plan) -> Vec<String> {
                  dropping them, and receivers report each packet whose headers arrive"
             )),
             _ => None,
-        }
-    });
-    warnings.collect::<BTreeSet<String>>().into_iter().collect()
+        };
+        let at = format!("{}.transport.{mode}", scenario.nic_path(class));
+        warnings.extend(text.map(|text| (text.clone(), code::SILENT.at(&at, text))));
+    }
+    warnings.into_values().collect()
 }

@@ -1,5 +1,6 @@
 //! NICs that schemes bring for their queue pairs: their comment in a printed scenario, and a warning.
 
+use finding::{Finding, code};
 use rnic::NicConfig;
 use schemes::SchemeConfig;
 use toml::{Table, Value};
@@ -19,21 +20,20 @@ pub(crate) fn unused(
     scheme: &SchemeConfig,
     nic: &NicConfig,
     is_explicit: &dyn Fn(&str) -> bool,
-) -> Option<String> {
+) -> Option<Finding> {
     let own = scheme.own_nic(nic)?;
     let replaced = [
         ("transport", nic.transport.name(), own.transport.name()),
         ("congestion", nic.congestion.name(), own.congestion.name()),
     ];
     let unused = replaced.into_iter().filter(|(part, was, is)| was != is && is_explicit(part));
-    let unused: Vec<String> = unused.map(|(part, was, _)| format!("`nic.{part}.{was}`")).collect();
-    (!unused.is_empty()).then(|| {
-        format!(
-            "`{}` brings its own recovery mode and congestion control, so its queue pairs do not use {}",
-            scheme.name(),
-            unused.join(" and ")
-        )
-    })
+    let unused: Vec<String> = unused.map(|(part, was, _)| format!("nic.{part}.{was}")).collect();
+    let text = format!(
+        "`{}` brings its own recovery mode and congestion control, so its queue pairs do not use `{}`",
+        scheme.name(),
+        unused.join("` and `")
+    );
+    unused.first().map(|key| code::NO_EFFECT.at(key, text))
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_scheme_with_its_own_nic_needs_no_other_settings() {
         let checked = lay("[scheme.mp-rdma]");
-        assert_eq!(checked.warnings, [""; 0]);
+        assert_eq!(checked.warnings(), [""; 0]);
         assert!(checked.schemes.writes() && checked.nics.are_selective());
         let tables =
             ["[nic]", "cnp = \"flag\"", "[nic.transport.mp-rdma]", "bitmap = 64", "[nic.congestion.mp-rdma]"];
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn nic_settings_that_are_not_used_are_warned_of_if_the_user_wrote_them() {
-        let warning = |keys| lay(keys).warnings.join(";");
+        let warning = |keys| lay(keys).warnings().join(";");
         let brings =
             "`mp-rdma` brings its own recovery mode and congestion control, so its queue pairs do not use";
         assert_eq!(

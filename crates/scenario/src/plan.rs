@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_SPREAD: Time = Time::from_ms(60_000);
 
 /// Makes the plan and its warnings; refuses a plan that does not fit into `memory`.
-pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Plan, Vec<String>), Finding> {
+pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Plan, Vec<Finding>), Finding> {
     if scenario.seed > i64::MAX as u64 {
         // TOML cannot write a larger number, and the results of a run must contain its seed.
         return Err(code::RANGE
@@ -102,15 +102,17 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<(Pl
         no_progress: Time::ZERO,
         record,
     };
-    spreading(&plan, &nics(scenario, &plan))?;
+    let nics = nics(scenario, &plan);
+    spreading(&plan, &nics)?;
     pausing(&plan)?;
-    let mut of_nics = Vec::new();
-    for nic in nics(scenario, &plan) {
-        plan.no_progress =
-            plan.no_progress.max(patience(&nic, scenario.stop.no_progress, &plan, &mut of_nics));
-        of_nics.extend(unanswered(&nic, &plan));
+    let mut of_nics: Vec<Finding> = Vec::new();
+    for (path, nic) in &nics {
+        let mut own = Vec::new();
+        plan.no_progress = plan.no_progress.max(patience(nic, scenario.stop.no_progress, &plan, &mut own));
+        own.extend(unanswered(nic, &plan));
+        of_nics.extend(own.into_iter().map(|warning| warning.within(path)));
     }
-    of_nics.dedup();
+    of_nics.dedup_by(|one, other| one.text == other.text);
     warnings.append(&mut of_nics);
     warnings.extend(capped(scenario, &plan));
     plan.digest = telemetry::digest(scenario, &plan)?;
@@ -170,11 +172,11 @@ fn pausing(plan: &Plan) -> Result<(), Finding> {
 }
 
 /// Checks that queue pairs which spread over ports have a transport that lets them, and planes.
-fn spreading(plan: &Plan, nics: &[NicConfig]) -> Result<(), Finding> {
+fn spreading(plan: &Plan, nics: &[(String, NicConfig)]) -> Result<(), Finding> {
     let Some(sharing) = plan.sharing.filter(|sharing| sharing.choice == model::PortChoice::Spread) else {
         return Ok(());
     };
-    if let Some(nic) = nics.iter().find(|nic| !nic.transport.facts().sacks) {
+    if let Some((_, nic)) = nics.iter().find(|(_, nic)| !nic.transport.facts().sacks) {
         let able = TransportConfig::all().filter(|transport| transport.facts().sacks);
         let names: Vec<String> = able.map(|transport| format!("`{}`", transport.name())).collect();
         let text = format!(
@@ -196,14 +198,15 @@ fn spreading(plan: &Plan, nics: &[NicConfig]) -> Result<(), Finding> {
     Ok(())
 }
 
-/// The NICs of all traffic classes with flows: the scenario's, a class's own, or the one that its scheme brings.
-fn nics(scenario: &Scenario, plan: &Plan) -> Vec<NicConfig> {
-    let mut nics: Vec<NicConfig> = Vec::new();
+/// The NICs of all traffic classes with flows: the scenario's, a class's own, or the one that its scheme brings. Each stands beside
+/// its path in the scenario.
+fn nics(scenario: &Scenario, plan: &Plan) -> Vec<(String, NicConfig)> {
+    let mut nics: Vec<(String, NicConfig)> = Vec::new();
     for job in &plan.jobs {
         let class = plan.traffic_classes.get(usize::from(job.class)).map_or("foreground", String::as_str);
         let nic = scenario.nic_of(class);
-        if !nics.contains(&nic) {
-            nics.push(nic);
+        if nics.iter().all(|(_, other)| *other != nic) {
+            nics.push((scenario.nic_path(class), nic));
         }
     }
     nics
@@ -213,8 +216,8 @@ fn nics(scenario: &Scenario, plan: &Plan) -> Vec<NicConfig> {
 const LEAST_PATIENCE: Time = Time::from_ms(100);
 
 /// Time without progress after which the run gives up: long enough for ten retransmission timeouts, ten round trips and ten
-/// pauses of a NIC. Warns of timeouts that are shorter than a round trip.
-fn patience(nic: &NicConfig, given: Option<Time>, plan: &Plan, warnings: &mut Vec<String>) -> Time {
+/// pauses of a NIC. Warns of timeouts that are shorter than a round trip; the paths of warnings start at the NIC.
+fn patience(nic: &NicConfig, given: Option<Time>, plan: &Plan, warnings: &mut Vec<Finding>) -> Time {
     let span = nic.timeout.span();
     let timeout =
         if span == Time::NEVER { Time::ZERO } else { nic.backoff.map_or(span, |b| b.cap.max(span)) };
@@ -246,13 +249,14 @@ fn patience(nic: &NicConfig, given: Option<Time>, plan: &Plan, warnings: &mut Ve
             Acks::Packets if nic.ack_every > 1 => "time until an ACK (`nic.ack-every`) comes back:",
             _ => "round trip of",
         };
-        warnings.push(format!(
+        let text = format!(
             "the retransmission timeout of {shortest} (`{key}`) is shorter than the {what} {:.1} us from {} to {}; \
              packets are sent again although none is lost",
             rtt.as_us(),
             name(qp.from),
             name(qp.to)
-        ));
+        );
+        warnings.push(code::TIMEOUT.at(key.trim_start_matches("nic."), text));
     }
     let ten = |time: Time| Time(time.ps().saturating_mul(10));
     let Some(given) = given else {
@@ -265,10 +269,11 @@ fn patience(nic: &NicConfig, given: Option<Time>, plan: &Plan, warnings: &mut Ve
             true => ("ten retransmission timeouts", "have"),
             false => ("a round trip", "has"),
         };
-        warnings.push(format!(
+        let text = format!(
             "with `stop.no-progress = \"{given}\"` the run gives up before {of} ({:.1} us) {have} passed",
             patience.as_us()
-        ));
+        );
+        warnings.push(code::PATIENCE.at("stop.no-progress", text).rooted());
     }
     given
 }
@@ -286,15 +291,15 @@ fn longest_pause(nic: &NicConfig, plan: &Plan) -> Time {
 }
 
 /// The warning that a sender may have to wait for its retransmission timeout, because its window is full before its receiver
-/// owes it an ACK.
-fn unanswered(nic: &NicConfig, plan: &Plan) -> Option<String> {
+/// owes it an ACK. Its path starts at the NIC.
+fn unanswered(nic: &NicConfig, plan: &Plan) -> Option<Finding> {
     if nic.transport.facts().acks != Acks::Packets {
         return None; // senders ask for ACKs when their window is full
     }
     let longest = plan.messages.iter().map(|message| plan.wire.packets(message.bytes)).max().unwrap_or(0);
-    let (owed, key) = match nic.ack_per_message {
-        true => (longest, "nic.ack-per-message = true".to_owned()),
-        false => (longest.min(nic.ack_every.into()), format!("nic.ack-every = {}", nic.ack_every)),
+    let (owed, key, value) = match nic.ack_per_message {
+        true => (longest, "ack-per-message", "true".to_owned()),
+        false => (longest.min(nic.ack_every.into()), "ack-every", nic.ack_every.to_string()),
     };
     let window = match &nic.window {
         Some(window) if (nic.window_scales_with_rate && owed > 1) || least(window, nic, plan) < owed => {
@@ -308,10 +313,11 @@ fn unanswered(nic: &NicConfig, plan: &Plan) -> Option<String> {
         in_replies.then(|| format!("the window of `{}`", nic.congestion.name()))
     };
     let window = window.or_else(control).filter(|_| owed > 1)?;
-    Some(format!(
-        "with `{key}` an ACK comes after up to {owed} packets; where {window} holds fewer, a sender waits for its \
+    let text = format!(
+        "with `nic.{key} = {value}` an ACK comes after up to {owed} packets; where {window} holds fewer, a sender waits for its \
          retransmission timeout"
-    ))
+    );
+    Some(code::FEW_ACKS.at(key, text))
 }
 
 /// Least number of packets that `window` lets a queue pair have outstanding at line rate.
@@ -325,7 +331,7 @@ fn least(window: &Window, nic: &NicConfig, plan: &Plan) -> u64 {
 }
 
 /// The warning that a cap drops data although PFC pauses senders.
-fn capped(scenario: &Scenario, plan: &Plan) -> Option<String> {
+fn capped(scenario: &Scenario, plan: &Plan) -> Option<Finding> {
     let lossless = |settings: &SwitchSettings| settings.flow_control.is_lossless();
     let pauses = |group: u8| match plan.own_queues.groups.get(usize::from(group).wrapping_sub(1)) {
         None => scenario.switch.pfc.get().is_some(),
@@ -334,7 +340,7 @@ fn capped(scenario: &Scenario, plan: &Plan) -> Option<String> {
     let mut classes = plan.classes.all().iter().filter(|class| class.kinds.has(Kind::Data));
     let capped = classes.any(|class| class.charged && class.cap.is_some() && pauses(class.group));
     let text = "the class of data has a `cap` in `switch.classes`: packets beyond it are dropped, although PFC is on";
-    capped.then(|| text.to_owned())
+    capped.then(|| code::CAP.at("switch.classes", text))
 }
 
 /// Most links that a path is expected to have. Our choice.
@@ -375,7 +381,7 @@ fn switches(
     scenario: &Scenario,
     fabric: &Fabric,
     wire: &Wire,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Finding>,
 ) -> Result<(Vec<PortSettings>, Vec<SwitchSettings>), Finding> {
     let roles: BTreeSet<&str> = fabric.switches().map(|node| fabric.role(node)).collect();
     let known: Vec<&str> = roles.into_iter().collect();
@@ -397,7 +403,7 @@ fn settled(
     fabric: &Fabric,
     wire: &Wire,
     class: Option<(usize, &RoleConfig)>,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Finding>,
 ) -> Result<(Vec<PortSettings>, Vec<SwitchSettings>), Finding> {
     let mut ports = vec![PortSettings::default(); fabric.links().len()];
     let mut switches = Vec::new();
@@ -424,7 +430,7 @@ fn classes(
     scenario: &Scenario,
     fabric: &Fabric,
     wire: &Wire,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Finding>,
 ) -> Result<(model::plan::Classes, OwnQueues), Finding> {
     let flows = scenario.traffic_classes()?;
     let probes = flows.iter().any(|class| scenario.nic_of(class).transport.probes());
@@ -441,7 +447,7 @@ fn classes(
 fn split_of(
     scenario: &Scenario,
     entry: &Workload,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Finding>,
 ) -> Result<Option<Split>, Finding> {
     let scheme = scenario.scheme_of(entry.class());
     let pinned = scheme.facts().pinned;
@@ -451,12 +457,13 @@ fn split_of(
     }
     let Some(split) = entry.split else { return Ok(pinned.then(Split::default)) };
     if split.paths == Paths::Pinned && !pinned {
-        warnings.push(format!(
+        let text = format!(
             "the workload `{}` pins the subflows of its messages to paths, but `{}` chooses paths by itself; \
              `split.paths = \"free\"` says so",
             entry.name.as_deref().unwrap_or_default(),
             scheme.name()
-        ));
+        );
+        warnings.push(code::NO_EFFECT.at("split.paths", text));
     }
     Ok(Some(split))
 }
@@ -466,7 +473,7 @@ fn workload(
     (fabric, ranks): (&Fabric, &Ranks),
     wire: &Wire,
     memory: &mut MemoryBudget,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Finding>,
 ) -> Result<(Graph, Vec<Job>), Finding> {
     if scenario.workload.is_empty() {
         return Err(
@@ -511,21 +518,24 @@ fn workload(
             kind: entry.one_kind()?,
             memory: &mut *memory,
             wire,
-            warnings: &mut *warnings,
+            warnings: Vec::new(),
             tokens: 0,
         };
         let added = Added { message: draft.graph.messages.len(), cause: draft.graph.causes.len() };
         let first_task = draft.graph.tasks.len();
         let groups = entry.generate(&mut draft).map_err(|error| error.within(&path))?;
+        let mut own = std::mem::take(&mut draft.warnings);
+        own = own.into_iter().map(|warning| warning.within(draft.kind)).collect();
         if let Some(jitter) = entry.jitter {
             let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);
             let late = |node: NodeId| Time(scaled(key.draw(node.0.into()), jitter.ps() + 1));
             draft.graph.delay((added.message, first_task), |host| fabric.node_of(host), late);
         }
-        if let Some(split) = split_of(scenario, entry, draft.warnings).map_err(|error| error.within(&path))? {
+        if let Some(split) = split_of(scenario, entry, &mut own).map_err(|error| error.within(&path))? {
             split.apply(&mut draft, added, Key::new(scenario.seed, Purpose::Split, i as u64))?;
         }
         let tokens = draft.tokens;
+        warnings.extend(own.into_iter().map(|warning| warning.within(&path)));
         if let Some(late) = graph.messages.iter().find(|m| m.start > LATEST) {
             return Err(
                 code::RANGE.at(&path, format!("expected a start before {LATEST}, found {}", late.start))

@@ -17,7 +17,7 @@ pub struct Source {
     /// Text of the scenario, TOML.
     pub text: String,
     /// Warnings about the file from which the text was made.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Finding>,
 }
 
 impl Source {

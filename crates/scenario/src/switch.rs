@@ -354,7 +354,7 @@ impl<'a> EffectiveSwitch<'a> {
         wire: &Wire,
         node: NodeId,
         ports: &mut [PortSettings],
-        warnings: &mut Vec<String>,
+        warnings: &mut Vec<Finding>,
     ) -> Result<SwitchSettings, Finding> {
         let (buffer, own_buffer) = self.pick(|r| r.buffer, self.base.buffer);
         let (pfc, own_pfc) = self.pick(|r| r.pfc.as_ref(), &self.base.pfc);
@@ -401,14 +401,15 @@ impl<'a> EffectiveSwitch<'a> {
                 let channels = u64::from(fabric.channels_on(came));
                 kept = kept.saturating_add(port.headroom.get().saturating_mul(channels));
                 if port.headroom < least {
-                    warnings.push(format!(
+                    let path = self.path("pfc.headroom", own_pfc);
+                    let text = format!(
                         "the headroom of {} at {} is below 2 x delay x rate + 2 frames = {}, so packets may be lost \
-                         despite PFC ({})",
+                         despite PFC ({path})",
                         port.headroom,
                         fabric.name(node),
                         least,
-                        self.path("pfc.headroom", own_pfc),
-                    ));
+                    );
+                    warnings.push(code::HEADROOM.at(&path, text));
                 }
             }
         }
@@ -522,14 +523,15 @@ fn headroom(link: &Link, wire: &Wire) -> Bytes {
 
 /// Warnings of lists by the rate of a port of which no rate is that of a port. A list with other entries may be meant for several
 /// fabrics.
-pub(crate) fn unused_rates(scenario: &Scenario, plan: &Plan) -> Vec<String> {
+pub(crate) fn unused_rates(scenario: &Scenario, plan: &Plan) -> Vec<Finding> {
     let have: BTreeSet<Rate> = plan.fabric.links().iter().map(|link| link.rate).collect();
     let mut warnings = Vec::new();
     let mut look = |path: String, rates: Vec<Rate>| {
         if !rates.is_empty() && rates.iter().all(|rate| !have.contains(rate)) {
             let found: Vec<String> = have.iter().map(Rate::to_string).collect();
             let found = found.join(", ");
-            warnings.push(format!("`{path}` has no effect: no port has such a rate; ports have {found}"));
+            let text = format!("`{path}` has no effect: no port has such a rate; ports have {found}");
+            warnings.push(code::NO_EFFECT.at(&path, text));
         }
     };
     let of_ecn = |ecn: &Switched<EcnConfig>| {

@@ -106,31 +106,35 @@ pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Warnings of settings of feedback that are possible but probably not intended.
-pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> Vec<String> {
+/// Warnings of settings of feedback that are possible but probably not intended. Their paths start at the NIC.
+pub(crate) fn warnings(scheme: &SchemeConfig, nic: &NicConfig, plan: &Plan) -> Vec<Finding> {
     let mut warnings = Vec::new();
     if nic.ack_per_message && nic.telemetry().is_some() {
-        warnings.push(format!(
+        let text = format!(
             "with `ack-per-message` the sender gets one ACK per message, but `congestion.{}` needs frequent ACKs",
             nic.congestion.name()
-        ));
+        );
+        warnings.push(code::FEW_ACKS.at("ack-per-message", text));
     }
-    warnings.extend(nic.congestion.warnings(&plan.rates()));
+    warnings.extend(nic.congestion.warning(&plan.rates()));
     if nic.transport.penalises() && !nic.congestion.heeds_penalties() {
-        warnings.push(format!(
+        let text = format!(
             "`penalties` of `transport.{}` have no effect: `congestion.{}` does not heed them",
             nic.transport.name(),
             nic.congestion.name()
-        ));
+        );
+        let key = format!("transport.{}.penalties", nic.transport.name());
+        warnings.push(code::NO_EFFECT.at(&key, text));
     }
     let telemetry = matches!(nic.congestion.facts().evidence, Evidence::Telemetry { .. });
     if telemetry && scheme.facts().sprays {
-        warnings.push(format!(
+        let text = format!(
             "`congestion.{}` compares the telemetry of two consecutive packets over the same links, but under `{}` they \
              seldom take the same links: senders seldom learn of congestion or of its end",
             nic.congestion.name(),
             scheme.name()
-        ));
+        );
+        warnings.push(code::POOR_MATCH.at(&format!("congestion.{}", nic.congestion.name()), text));
     }
     warnings
 }
@@ -165,7 +169,7 @@ mod tests {
         let wire = traced.plan.wire;
         assert_eq!((wire.max_frame(), wire.ack), (plain.max_frame() + 42, plain.ack + 42));
         assert_eq!((wire.payload, wire.cnp), (plain.payload, plain.cnp));
-        assert!(traced.nics.read_telemetry() && traced.warnings.is_empty());
+        assert!(traced.nics.read_telemetry() && traced.warnings().is_empty());
         assert!(traced.memory > lay(LEAVES).unwrap().memory);
         // The printed scenario gives the same plan again.
         let again = check(&Source::new("again.toml", traced.to_toml()), &[]).unwrap();
@@ -211,11 +215,11 @@ mod tests {
     #[test]
     fn a_rate_without_a_code_is_warned_of_only_where_codes_are_used() {
         let odd = LEAVES.replace("100Gbps", "800Gbps");
-        assert_eq!(lay(&format!("{odd}[nic.congestion.hpcc]")).unwrap().warnings, [""; 0]);
+        assert_eq!(lay(&format!("{odd}[nic.congestion.hpcc]")).unwrap().warnings(), [""; 0]);
         let compat = lay(&format!("{odd}[nic.congestion.hpcc]\ncompat = \"long-haul-prototype\"")).unwrap();
-        assert!(compat.warnings[0].contains("800Gbps, taken for 25Gbps"), "{:?}", compat.warnings);
+        assert!(compat.warnings()[0].contains("800Gbps, taken for 25Gbps"), "{:?}", compat.warnings());
         let coded = lay(&format!("{LEAVES}[nic.congestion.hpcc]\nunknown-rate = \"25Gbps\"")).unwrap();
-        assert_eq!(coded.warnings, [""; 0]);
+        assert_eq!(coded.warnings(), [""; 0]);
     }
 
     #[test]
@@ -226,7 +230,7 @@ mod tests {
             ))
         };
         let warned = |control: &str| {
-            let warnings = asked(control, "at = \"5us\"").unwrap().warnings;
+            let warnings = asked(control, "at = \"5us\"").unwrap().warnings();
             warnings.iter().any(|text| text.contains("`penalties` of `transport.uec` have no effect"))
         };
         let heeded = ["nscc]", "rccc]\nnscc = {}", "smartt]"].map(warned);
@@ -242,7 +246,7 @@ mod tests {
     #[test]
     fn spraying_under_hpcc_is_warned_of_and_a_scheme_with_its_own_control_is_not() {
         let sprayed = lay(&format!("{LEAVES}[scheme.rps]\n[nic.congestion.hpcc]")).unwrap();
-        assert!(sprayed.warnings[0].contains("under `rps` they seldom take"), "{:?}", sprayed.warnings);
+        assert!(sprayed.warnings()[0].contains("under `rps` they seldom take"), "{:?}", sprayed.warnings());
         let own = lay(&format!("{LEAVES}[scheme.mp-rdma]\n[nic.congestion.hpcc]")).unwrap();
         assert!(!own.nics.read_telemetry() && own.plan.wire.hops == 0);
     }

@@ -172,7 +172,7 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         let fail = |field, text: String| Err(code::RANGE.at(field, text));
         for (field, time) in
             [("flowlet-gap", self.flowlet_gap), ("dre-period", self.dre_period), ("ageing", self.ageing)]

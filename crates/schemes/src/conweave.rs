@@ -214,7 +214,7 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         let fail = |field, text: String| Err(code::RANGE.at(field, text));
         for (field, time) in [
             ("theta-reply", self.theta_reply),
@@ -263,15 +263,16 @@ impl Recipe for Config {
         }
         let mut warnings = Vec::new();
         if plan.ports.iter().all(|port| port.marking.is_none()) {
-            warnings
-                .push("no switch marks packets (`ecn = \"off\"`), so no path ever counts as busy".to_owned());
+            let text = "no switch marks packets (`ecn = \"off\"`), so no path ever counts as busy";
+            warnings.push(code::NO_MARKS.plain(text));
         }
         if thetas.inactive > tags::WRAP {
-            warnings.push(format!(
+            let text = format!(
                 "`theta-inactive` is {}, but times on packets wrap after {}: held packets may be released too early",
                 thetas.inactive,
                 tags::WRAP
-            ));
+            );
+            warnings.push(code::TOO_SHORT.at("theta-inactive", text));
         }
         Ok(warnings)
     }

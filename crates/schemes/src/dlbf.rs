@@ -126,7 +126,7 @@ impl Recipe for Config {
         Entropies::new(self.mapping, site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         if !(1..=MOST).contains(&self.ports) {
             let text = format!("{} source ports; 1 to {MOST} are possible", self.ports);
             return Err(code::RANGE.at("ports", text));
@@ -154,9 +154,8 @@ impl Recipe for Config {
         }
         let mut warnings = Vec::new();
         if plan.ports.iter().all(|port| port.marking.is_none()) {
-            warnings.push(
-                "no switch marks packets, so `dlbf` never sees congestion and never moves a flow".into(),
-            );
+            let text = "no switch marks packets, so `dlbf` never sees congestion and never moves a flow";
+            warnings.push(code::NO_MARKS.plain(text));
         }
         Ok(warnings)
     }

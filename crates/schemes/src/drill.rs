@@ -83,7 +83,7 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         if !(1..=MOST).contains(&self.d) {
             return Err(code::RANGE.at("d", format!("{} samples; 1 to {MOST} are possible", self.d)));
         }

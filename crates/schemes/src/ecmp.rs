@@ -83,7 +83,7 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         if self.hash != Hash::Hpcc && !is_first_destination(&self.destination_port) {
             let text = "only `hash = \"hpcc\"` reads the destination port";
             return Err(code::NEEDS.at("destination-port", text));

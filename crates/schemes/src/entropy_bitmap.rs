@@ -120,7 +120,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         check(self.entropies).map(|()| Vec::new())
     }
 }

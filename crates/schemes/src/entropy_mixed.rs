@@ -40,7 +40,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         self.0.validate(plan)
     }
 }

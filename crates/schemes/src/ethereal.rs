@@ -13,7 +13,7 @@
 
 use crate::pinned::{HASHED, Pinned, entropy};
 use crate::{Facts, Recipe, Steers, entropies};
-use finding::Finding;
+use finding::{Finding, code};
 use model::draw::{Key, below};
 use model::steering::Sent;
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -57,12 +57,12 @@ impl Recipe for Config {
         Pinned::new(site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         let mut warnings = Vec::new();
         if !plan.qps.is_empty() && plan.qps.iter().all(|qp| qp.path.is_none()) {
             let text = "no message is split or pinned to a path, so `ethereal` is ECMP until a timeout; messages inside a rack, \
                         over a single path and of programs never are";
-            warnings.push(text.into());
+            warnings.push(code::NO_EFFECT.plain(text));
         }
         Ok(warnings)
     }

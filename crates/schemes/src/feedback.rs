@@ -67,7 +67,7 @@ pub trait FeedbackRecipe {
     ///
     /// # Errors
     /// The first field that cannot work.
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         Ok(Vec::new())
     }
 
@@ -75,7 +75,7 @@ pub trait FeedbackRecipe {
     ///
     /// # Errors
     /// The first field that cannot work.
-    fn validate_nic(&self, _nic: &NicConfig) -> Result<Vec<String>, Finding> {
+    fn validate_nic(&self, _nic: &NicConfig) -> Result<Vec<Finding>, Finding> {
         Ok(Vec::new())
     }
 
@@ -198,19 +198,19 @@ impl FeedbackConfig {
             || !long_haul::long_ports(plan, node).is_empty()
     }
 
-    /// Checks the settings against a plan; returns warnings, one sentence each.
+    /// Checks the settings against a plan; returns warnings.
     ///
     /// # Errors
     /// The first field that cannot work.
-    pub fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    pub fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         of_config!(self, config => config.validate(plan), none => Ok(Vec::new()))
     }
 
-    /// Checks the settings against a NIC; returns warnings, one sentence each.
+    /// Checks the settings against a NIC; returns warnings.
     ///
     /// # Errors
     /// The first field that cannot work.
-    pub fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, Finding> {
+    pub fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<Finding>, Finding> {
         of_config!(self, config => config.validate_nic(nic), none => Ok(Vec::new()))
     }
 

@@ -60,7 +60,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Map, site)
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         if self.bytes.get() == 0 {
             let text = "a flowcell of 0 bytes; it must be larger; `rps-nic` draws a path for every packet";
             return Err(code::RANGE.at("bytes", text));

@@ -175,7 +175,7 @@ impl Recipe for Config {
         Flowcut::new(self, site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         let fail = |field, text: String| Err(code::RANGE.at(field, text));
         for (field, weight) in [("alpha", self.alpha), ("gradient-weight", self.gradient_weight)] {
             if !(weight > 0.0 && weight <= 1.0) {
@@ -243,11 +243,12 @@ impl Recipe for Config {
             let (least, wraps) =
                 (idle.into_iter().filter(|ns| *ns > 0).min().unwrap_or(0), 1u64 << self.timestamp_bits);
             if self.gradient.is_none() && least as f64 * self.ratio >= wraps as f64 {
-                warnings.push(format!(
+                let text = format!(
                     "timestamps of {} bits wrap every {wraps} ns, and a round trip takes at least {least} ns: no measured \
                      round trip is {} times as long, so no flow is drained",
                     self.timestamp_bits, self.ratio
-                ));
+                );
+                warnings.push(code::TOO_SHORT.at("timestamp-bits", text));
             }
         }
         let defaults = Config::default();
@@ -260,9 +261,9 @@ impl Recipe for Config {
             ("ack-size", self.ack_size != defaults.ack_size),
         ] {
             if nic && set {
-                warnings.push(format!(
-                    "`{field}` concerns switches: it has no effect with `deployment = \"nic\"`"
-                ));
+                let text =
+                    format!("`{field}` concerns switches: it has no effect with `deployment = \"nic\"`");
+                warnings.push(code::NO_EFFECT.at(field, text));
             }
         }
         Ok(warnings)

@@ -83,7 +83,7 @@ impl Recipe for Config {
         Flowlet { gap: self.gap, flows: Flows::new(), flowlets: 0 }
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         check_gap(self.gap, "rps").map(|()| Vec::new())
     }
 }

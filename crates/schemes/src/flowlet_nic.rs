@@ -57,7 +57,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         check_gap(self.gap, "rps-nic")?;
         match self.entropies {
             0 => Err(code::RANGE.at("entropies", "at least one source port is needed")),

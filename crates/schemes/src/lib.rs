@@ -109,7 +109,7 @@ pub use facts::Facts;
 pub use feedback::FeedbackConfig;
 
 /// Refuses fabrics that have no detours.
-pub(crate) fn needs_groups(plan: &Plan) -> Result<Vec<String>, Finding> {
+pub(crate) fn needs_groups(plan: &Plan) -> Result<Vec<Finding>, Finding> {
     if plan.fabric.groups() == 0 {
         let text = "this scheme sends packets over groups other than their own, and the fabric has no groups: it needs a \
                     Dragonfly, `[topology.dragonfly]`; `minimal` runs on any fabric";
@@ -134,7 +134,7 @@ pub trait Recipe {
     ///
     /// # Errors
     /// The first field that cannot work.
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         Ok(Vec::new())
     }
 
@@ -142,7 +142,7 @@ pub trait Recipe {
     ///
     /// # Errors
     /// The first field that cannot work.
-    fn validate_nic(&self, _nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate_nic(&self, _nic: &NicConfig, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         Ok(Vec::new())
     }
 
@@ -383,19 +383,19 @@ impl SchemeConfig {
         self.facts().nic.map(|own| nic.with(own))
     }
 
-    /// Checks the settings against a plan; returns warnings, one sentence each.
+    /// Checks the settings against a plan; returns warnings.
     ///
     /// # Errors
     /// The first field that cannot work.
-    pub fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    pub fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         of_config!(self, config => config.validate(plan))
     }
 
-    /// Checks the settings against the NIC of its queue pairs on this fabric; returns warnings, one sentence each.
+    /// Checks the settings against the NIC of its queue pairs on this fabric; returns warnings.
     ///
     /// # Errors
     /// The first field that cannot work.
-    pub fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<String>, Finding> {
+    pub fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         of_config!(self, config => config.validate_nic(nic, plan))
     }
 

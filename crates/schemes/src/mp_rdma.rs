@@ -103,7 +103,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         if self.delta == 0 {
             return Err(
                 code::RANGE.at("delta", "must be at least 1: the delays of two paths always differ a little")
@@ -118,12 +118,13 @@ impl Recipe for Config {
         }
         let mut warnings = Vec::new();
         if plan.ports.iter().all(|port| port.marking.is_none()) {
-            warnings.push("no switch marks packets, so the window of `mp-rdma` never closes".into());
+            let text = "no switch marks packets, so the window of `mp-rdma` never closes";
+            warnings.push(code::NO_MARKS.plain(text));
         }
         Ok(warnings)
     }
 
-    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate_nic(&self, nic: &NicConfig, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         if let TransportConfig::MpRdma(transport) = &nic.transport
             && self.delta >= transport.bitmap
         {

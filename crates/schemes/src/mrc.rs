@@ -325,7 +325,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         let spread = planes(plan);
         let planes = spread.unwrap_or(1);
         if self.entropies == 0 || self.entropies > 4096 || !self.entropies.is_multiple_of(planes) {
@@ -348,10 +348,9 @@ impl Recipe for Config {
         }
         Ok(match spread.is_some() {
             true => Vec::new(),
-            false => vec![
-                "`mrc` runs over one plane here; `ports-per-nic` and `port-use = \"spread\"` of [server] give it planes"
-                    .to_owned(),
-            ],
+            false => vec![code::POOR_MATCH.plain(
+                "`mrc` runs over one plane here; `ports-per-nic` and `port-use = \"spread\"` of [server] give it planes",
+            )],
         })
     }
 }

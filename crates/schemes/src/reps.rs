@@ -94,7 +94,7 @@ impl Recipe for Config {
         Entropies::new(Mapping::Hash, site)
     }
 
-    fn validate(&self, _plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         if self.entropies == 0 {
             return Err(code::RANGE.at("entropies", "at least one source port is needed"));
         }

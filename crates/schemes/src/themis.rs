@@ -55,7 +55,7 @@ mod spray;
 mod tests;
 
 pub use config::Config;
-use finding::Finding;
+use finding::{Finding, code};
 
 use crate::{Facts, Recipe};
 use ::themis::{Flow, Reason, Rule};
@@ -208,34 +208,35 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         self.check(plan)
     }
 
-    fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         let (mode, facts) = (nic.transport.name(), nic.transport.facts());
         let mut warnings = Vec::new();
         if !self.filter {
             return Ok(warnings);
         }
         if !facts.keeps_out_of_order {
-            warnings.push(format!(
+            warnings.push(code::POOR_MATCH.plain(format!(
                 "themis over `transport.{mode}` cannot help: themis blocks NACKs that reordering alone causes, \
                  but a go-back-N receiver discards packets that arrive out of order, so they must be retransmitted; \
                  if the NACK is blocked, the sender retransmits them later"
-            ));
+            )));
         }
         if facts.names_packets {
-            warnings.push(format!(
+            warnings.push(code::POOR_MATCH.plain(format!(
                 "themis over `transport.{mode}`: a NACK that themis blocks names the missing packets; the NACK that themis \
                  sends later, if a packet is lost, names that packet alone, and the others wait for the timer"
-            ));
+            )));
         }
         if facts.cuts == CutReport::Nack && plan.cuts() {
-            warnings.push(format!(
+            let text = format!(
                 "themis over `transport.{mode}`: its NACKs report trimmed packets, and the filter may block them, so that \
                  such packets wait for the timer; set `scheme.themis.filter = false`"
-            ));
+            );
+            warnings.push(code::POOR_MATCH.at("filter", text));
         }
         Ok(warnings)
     }

@@ -116,7 +116,7 @@ impl Recipe for Config {
         }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         for (field, time) in [("period", self.period), ("delay", self.delay)] {
             // A view older than a second is useless, and views in transit take memory.
             if time == Time::ZERO || time > Time::from_ms(1_000) {

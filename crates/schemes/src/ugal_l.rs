@@ -58,7 +58,7 @@ impl Recipe for Config {
         UgalL { ugal: Ugal { weight: self.weight, bias: self.bias }, chosen: Chosen::default() }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         needs_groups(plan)
     }
 }

@@ -56,7 +56,7 @@ impl Recipe for Config {
         Valiant { per: self.per }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         needs_groups(plan)
     }
 }

@@ -46,7 +46,7 @@ fn play(name: &str, ranks: &[Vec<Vec<u8>>]) -> (Plan, Outcome) {
         ranks.len()
     );
     let checked = lay(&text);
-    assert_eq!(checked.warnings, [""; 0]);
+    assert_eq!(checked.warnings(), [""; 0]);
     let outcome = agreed_on(&checked, &text);
     (checked.plan, outcome)
 }

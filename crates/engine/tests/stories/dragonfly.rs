@@ -270,7 +270,7 @@ fn a_router_without_links_is_cut_off_and_two_channels_do_not_lead_over_a_third_g
     let told = |channels: u8, death: &str| {
         let text =
             full_load("minimal]", channels, "fewest-hops") + &format!("\n[[failure]]\n{death}\nat = \"5us\"");
-        lay(&text).warnings.join("\n")
+        lay(&text).warnings().join("\n")
     };
     assert!(!told(3, DEATHS[3]).contains("cut off"));
     let two = told(2, DEATHS[1]);

@@ -15,7 +15,7 @@ fn play(name: &str, fabric: &str, settings: &str, schedule: &str) -> (Plan, Outc
     std::fs::write(&path, schedule).unwrap();
     let text = format!("{fabric}\n[[workload]]\ngoal = {{ file = '{path}'{settings} }}\n");
     let checked = lay(&text);
-    assert_eq!(checked.warnings, [""; 0]);
+    assert_eq!(checked.warnings(), [""; 0]);
     let outcome = agreed_on(&checked, &format!("{text}\n{schedule}"));
     (checked.plan, outcome)
 }

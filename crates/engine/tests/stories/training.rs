@@ -197,7 +197,7 @@ fn if_layers_cannot_be_divided_evenly_the_first_stages_have_one_more() {
         "per-layer = [{ forward = \"10us\", backward = \"20us\" }]",
     );
     assert_eq!(step_us(&text), 3 * 4 * 30 + 2 * 30);
-    assert!(lay(&text).warnings.iter().any(|warning| warning.contains("have 3 or 2 layers")));
+    assert!(lay(&text).warnings().iter().any(|warning| warning.contains("have 3 or 2 layers")));
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl Sweep {
             }
             let checked = spec.point(number).and_then(|resolved| {
                 let id = Point::new(&resolved, spec.flows).id;
-                Ok((id, resolved.lay()?.warnings))
+                Ok((id, resolved.lay()?.warnings()))
             });
             if checked.is_err() {
                 first_wrong.fetch_min(number, Ordering::Relaxed);

@@ -210,19 +210,18 @@ impl Control for Config {
         *self = self.resolved();
     }
 
-    fn warnings(&self, rates: &[Rate]) -> Vec<String> {
+    fn warning(&self, rates: &[Rate]) -> Option<Finding> {
         let taken =
             rates.iter().map(|&rate| (rate, self.takes_for(rate))).filter(|(rate, other)| rate != other);
         let unknown: Vec<String> = taken.map(|(rate, other)| format!("{rate}, taken for {other}")).collect();
-        if unknown.is_empty() {
-            return Vec::new();
-        }
-        vec![format!(
+        let key = if self.unknown_rate.is_some() { "unknown-rate" } else { "compat" };
+        let text = format!(
             "telemetry has no code for the rate of some links ({}): their utilisation comes out wrong, as in the HPCC \
              simulator, which sends the code of 25 Gb/s for them and prints an error for every packet; \
              `congestion.hpcc` without `unknown-rate` and `compat` knows every rate",
             unknown.join("; ")
-        )]
+        );
+        (!unknown.is_empty()).then(|| code::READ_AS.at(key, text))
     }
 
     /// A new queue pair starts at `line_rate`.
@@ -616,9 +615,9 @@ mod tests {
     fn links_whose_rate_telemetry_cannot_name_are_reported() {
         let rates = [Rate::from_gbps(100), Rate::from_gbps(1600)];
         let compat = Config { compat: Some(Compat::LongHaulPrototype), ..Config::default() };
-        assert!(Config::default().warnings(&rates).is_empty() && compat.warnings(&rates[..1]).is_empty());
-        let warnings = compat.warnings(&rates);
-        assert!(warnings.len() == 1 && warnings[0].contains("1600Gbps, taken for 25Gbps"), "{warnings:?}");
+        assert!(Config::default().warning(&rates).is_none() && compat.warning(&rates[..1]).is_none());
+        let warning = compat.warning(&rates).unwrap();
+        assert!(warning.text.contains("1600Gbps, taken for 25Gbps"), "{warning}");
     }
 
     #[test]

@@ -4,30 +4,104 @@ use crate::cli::CheckArgs;
 use crate::print;
 use lab::failure::Failure;
 use scenario::room::Room;
-use scenario::{Checked, Possible, amount};
+use scenario::{Checked, Finding, Possible, amount};
+use serde::Serialize;
 
-/// Checks a scenario and prints it with all defaults.
+/// The answer of `--json`. An error leaves the findings alone.
+#[derive(Serialize)]
+struct Answer<'a> {
+    findings: Vec<Row<'a>>,
+    #[serde(flatten)]
+    size: Option<Size<'a>>,
+}
+
+/// A finding as JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    severity: &'a str,
+    code: &'a str,
+    key: Option<String>,
+    text: &'a str,
+    help: Option<&'a str>,
+    file: Option<&'a str>,
+    line: Option<usize>,
+    column: Option<usize>,
+}
+
+impl<'a> Row<'a> {
+    fn new(finding: &'a Finding) -> Self {
+        let place = finding.place.as_deref();
+        Row {
+            severity: finding.severity.name(),
+            code: finding.code,
+            key: Some(finding.path()).filter(|key| !key.is_empty()),
+            text: &finding.text,
+            help: finding.help.as_deref(),
+            file: place.map(|place| place.file.as_str()),
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
+        }
+    }
+}
+
+/// The size of a run.
+#[derive(Serialize)]
+struct Size<'a> {
+    scenario: &'a str,
+    hosts: usize,
+    switches: usize,
+    queue_pairs: usize,
+    flows: usize,
+    data_packets: u64,
+    memory_bytes: u64,
+    configuration: String,
+}
+
+impl<'a> Size<'a> {
+    fn of(checked: &'a Checked) -> Self {
+        let plan = &checked.plan;
+        Size {
+            scenario: &checked.name,
+            hosts: plan.fabric.hosts(),
+            switches: plan.fabric.switch_count(),
+            queue_pairs: plan.qps.len(),
+            flows: plan.messages.len(),
+            data_packets: plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum(),
+            memory_bytes: checked.memory,
+            configuration: checked.hash(),
+        }
+    }
+}
+
+/// Checks a scenario and prints it with all defaults, or its findings and its size as JSON.
 ///
 /// # Errors
 /// The first error of the scenario.
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
+    if args.json {
+        return match crate::input::check(&args.scenario, None) {
+            Ok(prepared) => {
+                let findings = prepared.checked.findings.iter().map(Row::new).collect();
+                print::out(&print::json(&Answer { findings, size: Some(Size::of(&prepared.checked)) }))
+            }
+            Err(Failure::Scenario(error)) => {
+                print::out(&print::json(&Answer { findings: vec![Row::new(&error)], size: None }))?;
+                Err(Failure::Told)
+            }
+            Err(other) => Err(other),
+        };
+    }
     let checked = crate::input::load(&args.scenario, None)?.checked;
-    let (plan, fabric) = (&checked.plan, &checked.plan.fabric);
-    let packets: u64 = plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum();
+    let Size { scenario, hosts, switches, queue_pairs, flows, data_packets, memory_bytes, configuration } =
+        Size::of(&checked);
     if let Some(note) = note(&checked, Room::now()) {
         print::note(&note);
     }
     print::out(&format!(
-        "# {}: {} hosts, {} switches, {} queue pairs, {} flows, {} data packets; about {:.0} MB of memory{}.\n# Configuration {}.\n\n{}",
-        checked.name,
-        fabric.hosts(),
-        fabric.switch_count(),
-        plan.qps.len(),
-        plan.messages.len(),
-        packets,
-        checked.memory as f64 / 1e6,
+        "# {scenario}: {hosts} hosts, {switches} switches, {queue_pairs} queue pairs, {flows} flows, {data_packets} data packets; \
+         about {:.0} MB of memory{}.\n# Configuration {configuration}.\n\n{}",
+        memory_bytes as f64 / 1e6,
         more(&checked),
-        checked.hash(),
         checked.annotated()
     ))
 }

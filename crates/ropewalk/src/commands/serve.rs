@@ -71,9 +71,7 @@ impl From<Event> for EventRow {
 /// If the scenario is wrong, standard input or output fails, or the simulation failed.
 pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     let mut session = Session::open(&args.scenario, &args.set)?;
-    for warning in &session.checked().warnings {
-        print::note(&format!("warning: {warning}"));
-    }
+    print::warnings(&session.checked().findings);
     let target = args.output.clone().map(Target::at).transpose()?;
     let mut wire = Wire { input: BufReader::new(io::stdin()), output: io::stdout(), frames: args.frames };
     let scenario = session.checked().name.clone();

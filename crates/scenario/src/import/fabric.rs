@@ -5,7 +5,7 @@ use crate::formats::htsim::topo;
 use finding::Finding;
 
 /// The fabric of another tool's topology file as a scenario without a workload, and warnings; `None` for any other text.
-pub(crate) fn fabric(file: &str, text: &str) -> Option<Result<(String, Vec<String>), Finding>> {
+pub(crate) fn fabric(file: &str, text: &str) -> Option<Result<(String, Vec<Finding>), Finding>> {
     if topo::is_topology(text) {
         return Some(topo::read(file, text));
     }

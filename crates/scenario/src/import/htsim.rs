@@ -57,7 +57,7 @@ pub(super) fn listed(fabric: &Source, checked: &Checked) -> Result<Option<Checke
     }
     let workload = format!("workload=[{{ qp = \"per-message\", flows = {{ list = [{list}] }} }}]");
     let mut other = check(fabric, &[workload])?;
-    other.warnings.clone_from(&checked.warnings);
+    other.findings.clone_from(&checked.findings);
     let same = other.plan.messages == plan.messages && other.plan.qps == plan.qps;
     Ok(same.then_some(other))
 }

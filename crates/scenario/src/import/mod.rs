@@ -44,7 +44,7 @@ pub struct Draft {
     unmatched: u64,
     /// True if a list of flows may take the place of the workload.
     list: bool,
-    warnings: Vec<String>,
+    warnings: Vec<Finding>,
 }
 
 /// A scenario that an import has finished.
@@ -89,10 +89,11 @@ impl Draft {
             });
         }
         let report = Report::of(&checked, self.ranks, self.unmatched);
-        let mut warnings = self.warnings;
-        for warning in &checked.warnings {
-            if !warnings.contains(warning) {
-                warnings.push(warning.clone());
+        // The places are those in the scenario of the fabric, and the scenario of the import is another one.
+        let mut warnings: Vec<String> = self.warnings.into_iter().map(|warning| warning.text).collect();
+        for warning in checked.warnings() {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
             }
         }
         Ok(Finished { toml: commented(&checked, &about), report, warnings })

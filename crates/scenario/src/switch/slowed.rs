@@ -6,6 +6,7 @@
 
 use super::EffectiveSwitch;
 use crate::{Plan, Scenario};
+use finding::{Finding, code};
 use model::failure::rate_in_words;
 use model::{Bytes, Rate};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,7 @@ struct Kept {
 }
 
 /// A warning for each nominal rate of ports that failures slow, with every threshold that is given by the rate of a port.
-pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<String> {
+pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<Finding> {
     let fabric = &plan.fabric;
     let mut slow: BTreeSet<(Rate, &str, Rate)> = BTreeSet::new();
     for change in plan.failures.changes() {
@@ -43,7 +44,7 @@ pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<String> {
         }
     }
     let told = by_rate.into_iter().filter(|(_, kept)| !kept.thresholds.is_empty() || !kept.idle.is_empty());
-    told.map(|(nominal, kept)| kept.told(nominal)).collect()
+    told.map(|(nominal, kept)| code::SLOWED.at("failure", kept.told(nominal))).collect()
 }
 
 impl Kept {
@@ -117,7 +118,7 @@ mod tests {
             "[topology.leaf-spine]\nrate = \"100Gbps\"\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n[[workload]]\npermutation = {{}}\n{keys}"
         );
         let checked = check(&Source::new("f.toml", text), &[]).unwrap();
-        checked.warnings.into_iter().filter(|warning| warning.contains("failures slow")).collect()
+        checked.warnings().into_iter().filter(|warning| warning.contains("failures slow")).collect()
     }
 
     const SLOW: &str = "[[failure]]\nlinks = [[\"leaf0\", \"spine1\"]]\nrate = \"25Gbps\"\n";

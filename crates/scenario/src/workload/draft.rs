@@ -226,8 +226,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) kind: &'static str,
     pub(crate) memory: &'a mut MemoryBudget,
     pub(crate) wire: &'a Wire,
-    /// Warnings so far.
-    pub(crate) warnings: &'a mut Vec<String>,
+    /// Warnings about the settings of this job's kind.
+    pub(crate) warnings: Vec<Finding>,
     /// Tokens that each step trains on; 0 if the job is no training of a whole model.
     pub(crate) tokens: u64,
 }

@@ -44,7 +44,7 @@ pub struct Goal {
     #[serde(skip)]
     schedule: Option<Arc<Schedule>>,
     #[serde(skip)]
-    warnings: Vec<String>,
+    warnings: Vec<Finding>,
 }
 
 /// End of a send.
@@ -503,21 +503,22 @@ fn partners(
                 .at("file", text)
                 .with_help("`send-done = \"acked\"` runs such a schedule"));
         }
-        draft
-            .warnings
-            .push(format!("messages of {file} that are never received: {all}; the first is {first}"));
+        let text = format!("messages of {file} that are never received: {all}; the first is {first}");
+        draft.warnings.push(code::UNMATCHED.at("file", text));
     }
     if let Some(&(send, receive)) = matching.unequal.first() {
         let (send, receive, all) = (name(send), name(receive), matching.unequal.len());
         let text = format!("receives of {file} that get a message of another size: {all}");
-        draft.warnings.push(format!("{text}; the first is {receive}, which gets {send}"));
+        let text = format!("{text}; the first is {receive}, which gets {send}");
+        draft.warnings.push(code::UNMATCHED.at("file", text));
     }
     if let Some(&first) = matching.ambiguous.first() {
         let (first, all) = (name(first), matching.ambiguous.len());
-        draft.warnings.push(format!(
+        let text = format!(
             "receives of {file} that take any source or tag and find several: {all}; they get messages in the order of the \
              file, which may differ from the order of arrival; the first is {first}"
-        ));
+        );
+        draft.warnings.push(code::UNMATCHED.at("file", text));
     }
     let mut partners = vec![Number::MAX; count];
     for (send, receive) in matching.pairs {

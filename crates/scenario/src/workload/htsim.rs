@@ -193,27 +193,29 @@ impl Htsim {
     fn warn(&self, matrix: &Matrix, draft: &mut Draft<'_>) {
         let file = &self.file;
         for (key, number) in &matrix.ignored {
-            draft.warnings.push(format!("`{key}` has no effect on the flows of {file}: {number}"));
+            let text = format!("`{key}` has no effect on the flows of {file}: {number}");
+            draft.warnings.push(code::NO_EFFECT.at("file", text));
         }
         if matrix.failures > 0 {
             let number = matrix.failures;
-            draft
-                .warnings
-                .push(format!("failures of {file} that are left out: {number}; `[[failure]]` states them"));
+            let text = format!("failures of {file} that are left out: {number}; `[[failure]]` states them");
+            draft.warnings.push(code::LEFT_OUT.at("file", text));
         }
         if self.msg_start == Unit::Ps && matrix.flows.iter().any(|f| f.message && f.start != Start::At(0)) {
-            draft.warnings.push(format!(
+            let text = format!(
                 "`start` counts picoseconds in the `msg` lines of {file}; uet-htsim with `-conn_reuse` reads microseconds, as \
                  `msg-start = \"us\"` does"
-            ));
+            );
+            draft.warnings.push(code::READ_AS.at("msg-start", text));
         }
         let uses = |id: &u64| matrix.flows.iter().filter(|flow| flow.start == Start::On(*id)).count();
         let many = matrix.triggers.iter().filter(|(_, t)| **t == Trigger::Multishot);
         if let Some((id, _)) = many.into_iter().find(|(id, _)| uses(id) > 1) {
-            draft.warnings.push(format!(
+            let text = format!(
                 "multishot triggers of {file}, such as {id}: the n-th flow that fires a trigger starts its n-th flow, both in the \
                  order of the file, which may differ from the order of time"
-            ));
+            );
+            draft.warnings.push(code::READ_AS.at("file", text));
         }
     }
 
@@ -271,12 +273,13 @@ impl Htsim {
             draft.join(Event::Received(signal), effect);
         }
         if !signals.is_empty() {
-            draft.warnings.push(format!(
+            let text = format!(
                 "triggers of {} that fire at another host than the one that they start: {}; a message of 1 B goes from host to \
                  host for each, and counts as a flow",
                 self.file,
                 signals.len()
-            ));
+            );
+            draft.warnings.push(code::READ_AS.at("file", text));
         }
         Ok(1)
     }

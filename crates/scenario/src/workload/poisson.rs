@@ -288,11 +288,12 @@ impl Generate for Poisson {
         if on_wire > 1.0 {
             // Huge loads are printed in scientific notation.
             let share = if on_wire < 1e6 { format!("{on_wire:.3}") } else { format!("{on_wire:.3e}") };
-            draft.warnings.push(format!(
+            let text = format!(
                 "a load of {:?} takes {share} of the line rate with headers: queues at the senders grow for as long \
                  as flows arrive, so results depend on the duration",
                 self.load
-            ));
+            );
+            draft.warnings.push(code::OVERLOAD.at("load", text));
         }
         // Quotas are shares of the expected number of flows, as in the prototype.
         let expected = self.duration.map_or(number, |duration| (duration.ps() as f64 / gap) as u64);

@@ -50,13 +50,12 @@ impl Generate for Simai {
             return Err(code::FILE.at("file", format!("{} was not read", self.file)));
         };
         for (what, records) in &step.left_out {
-            draft.warnings.push(format!("collectives of {} that are left out: {records}; {what}", self.file));
+            let text = format!("collectives of {} that are left out: {records}; {what}", self.file);
+            draft.warnings.push(code::LEFT_OUT.at("file", text));
         }
         if step.header.checkpoints {
-            draft.warnings.push(format!(
-                "checkpoints of {} have no effect: no layer computes its forward pass again",
-                self.file
-            ));
+            let text = "have no effect: no layer computes its forward pass again";
+            draft.warnings.push(code::NO_EFFECT.at("file", format!("checkpoints of {} {text}", self.file)));
         }
         let world = self.world(step, draft.ranks.count() as u64)?;
         let tasks = step.layers.len() as u64 * 4 * u64::from(world);
@@ -362,7 +361,7 @@ mod tests {
     fn two_all_reduces_and_a_reduce_scatter_send_49152_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let step = checked(folder.path(), STEP, "").unwrap();
-        assert_eq!(step.warnings, [""; 0]);
+        assert_eq!(step.warnings(), [""; 0]);
         let sent: u64 = step.plan.messages.iter().map(|message| message.bytes).sum();
         assert_eq!(sent, 49_152);
         // Tensor parallelism joins neighbours, data parallelism every second rank.

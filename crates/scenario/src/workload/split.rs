@@ -420,11 +420,11 @@ mod tests {
         let c = laid(4, &text("ecmp"));
         assert_eq!((c.plan.qps.len(), c.plan.messages.len(), c.plan.wholes.len()), (24 * 3, 24 * 3, 24));
         assert!(c.plan.qps.iter().all(|qp| qp.path.is_none()));
-        assert_eq!(c.warnings, [""; 0]);
+        assert_eq!(c.warnings(), [""; 0]);
         let pinned = laid(4, &text("ecmp").replace("free", "pinned"));
-        assert!(pinned.warnings[0].contains("`ecmp` chooses paths by itself"), "{:?}", pinned.warnings);
+        assert!(pinned.warnings()[0].contains("`ecmp` chooses paths by itself"), "{:?}", pinned.warnings());
         let idle = laid(4, &text("ethereal"));
-        assert!(idle.warnings[0].contains("ECMP until a timeout"), "{:?}", idle.warnings);
+        assert!(idle.warnings()[0].contains("ECMP until a timeout"), "{:?}", idle.warnings());
     }
 
     #[test]

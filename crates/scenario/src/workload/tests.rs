@@ -336,7 +336,7 @@ fn a_window_limits_how_many_peers_a_rank_sends_to() {
 
 #[test]
 fn more_load_than_a_host_can_send_is_warned_of() {
-    let warnings = |load: &str| checked(&format!("poisson = {{ load = {load} }}")).warnings;
+    let warnings = |load: &str| checked(&format!("poisson = {{ load = {load} }}")).warnings();
     assert_eq!(warnings("0.9"), [""; 0]);
     // 1520 B on the wire for 1438 B of payload.
     let [warning] = &warnings("0.96")[..] else { panic!() };

@@ -152,7 +152,7 @@ fn adaptive_routing_mode_does_not_react_to_nacks_and_refuses_a_reaction() {
 fn themis_over_go_back_n_is_warned_of() {
     let warnings = |more: &str| {
         let text = format!("{HEAD}{more}{JOB}");
-        check(&Source::new("s.toml", text), &[]).unwrap().warnings
+        check(&Source::new("s.toml", text), &[]).unwrap().warnings()
     };
     assert_eq!(warnings("[scheme.themis]\n"), [""; 0]);
     assert_eq!(warnings("[scheme.ecmp]\n[nic.transport.go-back-n]\n"), [""; 0]);
@@ -167,7 +167,7 @@ fn themis_over_go_back_n_is_warned_of() {
 /// Warnings of a small leaf-spine whose switches drop, with these keys.
 fn lossy(keys: &str) -> String {
     let text = format!("{HEAD}[switch]\npfc = \"off\"\n{keys}{JOB}");
-    check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}")).warnings.join("\n")
+    check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}")).warnings().join("\n")
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn losses_that_only_the_timer_finds_are_warned_of() {
         assert_eq!(lossy(fine), "", "{fine}");
     }
     let text = format!("{HEAD}[nic.transport.uec]\n{JOB}");
-    assert_eq!(check(&Source::new("s.toml", text), &[]).unwrap().warnings, [""; 0], "PFC loses nothing");
+    assert_eq!(check(&Source::new("s.toml", text), &[]).unwrap().warnings(), [""; 0], "PFC loses nothing");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn far_apart(delay: &str, settings: &str) -> scenario::Checked {
 
 #[test]
 fn a_timeout_shorter_than_the_round_trip_is_warned_of() {
-    let warning = |delay: &str| far_apart(delay, "").warnings.join("\n");
+    let warning = |delay: &str| far_apart(delay, "").warnings().join("\n");
     assert_eq!(warning("400us"), "");
     let text = warning("4ms");
     assert!(
@@ -263,19 +263,19 @@ fn a_timeout_shorter_than_the_round_trip_is_warned_of() {
         "{text}"
     );
     assert!(text.ends_with("from host0 to host1; packets are sent again although none is lost"), "{text}");
-    let low = far_apart("60us", "[nic.transport.irn]\n").warnings.join("\n");
+    let low = far_apart("60us", "[nic.transport.irn]\n").warnings().join("\n");
     assert!(
         low.starts_with("the retransmission timeout of 100us (`nic.transport.irn.low-timeout`) is shorter"),
         "{low}"
     );
     let long = far_apart("4ms", "[nic]\ntimeout = { fixed = \"20ms\" }\n");
-    assert_eq!(long.warnings, [""; 0]);
+    assert_eq!(long.warnings(), [""; 0]);
 }
 
 /// 1 MB takes 84.6 us at 100 Gb/s; the ACK of its first packet would be back after 2 us.
 #[test]
 fn a_timeout_shorter_than_a_whole_message_is_warned_of_if_only_its_end_is_acknowledged() {
-    let warning = |settings: &str| far_apart("1us", settings).warnings.join("\n");
+    let warning = |settings: &str| far_apart("1us", settings).warnings().join("\n");
     let short = "[nic]\ntimeout = { fixed = \"50us\" }\n";
     assert_eq!(warning(short), "");
     let text = warning(&format!("{short}ack-per-message = true\n"));
@@ -290,7 +290,7 @@ fn a_timeout_shorter_than_a_whole_message_is_warned_of_if_only_its_end_is_acknow
 /// The sender waits for an ACK, and the receiver for more packets.
 #[test]
 fn a_window_smaller_than_what_the_receiver_acknowledges_is_warned_of() {
-    let warning = |settings: &str| far_apart("1us", &format!("[nic]\n{settings}\n")).warnings.join("\n");
+    let warning = |settings: &str| far_apart("1us", &format!("[nic]\n{settings}\n")).warnings().join("\n");
     let end = "holds fewer, a sender waits for its retransmission timeout";
     let swift = "[nic.congestion.swift]\nmax-window = 1";
     assert_eq!(
@@ -325,7 +325,7 @@ fn a_window_smaller_than_what_the_receiver_acknowledges_is_warned_of() {
 fn a_cap_on_data_under_pfc_is_warned_of() {
     let classes =
         |more: &str| format!("[switch]\nclasses = [{{ kinds = [\"data\"], cap = \"100kB\" }}]\n{more}\n");
-    let of = |more: &str| far_apart("1us", &classes(more)).warnings.join("\n");
+    let of = |more: &str| far_apart("1us", &classes(more)).warnings().join("\n");
     assert!(of("").starts_with("the class of data has a `cap`"), "{}", of(""));
     assert_eq!(of("pfc = \"off\""), "");
 }
@@ -347,7 +347,7 @@ fn a_run_gives_up_only_after_ten_round_trips() {
     assert_eq!(slow, Time::from_ms(12_160));
     let short = far_apart("150ms", "[nic]\ntimeout = \"none\"\n[stop]\nno-progress = \"200ms\"\n");
     assert_eq!(short.plan.no_progress, Time::from_ms(200));
-    let text = short.warnings.join("\n");
+    let text = short.warnings().join("\n");
     assert!(text.contains("the run gives up before a round trip (300000.1 us)"), "{text}");
 }
 
@@ -361,7 +361,7 @@ fn where_acks_concern_messages_the_wait_begins_with_the_last_packet() {
              [\"s\", \"host1\", \"{rate}\"]]\n[nic.transport.dcp]\n{own}\n[[workload]]\n\
              back-to-back = {{ bytes = \"{bytes}\", messages = 1 }}\n"
         );
-        check(&Source::new("s.toml", text), &[]).unwrap().warnings.join("\n")
+        check(&Source::new("s.toml", text), &[]).unwrap().warnings().join("\n")
     };
     assert_eq!(warnings("100Gbps", "100MB", ""), "", "it takes 8 ms to send");
     let slow = warnings("10Gbps", "2MB", "");
@@ -378,9 +378,9 @@ fn the_longest_of_several_paths_counts() {
     let checked = check(&Source::new("s.toml", text), &[]).unwrap();
     assert!(checked.plan.no_progress > model::Time::from_ms(2000), "{}", checked.plan.no_progress);
     assert!(
-        checked.warnings.join("\n").contains("shorter than the round trip of 200"),
+        checked.warnings().join("\n").contains("shorter than the round trip of 200"),
         "{:?}",
-        checked.warnings
+        checked.warnings()
     );
 }
 

@@ -384,9 +384,9 @@ fn impossible_settings_are_refused() {
     assert_eq!(error(Config { reorder_queues: 1025, ..default() }).path(), "reorder-queues");
     assert_eq!(error(Config { signal_size: Bytes(1501), ..default() }).path(), "signal-size");
     let warned = default().validate(&plan).unwrap();
-    assert!(warned.len() == 1 && warned[0].contains("no switch marks"), "{warned:?}");
+    assert!(warned.len() == 1 && warned[0].text.contains("no switch marks"), "{warned:?}");
     let long = Config { theta_inactive: us(5_000), ..default() }.validate(&plan).unwrap();
-    assert!(long.len() == 2 && long[1].contains("4194304ns"), "{long:?}");
+    assert!(long.len() == 2 && long[1].text.contains("4194304ns"), "{long:?}");
     let mut marking = plan.clone();
     let queue = Bytes(100_000);
     let marks = model::plan::Marking {

@@ -110,7 +110,7 @@ impl FeedbackRecipe for Config {
         }
     }
 
-    fn validate(&self, _: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _: &Plan) -> Result<Vec<Finding>, Finding> {
         let fail = |field, text: &str| Err(code::RANGE.at(field, text));
         if self.queue == Bytes(0) {
             return fail("queue", "it must be above 0: feedback is measured by it");
@@ -127,10 +127,10 @@ impl FeedbackRecipe for Config {
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, Finding> {
+    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<Finding>, Finding> {
         let text = "the congestion control takes Annulus's notifications for plain CNPs; `nic.congestion.annulus` has a rate \
                     of its own for them";
-        Ok(if nic.congestion.advised().feedback { Vec::new() } else { vec![text.to_owned()] })
+        Ok(if nic.congestion.advised().feedback { Vec::new() } else { vec![code::READ_AS.plain(text)] })
     }
 }
 

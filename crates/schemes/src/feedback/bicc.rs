@@ -119,17 +119,17 @@ impl FeedbackRecipe for Config {
         }
     }
 
-    fn validate(&self, _: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _: &Plan) -> Result<Vec<Finding>, Finding> {
         if self.credit == Some(Bytes(0)) {
             return Err(code::RANGE.at("credit", "it must be above 0, or no data would ever leave"));
         }
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, Finding> {
+    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<Finding>, Finding> {
         let text = "bicc waits for acknowledgements, and with `nic.ack-per-message` a message larger than `credit` gets none until \
                     `forget` has passed";
-        Ok(if nic.ack_per_message { vec![text.to_owned()] } else { Vec::new() })
+        Ok(if nic.ack_per_message { vec![code::FEW_ACKS.plain(text)] } else { Vec::new() })
     }
 
     fn needs_long_link(&self) -> bool {

@@ -18,7 +18,7 @@
 
 use super::{Feedback, FeedbackRecipe, Needs};
 use crate::flows::Flows;
-use finding::Finding;
+use finding::{Finding, code};
 use model::plan::Marking;
 use model::{Cx, Fabric, HostId, Kind, Packet, Plan, PortIndex, Psn, Site, Time, Verdict};
 use schemars::JsonSchema;
@@ -108,10 +108,10 @@ impl FeedbackRecipe for Config {
         }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         let marks = plan.ports.iter().any(|port| port.marking.is_some());
         let text = "no switch marks packets (`ecn = \"off\"`), so no sender gets a CNP";
-        Ok(if marks { Vec::new() } else { vec![text.to_owned()] })
+        Ok(if marks { Vec::new() } else { vec![code::NO_MARKS.plain(text)] })
     }
 }
 

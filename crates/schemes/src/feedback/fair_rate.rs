@@ -71,16 +71,16 @@ impl FeedbackRecipe for Config {
         }
     }
 
-    fn validate(&self, _: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, _: &Plan) -> Result<Vec<Finding>, Finding> {
         if self.period == Time::ZERO {
             return Err(code::RANGE.at("period", "it must be longer than 0, or it would count no bytes"));
         }
         Ok(Vec::new())
     }
 
-    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<String>, Finding> {
+    fn validate_nic(&self, nic: &NicConfig) -> Result<Vec<Finding>, Finding> {
         let text = "the congestion control takes a fair rate for a plain CNP: it has no rate that a switch can lower";
-        Ok(if nic.congestion.advised().rate { Vec::new() } else { vec![text.to_owned()] })
+        Ok(if nic.congestion.advised().rate { Vec::new() } else { vec![code::READ_AS.plain(text)] })
     }
 
     fn needs_long_link(&self) -> bool {

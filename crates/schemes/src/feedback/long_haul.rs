@@ -86,7 +86,7 @@ impl FeedbackRecipe for Config {
         LongHaul { long: long_by_port(plan, site.node), notifier, reactor }
     }
 
-    fn validate(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         self.checked(plan)
     }
 

@@ -481,9 +481,9 @@ fn impossible_settings_are_refused() {
     assert_eq!(field(Config { keep_average: true, ..config(Deployment::Full) }), "keep-average");
     assert_eq!(Config { keep_average: true, ..default() }.validate(&plan), Ok(vec![]));
     let warned = Config { ack_every: 2, ..default() }.validate(&plan).unwrap();
-    assert!(warned.len() == 1 && warned[0].contains("ack-every"), "{warned:?}");
+    assert!(warned.len() == 1 && warned[0].text.contains("ack-every"), "{warned:?}");
     let warned = Config { ratio: 17.0, ..config(Deployment::Full) }.validate(&plan).unwrap();
-    assert!(warned.len() == 1 && warned[0].contains("no flow is drained"), "{warned:?}");
+    assert!(warned.len() == 1 && warned[0].text.contains("no flow is drained"), "{warned:?}");
     assert_eq!(Config { ratio: 16.0, ..config(Deployment::Full) }.validate(&plan), Ok(vec![]));
     assert_eq!(config(Deployment::Full).validate(&plan), Ok(vec![]));
 }

@@ -204,7 +204,7 @@ fn settings_outside_their_ranges_are_refused_by_name() {
         assert_eq!(refused.as_deref(), field, "{planes:?} {config:?}");
     }
     assert_eq!(Config::default().validate(&plan(Some(2))), Ok(Vec::new()));
-    assert!(Config::default().validate(&plan(None)).unwrap()[0].contains("one plane"));
+    assert!(Config::default().validate(&plan(None)).unwrap()[0].text.contains("one plane"));
     let failover = PortSharing { ports: 2, choice: PortChoice::Failover };
     assert_eq!(planes(&Plan { sharing: Some(failover), ..plan(None) }), None, "one port at a time");
 }

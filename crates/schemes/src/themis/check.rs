@@ -9,7 +9,7 @@ use model::{Fabric, Kind, NodeId, Plan, QpId};
 use std::collections::BTreeSet;
 
 impl Config {
-    pub(super) fn check(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    pub(super) fn check(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         let error = |field, message: &str| Err(code::RANGE.at(field, message));
         if !matches!(self.psn_bits, 8 | 16 | 24) {
             return error("psn-bits", "8, 16 or 24 are possible");
@@ -39,7 +39,7 @@ impl Config {
     }
 
     /// Checks the number of slots against the bits that the ring keeps, and against the number of paths.
-    fn check_slots(&self, plan: &Plan, warnings: &mut Vec<String>) -> Result<(), Finding> {
+    fn check_slots(&self, plan: &Plan, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
         let fabric = &plan.fabric;
         let (mut counts, mut uneven) = (BTreeSet::new(), BTreeSet::new());
         for (tor, qp) in plan.qps.iter().filter_map(|qp| Some((cross_rack(fabric, qp)?, qp))) {
@@ -62,23 +62,25 @@ impl Config {
             }
             let slots = usize::from(slots);
             if slots < paths {
-                warnings.push(format!("{slots} slots use only {slots} of {paths} paths for each flow"));
+                let text = format!("{slots} slots use only {slots} of {paths} paths for each flow");
+                warnings.push(code::UNEVEN.at("slots", text));
             } else if slots % paths != 0 {
-                warnings.push(format!("{slots} slots load {paths} paths unevenly; take a multiple"));
+                let text = format!("{slots} slots load {paths} paths unevenly; take a multiple");
+                warnings.push(code::UNEVEN.at("slots", text));
             }
         }
         if let Some(&tor) = uneven.first() {
-            warnings.push(format!(
+            warnings.push(code::UNEVEN.plain(format!(
                 "equal-cost uplinks of {} differ in rate ({} such switches); every uplink gets the same share",
                 fabric.name(tor),
                 uneven.len()
-            ));
+            )));
         }
         Ok(())
     }
 
     /// Checks the length of rings against the needs of sound judging.
-    fn check_rings(&self, plan: &Plan, warnings: &mut Vec<String>) {
+    fn check_rings(&self, plan: &Plan, warnings: &mut Vec<Finding>) {
         let mut worst: Option<(u16, u64, NodeId)> = None;
         let mut old = false;
         for (tor, qps) in incoming(plan) {
@@ -92,25 +94,22 @@ impl Config {
             }
         }
         if let Some((reach, need, tor)) = worst {
-            warnings.push(format!(
+            let text = format!(
                 "the ring tells {reach} packets apart, but sound judging needs {need} at {}: NACKs for packets that \
                  are only late will pass",
                 plan.fabric.name(tor)
-            ));
+            );
+            warnings.push(code::TOO_SHORT.at("ring", text));
         }
         if old {
-            warnings.push(
-                "the age limit is shorter than a round trip of the last hop: NACKs for packets that are \
-                           only late will pass"
-                    .to_owned(),
-            );
+            let text = "the age limit is shorter than a round trip of the last hop: NACKs for packets that are only late will \
+                        pass";
+            warnings.push(code::TOO_SHORT.at("age-limit", text));
         }
         if plan.classes.may_wait_with_data(Kind::Nack) {
-            warnings.push(
-                "replies queue behind data, longer than the ring can cover: NACKs for packets that are \
-                           only late may pass"
-                    .to_owned(),
-            );
+            let text = "replies queue behind data, longer than the ring can cover: NACKs for packets that are only late may \
+                        pass";
+            warnings.push(code::TOO_SHORT.at("switch.classes", text).rooted());
         }
     }
 }

@@ -332,14 +332,14 @@ fn a_short_ring_causes_a_warning_with_the_required_length() {
     assert_eq!(config().check(&plan), Ok(vec![]));
     let warnings = |config: Config| config.check(&plan).unwrap();
     let short = warnings(Config { ring: Entries::Count(18), ..config() });
-    assert!(short.len() == 1 && short[0].contains("needs 19 at leaf0"), "{short:?}");
+    assert!(short.len() == 1 && short[0].text.contains("needs 19 at leaf0"), "{short:?}");
     assert!(warnings(Config { ring: Entries::Count(19), ..config() }).is_empty());
     assert!(warnings(Config { ring: Entries::Count(1), mode: Judging::Literal, ..config() }).is_empty());
     assert_eq!(warnings(Config { age_limit: Entries::Count(3), ..config() }).len(), 1);
     assert_eq!(warnings(Config { slots: Some(3), ..config() }).len(), 1);
     assert_eq!(warnings(Config { slots: Some(1), ..config() }).len(), 1);
     let mixed = leaf_spine_at(2, 2, 1, |spine| Rate::from_gbps(100 << spine));
-    assert!(config().check(&mixed).unwrap()[0].contains("differ in rate"));
+    assert!(config().check(&mixed).unwrap()[0].text.contains("differ in rate"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The first mistake: with line and column in a text, with byte and rank in a binary file.
-pub fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Schedule, Finding> {
+pub fn read(path: &Path, warnings: &mut Vec<Finding>) -> Result<Schedule, Finding> {
     let name = path.display().to_string();
     let unreadable = |e: io::Error| code::FILE.at("file", format!("{name} cannot be read: {e}"));
     if binary::is_binary(&file::start(path, 8).map_err(unreadable)?) {

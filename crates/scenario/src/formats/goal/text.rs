@@ -16,7 +16,7 @@ pub(crate) fn is_goal(text: &str) -> bool {
 }
 
 /// Reads a schedule from a text; messages call it `file`.
-pub(crate) fn read(file: &str, text: &str, warnings: &mut Vec<String>) -> Result<Schedule, Finding> {
+pub(crate) fn read(file: &str, text: &str, warnings: &mut Vec<Finding>) -> Result<Schedule, Finding> {
     let mut cursor = Cursor { file, text, at: 0 };
     cursor.gaps()?;
     cursor.expect("num_ranks")?;
@@ -52,7 +52,8 @@ pub(crate) fn read(file: &str, text: &str, warnings: &mut Vec<String>) -> Result
     }
     let absent = ranks as usize - schedule.programs.len();
     if absent > 0 {
-        warnings.push(format!("ranks without a program in {file}: {absent} of {ranks}; they do nothing"));
+        let text = format!("ranks without a program in {file}: {absent} of {ranks}; they do nothing");
+        warnings.push(code::NO_EFFECT.at("file", text));
     }
     schedule.programs.retain(|_, program| !program.operations.is_empty());
     Ok(schedule)

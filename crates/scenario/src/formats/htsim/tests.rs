@@ -24,7 +24,7 @@ fn checked(folder: &Path, text: &str, settings: &str) -> Result<Vec<String>, Str
     );
     let source = Source::new(folder.join("s.toml").display().to_string(), scenario);
     let folder = folder.display().to_string() + "/";
-    check(&source, &[]).map(|checked| checked.warnings).map_err(|e| e.located().replace(&folder, ""))
+    check(&source, &[]).map(|checked| checked.warnings()).map_err(|e| e.located().replace(&folder, ""))
 }
 
 #[test]

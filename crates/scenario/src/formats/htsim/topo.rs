@@ -1,7 +1,7 @@
 //! Topologies of htsim (`.topo`): two or three tiers of switches, by their radices.
 
 use crate::formats::words::{Line, Word, lines};
-use finding::{Finding, suggestion};
+use finding::{Finding, code, suggestion};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -61,7 +61,7 @@ struct Tier {
 }
 
 /// A fabric as TOML, and warnings.
-pub(crate) type Fabric = (String, Vec<String>);
+pub(crate) type Fabric = (String, Vec<Finding>);
 
 /// Reads a topology; messages call it `file`.
 pub(crate) fn read(file: &str, text: &str) -> Result<Fabric, Finding> {
@@ -84,15 +84,13 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Fabric, Finding> {
     if podsize == 0 || !nodes.is_multiple_of(podsize) {
         return Err(podsize_word.error(format!("{nodes} nodes do not fill pods of {podsize}")));
     }
-    let mut warnings: Vec<String> = keys
-        .skipped
-        .iter()
-        .map(|line| format!("the line `{line}` of {file} has no effect, as in htsim"))
-        .collect();
+    let skipped = |line: &String| format!("the line `{line}` of {file} has no effect, as in htsim");
+    let mut warnings: Vec<Finding> =
+        keys.skipped.iter().map(|line| code::NO_EFFECT.plain(skipped(line))).collect();
     let tiers = (0..count).map(|number| tier(&keys, number, count, end)).collect::<Result<Vec<_>, _>>()?;
     if keys.tiers.values().any(|tier| tier.contains_key("queue_up") || tier.contains_key("queue_down")) {
-        warnings
-            .push(format!("`Queue_Up` and `Queue_Down` of {file} have no effect; set `switch.queue-cap`"));
+        let text = format!("`Queue_Up` and `Queue_Down` of {file} have no effect; set `switch.queue-cap`");
+        warnings.push(code::NO_EFFECT.plain(text));
     }
     if let Some((number, tier)) = keys.tiers.iter().find(|(number, _)| **number >= count) {
         let word = tier.values().next().map_or(end, |(_, word)| *word);
@@ -322,7 +320,10 @@ mod tests {
         assert_eq!(count("Gbps"), 32, "8 to hosts, 8 above ToRs, and 16 above the next switches in 8 pairs");
         assert_eq!(count("[\"agg0\", \"core0\","), 2);
         assert_eq!(count("[\"agg3\", \"core3\","), 2);
-        assert!(warnings[0].contains("`Queue_Up` and `Queue_Down` of t.topo have no effect"), "{warnings:?}");
+        assert!(
+            warnings[0].text.contains("`Queue_Up` and `Queue_Down` of t.topo have no effect"),
+            "{warnings:?}"
+        );
         let plan = laid(THREE).plan;
         assert_eq!((plan.fabric.hosts(), plan.fabric.switches().count()), (8, 12));
         // A ToR takes 100 ns: half of it is on the link to the host, half on the link above.
@@ -336,7 +337,7 @@ mod tests {
         let (toml, warnings) = fabric(&text).unwrap();
         assert_eq!(toml, fabric(THREE).unwrap().0);
         assert!(
-            warnings.iter().any(|w| w.contains("the line `Colour blue` of t.topo has no effect")),
+            warnings.iter().any(|w| w.text.contains("the line `Colour blue` of t.topo has no effect")),
             "{warnings:?}"
         );
     }

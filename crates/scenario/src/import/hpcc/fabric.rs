@@ -3,14 +3,14 @@
 use super::file::File;
 use super::{servers, topology};
 use crate::import::text::on_one_line;
-use finding::Finding;
+use finding::{Finding, code};
 use std::collections::BTreeMap;
 
 /// Makes the fabric of a scenario of a topology file, and warnings. Hosts of a file with NVSwitches become servers.
 ///
 /// # Errors
 /// The first mistake, with file, line and column.
-pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<String>), Finding> {
+pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<Finding>), Finding> {
     let mut warnings = Vec::new();
     let graph = topology::read(file, &mut warnings)?;
     let mut toml = format!("# From {}.\n\n", on_one_line(file.name));
@@ -18,7 +18,7 @@ pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<String>), Finding> {
         Some(servers) => servers.write(&mut toml, &BTreeMap::new()),
         None => graph.write(&mut toml, &BTreeMap::new()),
     }
-    Ok((toml, warnings))
+    Ok((toml, warnings.into_iter().map(|text| code::LEFT_OUT.plain(text)).collect()))
 }
 
 /// True if a text looks like a topology file: its first line has three numbers, or those of one of the other dialects.

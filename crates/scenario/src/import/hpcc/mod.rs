@@ -122,7 +122,7 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
             flows.name
         ));
     } else {
-        warnings.extend(checked.warnings);
+        warnings.extend(checked.warnings());
     }
     Ok(Imported { toml, report, warnings, notes })
 }

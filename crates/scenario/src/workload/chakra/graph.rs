@@ -98,8 +98,8 @@ impl<'t> Graph<'t> {
             return Err(code::CONTENT.at("file", format!("{} has no nodes", settings.file)));
         }
         draft.reserve_tasks(count as u64, "file")?;
-        graph.join_collectives(draft.warnings)?;
-        graph.join_messages(draft.warnings)?;
+        graph.join_collectives(&mut draft.warnings)?;
+        graph.join_messages(&mut draft.warnings)?;
         Ok(graph)
     }
 
@@ -153,7 +153,7 @@ impl<'t> Graph<'t> {
     }
 
     /// Makes a unit of the n-th collectives of all ranks of a group, and one of every other node.
-    fn join_collectives(&mut self, warnings: &mut Vec<String>) -> Result<(), Finding> {
+    fn join_collectives(&mut self, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
         let mut collected: Vec<Collected<'t>> = Vec::new();
         let mut by_key: BTreeMap<(&str, Vec<u32>), usize> = BTreeMap::new();
         let mut known: BTreeMap<(u32, &str), usize> = BTreeMap::new();
@@ -192,11 +192,12 @@ impl<'t> Graph<'t> {
             }
         }
         if let Some(first) = first_uneven {
-            warnings.push(format!(
+            let text = format!(
                 "collectives of {} whose ranks differ in `comm_size`: {uneven}; the largest size counts for all ranks; the first: {}",
                 self.file,
                 self.name(first)
-            ));
+            );
+            warnings.push(code::READ_AS.at("file", text));
         }
         self.groups = collected.into_iter().map(|group| group.ranks).collect();
         self.unit_of = vec![u32::MAX; *self.firsts.last().unwrap_or(&0)];
@@ -311,7 +312,7 @@ impl<'t> Graph<'t> {
     }
 
     /// Pairs every receive with a send: the n-th receive of a source and tag gets the n-th send, both by rising id.
-    fn join_messages(&mut self, warnings: &mut Vec<String>) -> Result<(), Finding> {
+    fn join_messages(&mut self, warnings: &mut Vec<Finding>) -> Result<(), Finding> {
         let mut sends: BTreeMap<(u32, u32, u32), VecDeque<Number>> = BTreeMap::new();
         for (rank, number, node) in self.numbers() {
             let (Work::Send(Peer { rank: peer, tag, .. }) | Work::Receive(Peer { rank: peer, tag, .. })) =
@@ -353,19 +354,21 @@ impl<'t> Graph<'t> {
         self.partner = pairs.into_iter().collect();
         let unread: Vec<Number> = sends.into_values().flatten().collect();
         if let Some(&first) = unread.first() {
-            warnings.push(format!(
+            let text = format!(
                 "messages of {} that are never received: {}; the first is {}",
                 self.file,
                 unread.len(),
                 self.name(first)
-            ));
+            );
+            warnings.push(code::UNMATCHED.at("file", text));
         }
         if let Some(first) = first_unequal {
-            warnings.push(format!(
+            let text = format!(
                 "receives of {} that get a message of another size: {unequal}; the size of the send counts; the first is {}",
                 self.file,
                 self.name(first)
-            ));
+            );
+            warnings.push(code::UNMATCHED.at("file", text));
         }
         Ok(())
     }
@@ -437,7 +440,7 @@ impl<'t> Graph<'t> {
 
     /// Leaves out the dependencies of control if they contradict those of data. Older converters name the caller of a node there, and
     /// a caller may end after the node.
-    pub(super) fn leave_out_callers(&mut self, warnings: &mut Vec<String>) {
+    pub(super) fn leave_out_callers(&mut self, warnings: &mut Vec<Finding>) {
         let has_callers = |node: &Node| node.dependencies.iter().any(|dependency| !dependency.data);
         if self.deps == Deps::Data || !self.numbers().any(|(.., node)| has_callers(node)) {
             return;
@@ -449,8 +452,10 @@ impl<'t> Graph<'t> {
         let why = self.cycle(&edges).text;
         self.deps = Deps::Data;
         match order(self.units.len(), &self.edges()) {
-            Ok(_) => warnings
-                .push(format!("{why}; so dependencies of control are left out, as by `deps = \"data\"`")),
+            Ok(_) => {
+                let text = format!("{why}; so dependencies of control are left out, as by `deps = \"data\"`");
+                warnings.push(code::LEFT_OUT.at("file", text));
+            }
             // The dependencies of data contradict each other, too.
             Err(_) => self.deps = Deps::All,
         }

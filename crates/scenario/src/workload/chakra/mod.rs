@@ -103,7 +103,7 @@ impl Generate for Chakra {
         };
         draft.warnings.extend(chakra::warnings(&self.file, trace.first, &trace.programs));
         let mut graph = graph::Graph::new(self, trace, draft)?;
-        graph.leave_out_callers(draft.warnings);
+        graph.leave_out_callers(&mut draft.warnings);
         lay::lay(self, &graph, draft)
     }
 

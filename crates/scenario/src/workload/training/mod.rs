@@ -320,10 +320,11 @@ impl Generate for Training {
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let sizes = self.sizes(draft.ranks.count())?;
         if self.scale < 1.0 {
-            draft.warnings.push(format!(
+            let text = format!(
                 "`scale = {}` runs {} layers of each stage and {} micro-batches; step times are those of the smaller step",
                 self.scale, sizes.layers[0], sizes.micros
-            ));
+            );
+            draft.warnings.push(code::SCALED.at("scale", text));
         } else {
             draft.tokens = u64::from(self.batch.global) * self.batch.sequence;
         }
@@ -331,9 +332,10 @@ impl Generate for Training {
         if let (Some(least), Some(most)) = (least, most)
             && least < most
         {
-            draft.warnings.push(format!(
+            let text = format!(
                 "the layers cannot be divided evenly: parts of the pipeline have {most} or {least} layers, so stages wait for each other"
-            ));
+            );
+            draft.warnings.push(code::UNEVEN.at("", text));
         }
         step::lay(self, &sizes, draft)
     }

@@ -52,9 +52,10 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
     }
     let (dropped, groups) = (layer.dropped, layer.groups.len());
     if dropped > 0 {
-        draft.warnings.push(format!(
+        let text = format!(
             "`routing.capacity` drops tokens: {dropped} of each rank, summed over layers and micro-batches"
-        ));
+        );
+        draft.warnings.push(code::DROPPED_TOKENS.at("routing.capacity", text));
     }
     Ok(groups)
 }

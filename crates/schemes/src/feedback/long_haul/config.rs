@@ -207,7 +207,7 @@ impl Config {
     }
 
     /// Checks the values; returns warnings.
-    pub(super) fn checked(&self, plan: &Plan) -> Result<Vec<String>, Finding> {
+    pub(super) fn checked(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         let fail = |field, text: String| Err(code::RANGE.at(field, text));
         if self.notification == Notification::Prototype && self.interval() == Time::ZERO {
             let text = "the prototype sends a second CNP after this interval, so 0 would double every CNP; \
@@ -262,22 +262,18 @@ impl Config {
             warnings.extend(self.circuit.warning(plan));
         }
         if self.reaction == ReactionMode::Pause && self.pause() >= plan.no_progress {
-            warnings.push(
-                "long-haul with `reaction = \"pause\"`: a pause lasts as long as `stop.no-progress` or longer, so flows may \
-                 never finish"
-                    .to_owned(),
-            );
+            let text = "long-haul with `reaction = \"pause\"`: a pause lasts as long as `stop.no-progress` or longer, so flows \
+                        may never finish";
+            warnings.push(code::NO_END.at("pause", text));
         }
         if plan.ports.iter().all(|port| port.marking.is_none()) {
-            warnings
-                .push("no switch marks packets (`ecn = \"off\"`), so long-haul has nothing to do".to_owned());
+            let text = "no switch marks packets (`ecn = \"off\"`), so long-haul has nothing to do";
+            warnings.push(code::NO_MARKS.plain(text));
         }
         if self.reaction == ReactionMode::Prototype {
-            warnings.push(
-                "long-haul with `reaction = \"prototype\"`: after a packet returns to the tail, its port stands still until \
-                 another packet comes; flows may never finish"
-                    .to_owned(),
-            );
+            let text = "long-haul with `reaction = \"prototype\"`: after a packet returns to the tail, its port stands still \
+                        until another packet comes; flows may never finish";
+            warnings.push(code::NO_END.at("reaction", text));
         }
         Ok(warnings)
     }
@@ -372,18 +368,20 @@ impl Circuit {
         *self == Circuit::default()
     }
 
-    fn warning(&self, plan: &Plan) -> Option<String> {
+    fn warning(&self, plan: &Plan) -> Option<Finding> {
         let fastest = plan.fabric.links().iter().map(|link| link.rate).max()?;
         let frame = time_to_send(plan.wire.max_frame().into(), self.rate);
         let longest = (self.delay.ps().saturating_add(frame)).saturating_mul(self.most_passes.into());
-        let text = if self.rate < fastest {
-            format!("the loop ({}) is slower than the fastest link ({fastest})", self.rate)
+        let (key, text) = if self.rate < fastest {
+            ("rate", format!("the loop ({}) is slower than the fastest link ({fastest})", self.rate))
         } else if longest >= plan.no_progress.ps() {
-            format!("`most-passes` may take {}, as long as `stop.no-progress` or longer", Time(longest))
+            let text = "`most-passes` may take";
+            ("most-passes", format!("{text} {}, as long as `stop.no-progress` or longer", Time(longest)))
         } else {
             return None;
         };
-        Some(format!("long-haul with `reaction = \"loop\"`: {text}, so flows may never finish"))
+        let text = format!("long-haul with `reaction = \"loop\"`: {text}, so flows may never finish");
+        Some(code::NO_END.at(&format!("loop.{key}"), text))
     }
 
     fn checked(&self) -> Result<(), Finding> {

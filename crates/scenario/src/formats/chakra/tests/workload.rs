@@ -25,7 +25,7 @@ pub(super) fn checked(
     settings: &str,
 ) -> Result<(usize, Vec<String>), String> {
     let checked = scenario(folder, 4, files, settings)?;
-    Ok((checked.plan.messages.len(), checked.warnings))
+    Ok((checked.plan.messages.len(), checked.warnings()))
 }
 
 fn bytes_of(checked: &Checked) -> u64 {
@@ -42,7 +42,7 @@ fn a_message_runs_from_rank_to_rank() {
     let folder = tempfile::tempdir().unwrap();
     let found = scenario(folder.path(), 2, &[SENDER, RECEIVER].map(bytes), "").unwrap();
     assert_eq!((found.plan.messages.len(), bytes_of(&found)), (1, 8192));
-    assert_eq!(found.warnings, Vec::<String>::new());
+    assert_eq!(found.warnings(), Vec::<String>::new());
     let computations = found.plan.tasks.iter().filter(|task| task.role == model::plan::Role::Compute);
     assert_eq!(computations.map(|task| task.work).collect::<Vec<_>>().len(), 1);
 }
@@ -224,7 +224,7 @@ fn control_dependencies_that_contradict_those_of_data_are_left_out() {
     let warning = format!(
         "nodes of t.0.et wait for each other: {cycle}; so dependencies of control are left out, as by `deps = \"data\"`"
     );
-    assert_eq!(found.warnings, [warning]);
+    assert_eq!(found.warnings(), [warning]);
 }
 
 #[test]

@@ -3,7 +3,7 @@ mod mutations;
 mod workload;
 
 use super::*;
-use finding::Finding;
+use finding::{Finding, code};
 use std::io::Cursor;
 
 /// Two ranks: 5 us of computation, then a message.
@@ -57,7 +57,8 @@ fn text_and_binary_hold_the_same_schedule_and_encode_to_the_same_bytes() {
 fn every_statement_survives_the_binary_form() {
     let mut warnings = Vec::new();
     let schedule = text::read("s.goal", ALL, &mut warnings).unwrap();
-    assert_eq!(warnings, ["ranks without a program in s.goal: 1 of 3; they do nothing"]);
+    let text = "ranks without a program in s.goal: 1 of 3; they do nothing";
+    assert_eq!(warnings, [code::NO_EFFECT.at("file", text)]);
     assert_eq!(schedule.ranks, 3);
     let two = &schedule.programs[&2];
     assert_eq!(two.operations[0].to_string(), "recv 1b from -1 tag -1");

@@ -12,7 +12,7 @@ fn checked(folder: &Path, schedule: &str, settings: &str) -> Result<(usize, Vec<
     let source = Source::new(folder.join("s.toml").display().to_string(), text);
     let folder = folder.display().to_string() + "/";
     let checked = check(&source, &[]).map_err(|e| e.located().replace(&folder, ""))?;
-    let warnings = checked.warnings.iter().map(|warning| warning.replace(&folder, "")).collect();
+    let warnings = checked.warnings().iter().map(|warning| warning.replace(&folder, "")).collect();
     Ok((checked.plan.messages.len(), warnings))
 }
 
