@@ -95,9 +95,9 @@ pub struct Sacked {
     pub selective: Selective,
     /// The map.
     pub sack: Sack,
-    /// Round trip of the probe that the reply answers.
+    /// Round trip of the packet or the probe that the reply answers.
     pub trip: Time,
-    /// Delay to assume if that probe was not the latest one ([`crate::Congestion::assumed_delay`]).
+    /// Delay to assume if that is a probe, and not the latest one ([`crate::Congestion::assumed_delay`]).
     pub assumed: Option<Time>,
     /// The window before the reply.
     pub window: u64,
@@ -168,8 +168,8 @@ pub trait Sender {
         false
     }
 
-    /// The next packet that the sender has taken for lost since the last call. After a reply there is none unless
-    /// [`Delivery::lost`] is above 0.
+    /// The next packet that the sender has taken for lost since the last call. A host asks after deadlines, and after replies
+    /// with a [`Delivery::lost`] above 0.
     fn take_lost(&mut self) -> Option<u64> {
         None
     }

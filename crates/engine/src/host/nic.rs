@@ -274,13 +274,13 @@ impl<P: Parts> Host<P> {
                     if timeout {
                         out.congestion.on_timeout(Time(now));
                         out.steering.on_timeout(Time(now + self.clock));
-                        out.tell_losses(now + self.clock);
                         self.control.timeout += 1;
                         if out.peer.watched() {
                             self.note_timeout(setup, now, slot);
                         }
                     }
                     let out = &mut self.outgoing[slot as usize];
+                    out.tell_losses(now + self.clock);
                     let deadline = out.deadline(self.clock);
                     if deadline != u64::MAX {
                         out.armed = deadline.max(now + 1);

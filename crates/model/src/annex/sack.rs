@@ -207,11 +207,9 @@ impl Dialogue for SackStamp {
             let (envelope, last_hop) = (self.envelope(), sack.last_hop);
             return Heard::Returned(Returned { psn, envelope, last_hop, window });
         }
-        let (trip, assumed) = match sack.probe {
-            true => (self.trip(at), control.assumed_delay()),
-            false => (Time::ZERO, None),
-        };
-        Heard::Sacked(reply, Sacked { selective: self.stamp.selective(), sack, trip, assumed, window })
+        let assumed = if sack.probe { control.assumed_delay() } else { None };
+        let (selective, trip) = (self.stamp.selective(), self.trip(at));
+        Heard::Sacked(reply, Sacked { selective, sack, trip, assumed, window })
     }
 
     #[inline(always)]

@@ -56,13 +56,17 @@ impl Ages {
         }
     }
 
-    /// Takes packets older than `age` for lost if a packet that was sent later has arrived; returns their bytes.
-    pub(super) fn infer(&mut self, flight: &mut Flight, now: Time, age: Time) -> u64 {
+    /// Time before which packets were sent that are older than `age`, and before one that has arrived.
+    pub(super) fn lost_before(&self, now: Time, age: Time) -> Time {
+        Time(now.ps().saturating_sub(age.ps())).min(self.latest_arrived)
+    }
+
+    /// Takes packets for lost whose last transmission was before `end`; returns their bytes.
+    pub(super) fn infer(&mut self, flight: &mut Flight, end: Time) -> u64 {
         let mut bytes = 0;
         self.tidy(flight.ring(), 0);
         while let Some((at, seq)) = self.oldest(flight.ring())
-            && at < self.latest_arrived
-            && now.ps() - at.ps() > age.ps()
+            && at < end
         {
             bytes += flight.lose(seq);
             self.tidy(flight.ring(), 0);
@@ -103,11 +107,11 @@ mod tests {
     #[test]
     fn packets_are_lost_that_are_old_and_were_sent_before_one_that_has_arrived() {
         let (mut flight, mut ages) = four();
-        assert_eq!(ages.infer(&mut flight, US(9), Time::ZERO), 0, "none has arrived");
+        assert_eq!(ages.lost_before(US(9), Time::ZERO), Time::ZERO, "none has arrived");
         ages.note_arrival(flight.arrive(2).at);
-        assert_eq!(ages.infer(&mut flight, US(9), US(8)), 100, "packet 1 is 8 us old");
-        assert_eq!(ages.infer(&mut flight, US(10), US(8)), 100);
-        assert_eq!(ages.infer(&mut flight, US(99), Time::ZERO), 0, "packet 3 was sent later");
+        let ends = [US(8), US(9), US(10), US(99)].map(|now| ages.lost_before(now, US(8)));
+        assert_eq!(ends, [US(0), US(1), US(2), US(2)]);
+        assert_eq!(ends.map(|end| ages.infer(&mut flight, end)), [0, 100, 100, 0], "packet 3 was sent later");
         assert_eq!((flight.take_lost(), flight.take_lost(), flight.take_lost()), (Some(0), Some(1), None));
     }
 }

@@ -7,6 +7,7 @@
 //! | `ring` | the packets that are sent and not acknowledged | |
 //! | `flight` | their fate, and the bytes in flight | `ring` |
 //! | `age` | their order by time, and losses by age | `flight`, `ring` |
+//! | `rack` | losses by the latest arrival, and probes of the tail | |
 //! | `beyond` | a recovery, and losses by arrivals beyond ePSN | `flight`, `ring` |
 //! | `map` | the last map, and what is new in the next one | |
 //! | `messages` | the messages that are not wholly sent | |
@@ -21,6 +22,7 @@ mod map;
 mod messages;
 pub mod penalty;
 mod probe;
+pub(crate) mod rack;
 pub mod receiver;
 pub mod reply_paths;
 mod ring;

@@ -20,6 +20,8 @@ pub struct Rules {
     pub(crate) ack_bytes: u32,
     /// Least number of bytes that a packet counts towards the next ACK.
     pub(crate) least: u32,
+    /// Time after which a packet is acknowledged at the latest; [`Time::NEVER`] if packets wait for others.
+    pub(crate) ack_wait: Time,
     pub(crate) reply_paths: ReplyPaths,
     pub(crate) penalties: Vec<Penalty>,
 }
@@ -35,6 +37,10 @@ pub struct Receiver {
     bytes: u32,
     /// Bytes towards the next ACK.
     pending: u32,
+    /// Time at which an ACK is due in any case; [`Time::NEVER`] without one.
+    ack_at: Time,
+    /// The last data packet.
+    last: Psn,
     /// True before the first packet.
     fresh: bool,
     /// True if a packet has asked for an ACK while packets before it were missing.
@@ -57,6 +63,8 @@ impl Receiver {
             held: 0,
             bytes: 0,
             pending: 0,
+            ack_at: Time::NEVER,
+            last: Psn::new(0),
             fresh: true,
             owed: false,
             sack: Sack::default(),
@@ -129,7 +137,9 @@ impl Receiver {
         if fate == Fate::Accepted {
             self.bytes = self.bytes.wrapping_add(frame);
             self.pending = self.pending.saturating_add(frame.max(self.rules.least));
+            self.ack_at = self.ack_at.min(Time(now.ps().saturating_add(self.rules.ack_wait.ps())));
         }
+        self.last = psn;
         let settled = self.owed && self.held == 0;
         self.owed = (self.owed || asks) && self.held > 0;
         let due = marked
@@ -147,7 +157,7 @@ impl Receiver {
     }
 
     fn ack(&mut self) -> Reply {
-        self.pending = 0;
+        (self.pending, self.ack_at) = (0, Time::NEVER);
         Reply::Ack(Psn::from_seq(self.expected.wrapping_sub(1)))
     }
 
@@ -201,7 +211,11 @@ impl model::Receiver for Receiver {
     #[inline]
     fn standing(&self) -> Standing {
         let deadline = self.probed.as_ref().map_or(Time::NEVER, |probed| probed.deadline());
-        Standing { held: self.held.into(), deadline, ..Standing::at(self.expected) }
+        Standing {
+            held: self.held.into(),
+            deadline: deadline.min(self.ack_at),
+            ..Standing::at(self.expected)
+        }
     }
 
     #[inline]
@@ -211,7 +225,11 @@ impl model::Receiver for Receiver {
     }
 
     fn on_deadline(&mut self, now: Time) -> Overdue {
-        Overdue { probe: self.probed.as_mut().and_then(|probed| probed.take(now)), reply: None }
+        let reply = (self.ack_at <= now).then(|| {
+            self.report(self.last, false, false);
+            (self.ack(), false)
+        });
+        Overdue { probe: self.probed.as_mut().and_then(|probed| probed.take(now)), reply }
     }
 
     fn on_probed(&mut self, entropy: u16, round_trip: Time, port: PortIndex) {

@@ -7,6 +7,7 @@ use super::flight::Flight;
 use super::map::Map;
 use super::messages::Messages;
 use super::probe::{FIRST_PROBE, Probe};
+use super::rack::{self, Rack};
 use super::ring::State;
 use super::timer::Timer;
 use super::trips::Trips;
@@ -37,16 +38,18 @@ pub(crate) enum Infer {
     Beyond(Beyond),
     /// Once they are so many least round trips old, and a packet that was sent later has arrived.
     Age(u32),
+    /// Once they are a round trip and a bit old, and a packet that was sent later has arrived. Probes find lost tails.
+    Rack(rack::Rule),
 }
 
 #[cfg(test)]
 impl std::hash::Hash for Infer {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         match *self {
-            Infer::Beyond(Beyond { windows, least }) => (windows.to_bits(), u32::from(least)),
-            Infer::Age(times) => (0, times),
+            Infer::Beyond(Beyond { windows, least }) => (windows.to_bits(), u32::from(least)).hash(state),
+            Infer::Age(times) => times.hash(state),
+            Infer::Rack(rule) => rule.hash(state),
         }
-        .hash(state);
     }
 }
 
@@ -58,6 +61,7 @@ pub struct Sender {
     messages: Messages,
     map: Map,
     ages: Ages,
+    rack: Rack,
     timer: Timer,
     recovery: Recovery,
     trips: Trips,
@@ -74,6 +78,7 @@ impl Sender {
             messages: Messages::default(),
             map: Map::default(),
             ages: Ages::default(),
+            rack: Rack::new(),
             timer: Timer::new(),
             recovery: Recovery::default(),
             trips: Trips::new(),
@@ -115,7 +120,13 @@ impl Sender {
                 let room = Room { window, frame: self.messages.full_frame() };
                 self.recovery.infer(&mut self.flight, rule, ahead, room)
             }
-            Some(Infer::Age(times)) => self.ages.infer(&mut self.flight, now, self.trips.times(times.into())),
+            Some(Infer::Age(times)) => {
+                let end = self.ages.lost_before(now, self.trips.times(times.into()));
+                self.ages.infer(&mut self.flight, end)
+            }
+            Some(Infer::Rack(_)) => {
+                self.ages.infer(&mut self.flight, self.rack.lost_before(now)) + self.rack.take_lost()
+            }
         }
     }
 
@@ -230,8 +241,36 @@ impl Sender {
             self.probe.note_request(now, seq);
         }
         self.drop_request();
+        self.plan_tail(now);
         self.messages.skip_sent(self.flight.ring().next());
         Some((seq, again))
+    }
+
+    /// Plans the next probe of the tail under [`Infer::Rack`].
+    #[inline(always)]
+    fn plan_tail(&mut self, now: Time) {
+        if let Some(Infer::Rack(rule)) = self.rules.infer {
+            let oldest = self.oldest().map(|(at, _)| at);
+            self.rack.plan(rule, now, oldest);
+        }
+    }
+
+    /// Takes packets for lost that have come of age without a reply, and probes the tail: its first packet is sent again, which
+    /// asks for an ACK. The probe says nothing about the path of that packet.
+    #[cold]
+    fn on_silence(&mut self, now: Time) {
+        let bytes = self.infer(now, 0, 0);
+        let ring = self.flight.ring();
+        if self.rack.take_probe(now)
+            && !self.flight.misses()
+            && let Some(seq) = (ring.una()..ring.next()).find(|seq| ring[*seq].state == State::Flying)
+        {
+            self.flight.give_up(seq);
+        }
+        self.tidy();
+        let oldest = self.oldest().map(|(at, _)| at);
+        self.rack.note_lost(bytes, oldest);
+        self.set_timer();
     }
 
     /// Sends the first packet that waits to be sent again.
@@ -289,6 +328,7 @@ impl Sender {
         delivery.lost = self.infer(now, sack.ahead, window);
         self.tidy();
         self.set_timer();
+        self.plan_tail(now);
         delivery.flight = self.flight.bytes();
         (delivery.penalty, delivery.restore) = (sack.penalty, sack.restore);
         (Progress { acked, nack: delivery.cut > 0 }, delivery)
@@ -393,8 +433,10 @@ impl model::Sender for Sender {
     fn hear(&mut self, now: Time, heard: &Heard) -> (Progress, Delivery) {
         match *heard {
             Heard::Sacked(reply, Sacked { ref sack, trip, assumed, window, .. }) => {
-                if sack.probe {
-                    self.probe.note_answer(now, trip, assumed, &self.trips);
+                match self.rules.infer {
+                    _ if sack.probe => self.probe.note_answer(now, trip, assumed, &self.trips),
+                    Some(Infer::Rack(rule)) => self.rack.note_trip(rule, now, trip),
+                    _ => {}
                 }
                 self.on_sack(now, reply, sack, window)
             }
@@ -408,11 +450,15 @@ impl model::Sender for Sender {
     #[inline]
     fn position(&self) -> Position {
         let ring = self.flight.ring();
-        Position { una: ring.una(), high: ring.next(), deadline: self.timer.due().min(self.probe.at()) }
+        let deadline = self.timer.due().min(self.probe.at()).min(self.rack.due());
+        Position { una: ring.una(), high: ring.next(), deadline }
     }
 
     fn on_deadline(&mut self, now: Time) -> Due {
         let probe = self.take_probe(now);
+        if self.rack.due() <= now {
+            self.on_silence(now);
+        }
         let timeout = self.position().deadline <= now;
         if timeout {
             self.on_timeout(now);

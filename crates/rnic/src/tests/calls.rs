@@ -23,16 +23,16 @@ pub(crate) trait SenderCalls: Sender {
         self.hear(now, &Heard::Named(reply, selective)).0
     }
 
-    /// Takes a reply with a map that answers no probe.
+    /// Takes a reply with a map that answers no probe; the packet that it answers was sent `trip` before, or at an unknown time.
     fn on_sack(
         &mut self,
         now: Time,
         reply: Reply,
         selective: Selective,
-        sack: &Sack,
+        (sack, trip): (&Sack, Time),
         window: u64,
     ) -> (Progress, Delivery) {
-        let sacked = Sacked { selective, sack: *sack, trip: Time::ZERO, assumed: None, window };
+        let sacked = Sacked { selective, sack: *sack, trip, assumed: None, window };
         self.hear(now, &Heard::Sacked(reply, sacked))
     }
 

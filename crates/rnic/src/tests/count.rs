@@ -110,7 +110,7 @@ fn play(
                     tally.returned += u64::from(progress.nack);
                 }
                 Event::Reply(reply, sack) => {
-                    _ = sender.on_sack(now, reply, Selective::Nothing, &sack, window)
+                    _ = sender.on_sack(now, reply, Selective::Nothing, (&sack, Time::ZERO), window)
                 }
             }
         } else {

@@ -16,9 +16,10 @@ const PATHS: usize = 3;
 struct Story {
     sender: AnySender,
     receiver: AnyReceiver,
-    /// Packets in flight by path, whether each asks for an ACK, and its message.
-    paths: [VecDeque<(u64, bool, Envelope)>; PATHS],
-    replies: VecDeque<(Reply, Selective, Sack)>,
+    /// Packets in flight by path, whether each asks for an ACK, its message, and the time of its transmission.
+    paths: [VecDeque<(u64, bool, Envelope, Time)>; PATHS],
+    /// Replies, and the time at which the packet was sent that each answers.
+    replies: VecDeque<(Reply, Selective, Sack, Time)>,
     losses: u32,
     sent: u32,
     taken: [u8; PACKETS as usize],
@@ -97,14 +98,14 @@ impl Story {
             self.sent += 1;
             assert!(self.sent < 500, "the sender never stops");
             if !lost {
-                self.paths[seq as usize % PATHS].push_back((seq, asks, envelope));
+                self.paths[seq as usize % PATHS].push_back((seq, asks, envelope, self.now));
             }
         }
     }
 
     /// The next packet of a path arrives.
     fn deliver(&mut self, path: usize) {
-        let Some((seq, asks, envelope)) = self.paths[path].pop_front() else { return };
+        let Some((seq, asks, envelope, sent)) = self.paths[path].pop_front() else { return };
         let packet = Arrived {
             psn: Psn::from_seq(seq),
             frame: 1,
@@ -118,7 +119,7 @@ impl Story {
             self.taken[seq as usize] += 1;
         }
         self.replies
-            .extend(answer.reply.map(|reply| (reply, self.receiver.selective(), self.receiver.sack())));
+            .extend(answer.reply.map(|reply| (reply, self.receiver.selective(), self.receiver.sack(), sent)));
     }
 
     /// Runs until a choice among paths with packets to deliver, or to the end; returns those paths. Replies reach the sender
@@ -132,8 +133,9 @@ impl Story {
             }
             let open: Vec<usize> = (0..PATHS).filter(|&p| !self.paths[p].is_empty()).collect();
             let reply = if open.is_empty() || !late { self.replies.pop_front() } else { None };
-            if let Some((reply, selective, sack)) = reply {
-                self.sender.on_sack(self.now, reply, selective, &sack, u64::MAX);
+            if let Some((reply, selective, sack, sent)) = reply {
+                let trip = Time(self.now.ps() - sent.ps());
+                self.sender.on_sack(self.now, reply, selective, (&sack, trip), u64::MAX);
             } else if open.is_empty() {
                 self.now = self.sender.deadline();
                 assert_ne!(self.now, Time::NEVER, "the sender is stuck without a timer");

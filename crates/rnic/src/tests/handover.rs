@@ -106,7 +106,8 @@ fn reaches_the_sender(mut sender: impl model::Sender) {
     assert_eq!((sender.ready(0), sender.room(4)), (true, 11));
     assert_eq!(sender.on_reply(now, ack).acked, 5);
     assert_eq!(sender.on_selective(now, ack, Selective::Nothing).acked, 6);
-    let (progress, delivery) = sender.on_sack(now, ack, Selective::Nothing, &Default::default(), 0);
+    let sack = (&Default::default(), Time::ZERO);
+    let (progress, delivery) = sender.on_sack(now, ack, Selective::Nothing, sack, 0);
     assert_eq!((progress, delivery.lost), (Progress { acked: 7, nack: true }, 9));
     assert_eq!(sender.on_returned(now, Psn::new(0), Envelope::default(), true, 31).0.acked, 31);
     assert!(sender.on_free_ack(now, Psn::new(0), 3) && !sender.on_free_ack(now, Psn::new(0), 4));

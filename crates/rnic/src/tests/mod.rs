@@ -27,12 +27,9 @@ pub(crate) fn nic(transport: TransportConfig) -> NicConfig {
 
 /// The table of a recovery mode whose receivers acknowledge every packet, if `ack-every` is 1.
 pub(crate) fn acking(name: &str) -> String {
-    let own = match name {
-        "uec" | "mrc" => "ack-bytes = \"1B\"\n",
-        "dcp" => "message-packets = 1\n",
-        _ => "",
-    };
-    format!("[transport.{name}]\n{own}")
+    let own = ["ack-bytes = \"1B\"", "ack-packets = 1", "message-packets = 1", ""];
+    let mut tables = own.into_iter().map(|own| format!("[transport.{name}]\n{own}\n"));
+    tables.find(|table| toml::from_str::<NicConfig>(table).is_ok()).expect("the mode has a table")
 }
 
 /// One-way delay without faults.
@@ -50,9 +47,10 @@ enum Fault {
 
 #[derive(Clone, Copy)]
 enum Event {
-    /// A packet, whether it asks for an ACK, and its message.
-    Data(u64, bool, Envelope),
-    Reply(Reply, Selective, Sack),
+    /// A packet, whether it asks for an ACK, its message, and the time of its transmission.
+    Data(u64, bool, Envelope, Time),
+    /// A reply, and the time at which the packet was sent that it answers.
+    Reply(Reply, Selective, Sack, Time),
 }
 
 /// A sender and a receiver with a virtual clock. A fault is set for a transmission or a reply by its ordinal.
@@ -172,10 +170,10 @@ impl Pair {
         if arrival == at {
             let event = self.events.pop_first();
             match event.map(|(_, event)| event) {
-                Some(Event::Data(seq, asks, envelope)) => self.on_data(seq, asks, envelope),
-                Some(Event::Reply(reply, selective, sack)) => {
-                    let una = self.sender.una();
-                    let (progress, _) = self.sender.on_sack(at, reply, selective, &sack, self.window);
+                Some(Event::Data(seq, asks, envelope, sent)) => self.on_data(seq, asks, envelope, sent),
+                Some(Event::Reply(reply, selective, sack, sent)) => {
+                    let (una, trip) = (self.sender.una(), Time(at.ps() - sent.ps()));
+                    let (progress, _) = self.sender.on_sack(at, reply, selective, (&sack, trip), self.window);
                     assert_eq!(self.sender.una(), una + progress.acked);
                 }
                 None => {}
@@ -204,10 +202,10 @@ impl Pair {
             Some(Fault::Copy(_)) => self.copied += 1,
             _ => {}
         }
-        self.travel(Event::Data(seq, asks, envelope), fault);
+        self.travel(Event::Data(seq, asks, envelope, self.now), fault);
     }
 
-    fn on_data(&mut self, seq: u64, asks: bool, envelope: Envelope) {
+    fn on_data(&mut self, seq: u64, asks: bool, envelope: Envelope, sent: Time) {
         let last = (seq + 1).is_multiple_of(self.message) || seq + 1 == self.packets;
         let packet = Arrived { psn: Psn::from_seq(seq), frame: 1, marked: false, last, asks, envelope };
         let answer = self.receiver.on_arrived(self.now, packet);
@@ -224,7 +222,7 @@ impl Pair {
             self.nacks += u64::from(matches!(reply, Reply::Nack(_)));
             let fault = self.reply_faults.get(&self.replies).copied();
             self.replies += 1;
-            self.travel(Event::Reply(reply, self.receiver.selective(), self.receiver.sack()), fault);
+            self.travel(Event::Reply(reply, self.receiver.selective(), self.receiver.sack(), sent), fault);
         }
     }
 

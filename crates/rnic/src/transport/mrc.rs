@@ -126,6 +126,7 @@ impl Recovery for Config {
             window: self.reorder_window,
             ack_bytes: self.ack_bytes.get() as u32,
             least: ACK_LEAST as u32,
+            ack_wait: Time::NEVER,
             reply_paths: self.reply_paths,
             penalties: self.penalties.clone(),
         }))

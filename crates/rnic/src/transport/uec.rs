@@ -27,7 +27,7 @@ use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
 use crate::timeout::Timing;
 use finding::{Finding, code};
-use model::Bytes;
+use model::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -122,6 +122,7 @@ impl Recovery for Config {
             window: self.reorder_window,
             ack_bytes: self.ack_bytes.get() as u32,
             least: self.ack_least.get() as u32,
+            ack_wait: Time::NEVER,
             reply_paths: self.reply_paths,
             penalties: self.penalties.clone(),
         }))

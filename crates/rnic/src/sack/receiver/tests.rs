@@ -10,12 +10,18 @@ const US: fn(u64) -> Time = Time::from_us;
 
 /// A receiver that notes 256 packets and acknowledges every 4000 B.
 fn receiver_with(reply_paths: ReplyPaths, penalties: &[Penalty]) -> Receiver {
+    waiting(reply_paths, penalties, Time::NEVER)
+}
+
+/// The same, which acknowledges a packet after `ack_wait` at the latest.
+fn waiting(reply_paths: ReplyPaths, penalties: &[Penalty], ack_wait: Time) -> Receiver {
     let marks = MarkRules { cnp: Cnp::Flag, interval: Time::ZERO };
     let rules = Rules {
         marks,
         window: 256,
         ack_bytes: 4000,
         least: 1000,
+        ack_wait,
         reply_paths,
         penalties: penalties.to_vec(),
     };
@@ -52,6 +58,24 @@ fn an_ack_is_due_after_so_many_bytes_of_which_a_small_frame_counts_some() {
     assert_eq!(acks(64, 6..=8), [None, None, Some(9)], "three small frames count 1000 B each");
     assert_eq!(acks(2000, 9..=11), [None, Some(11), None]);
     assert_eq!(receiver.sack().arrived, 6000 + 3 * 64 + 4000, "bytes as they are");
+}
+
+#[test]
+fn an_ack_that_waits_for_more_packets_goes_out_after_a_time() {
+    let mut receiver = waiting(ReplyPaths::OfPacket, &[], US(8));
+    let at = |receiver: &mut Receiver, us, psn| receiver.on_arrived(US(us), packet(psn)).reply.is_some();
+    assert!(at(&mut receiver, 1, 0) && receiver.deadline() == Time::NEVER);
+    assert!(!at(&mut receiver, 2, 1) && !at(&mut receiver, 3, 4) && receiver.deadline() == US(10));
+    assert_eq!(receiver.on_deadline(Time(US(10).ps() - 1)), Overdue::default());
+    let reply = Some((Reply::Ack(Psn::new(1)), false));
+    assert_eq!(receiver.on_deadline(US(10)), Overdue { probe: None, reply });
+    assert_eq!(
+        (receiver.sack().cause, receiver.sack().ahead, receiver.deadline()),
+        (Psn::new(4), 1, Time::NEVER)
+    );
+    assert!(!at(&mut receiver, 11, 5) && receiver.deadline() == US(19));
+    assert!(receiver.on_arrived(US(12), Arrived { asks: true, ..packet(6) }).reply.is_some());
+    assert_eq!(receiver.deadline(), Time::NEVER, "the packet has asked for the ACK");
 }
 
 #[test]

@@ -6,6 +6,57 @@ use crate::tests::SenderCalls as _;
 
 const US: fn(u64) -> Time = Time::from_us;
 
+/// RACK and TLP as Falcon has them, without its least silence.
+const RACK: Infer =
+    Infer::Rack(rack::Rule { quarters: 1, trips: 2, ack_wait: Time(8_000_000), least: Time::ZERO });
+
+/// A sender that has sent one packet every microsecond, from 0 on.
+fn one_per_us(packets: u64) -> Sender {
+    let mut sender = sender(packets, 0, Some(RACK));
+    (0..packets).for_each(|seq| assert_eq!(sender.next(US(seq), 1 << 40), Some((seq, false))));
+    sender
+}
+
+/// The ACK that packet `cause` causes, which was sent at so many us, with what has arrived beyond packet 0.
+fn answer(sender: &mut Sender, at: u64, cause: u64, bits: u64) -> Delivery {
+    let (base, cause) = (Psn::new(1), Psn::from_seq(cause));
+    let trip = Time(US(at).ps() - US(u64::from(cause.value())).ps());
+    let sack = Sack { base, bits, cause, arrived: 1000 * bits.count_ones(), ..Sack::default() };
+    let sacked = Sacked { selective: Default::default(), sack, trip, assumed: None, window: 1 << 40 };
+    sender.hear(US(at), &Heard::Sacked(Reply::Ack(Psn::new(0xFF_FFFF)), sacked)).1
+}
+
+#[test]
+fn under_rack_a_packet_is_lost_a_quarter_of_a_round_trip_after_its_reply_could_have_come() {
+    let mut sender = one_per_us(8);
+    // Packets 3 and 4 have arrived. Packet 4 took 8 us, so those are lost that were sent 10 us ago: packets 0 to 2.
+    assert_eq!(answer(&mut sender, 12, 4, 0b1100).lost, 3_000);
+    assert_eq!([0; 3].map(|_| sender.take_lost()), [Some(0), Some(1), Some(2)]);
+    assert_eq!(sender.take_lost(), None, "packet 5 was sent later than any that has arrived");
+    assert_eq!(sender.next(US(13), 1 << 40), Some((0, true)));
+}
+
+#[test]
+fn under_rack_a_packet_comes_of_age_without_another_reply() {
+    let mut sender = one_per_us(8);
+    assert_eq!(answer(&mut sender, 9, 1, 0b1).lost, 0, "packet 0 is 9 us old");
+    assert_eq!(sender.deadline(), US(10));
+    let due = model::Sender::on_deadline(&mut sender, US(10));
+    assert_eq!((due, sender.take_lost()), (Due::default(), Some(0)), "no timeout");
+    assert_eq!(answer(&mut sender, 10, 2, 0b11).lost, 1_000, "the control hears of it by the next reply");
+}
+
+#[test]
+fn under_rack_a_silent_tail_is_probed_with_its_first_packet() {
+    let mut silent = one_per_us(3);
+    assert_eq!(answer(&mut silent, 8, 0, 0).lost, 0);
+    assert_eq!(silent.deadline(), US(8) + US(24), "two round trips and the time of a held ACK");
+    let due = model::Sender::on_deadline(&mut silent, US(32));
+    assert_eq!((due, silent.take_lost()), (Due::default(), None), "the probe blames no path");
+    assert_eq!(silent.next(US(32), 1 << 40), Some((0, true)));
+    assert!(silent.asks, "and asks for an ACK");
+}
+
 #[test]
 fn an_old_packet_is_lost_once_a_later_one_has_arrived() {
     let mut sender = sender(9, 3, Some(Infer::Age(3)));
