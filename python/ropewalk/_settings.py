@@ -266,6 +266,14 @@ class Settings(TypedDict, total=False):
     nic__transport__adaptive_routing__reorder_window: Any
     nic__transport__dcp: Any
     nic__transport__dcp__message_packets: Any
+    nic__transport__falcon: Any
+    nic__transport__falcon__ack_packets: Any
+    nic__transport__falcon__ack_wait: Any
+    nic__transport__falcon__probe_after: Any
+    nic__transport__falcon__probe_least: Any
+    nic__transport__falcon__reorder_window: Any
+    nic__transport__falcon__reordering: Any
+    nic__transport__falcon__reply_paths: Any
     nic__transport__go_back_n: Any
     nic__transport__go_back_n__max_outstanding: Any
     nic__transport__go_back_n__renack_interval: Any

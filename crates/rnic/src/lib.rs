@@ -99,6 +99,8 @@ family::transports! {
     dcp: Dcp = "dcp",
     /// MRC: as `uec`; besides, a packet is lost if it is old and a later one has been acknowledged.
     mrc: Mrc = "mrc",
+    /// Falcon: a packet is lost if a later one has arrived, and a round trip and a quarter have passed; silence is probed.
+    falcon: Falcon = "falcon",
 }
 
 family::congestions! {

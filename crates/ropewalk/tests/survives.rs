@@ -125,4 +125,5 @@ modes! {
     ultra_ethernet_survives: "uec",
     whole_messages_survive: "dcp",
     mrc_survives: "mrc",
+    falcon_survives: "falcon",
 }

@@ -61,7 +61,7 @@ const FEEDBACKS: &[&str] = &[
     "long-haul]\nnotification = \"proactive\"\ncnp-delay-most = \"5us\"\ncnp-table = { entries = 2 }\nreaction = \"loop\"\n\
      loop = { ramp = \"twenty\", slots = 2, recovery = { after = \"3us\", mode = \"direct\" } }",
 ];
-pub(crate) const NICS: [&str; 36] = [
+pub(crate) const NICS: [&str; 37] = [
     "",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",
     "[nic.transport.ideal]",
@@ -101,6 +101,7 @@ pub(crate) const NICS: [&str; 36] = [
     "[nic]\ntimeout = { fixed = \"50us\" }\non-nack = \"as-cnp\"\nwindow = { bytes = \"9kB\" }\n[nic.transport.dcp]",
     "[nic]\ntimeout = { fixed = \"40us\" }\n[nic.transport.dcp]\nmessage-packets = 20\n[nic.congestion.nscc]",
     "[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.dcp]\n[nic.congestion.rccc]\nquantum = \"3kB\"",
+    "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.falcon]\nreorder-window = 40\nack-packets = 3\nprobe-least = \"4us\"",
 ];
 /// DLBF needs this NIC.
 const SACK: &str = "[nic]\ntimeout = { fixed = \"100us\" }\n[nic.transport.sr-sack]\nreorder-window = 40";
