@@ -13,6 +13,9 @@ use model::{Congestion, Rate, Time};
 
 /// The table `[nic.transport.NAME]`: every file of `transport` implements it for its `Config`.
 pub(crate) trait Recovery {
+    /// Rows of the golden tables. Default: none.
+    const GOLDEN: Option<Golden> = None;
+
     /// Facts that the rest of the workspace must know of the mode.
     fn facts(&self) -> TransportFacts;
 
@@ -45,6 +48,9 @@ pub(crate) trait Recovery {
     /// Settings that the receivers of a NIC share.
     fn receiving(&self, answers: Answers) -> Receiving;
 }
+
+/// Rows of the golden tables, one for each scheme: their title, and settings of the scenario.
+pub type Golden = (&'static str, &'static [&'static str]);
 
 /// Facts about a recovery mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,6 +138,9 @@ pub enum OnNack {
 pub trait Control {
     /// State of one queue pair.
     type State: Congestion;
+
+    /// Rows of the golden tables. Default: none.
+    const GOLDEN: Option<Golden> = None;
 
     /// Facts that the rest of the workspace must know of the control.
     fn facts(&self) -> ControlFacts;

@@ -32,6 +32,11 @@ macro_rules! transports {
                 }
             }
 
+            /// Rows of the golden tables; `None` if it has none.
+            pub fn golden(&self) -> Option<Golden> {
+                match self { $(Self::$variant(_) => <transport::$file::Config as Recovery>::GOLDEN,)+ }
+            }
+
             /// Every mode with its defaults, in the order of the list.
             pub fn all() -> impl Iterator<Item = Self> {
                 [$(Self::$variant(Default::default())),+].into_iter()
@@ -106,6 +111,11 @@ macro_rules! congestions {
                         config.validate().map_err(|e| e.within(concat!("congestion.", $name)))
                     })+
                 }
+            }
+
+            /// Rows of the golden tables; `None` if it has none.
+            pub fn golden(&self) -> Option<Golden> {
+                match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::GOLDEN,)+ }
             }
 
             /// Every control with its defaults, in the order of the list.

@@ -62,15 +62,15 @@ mod tests;
 pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender, WithSacks};
 pub use facts::{
-    Acks, Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Grants, OnNack, SilentLoss,
-    TransportFacts, Unit,
+    Acks, Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Golden, Grants, OnNack,
+    SilentLoss, TransportFacts, Unit,
 };
 pub use nic::Nic;
 pub use nics::Nics;
 pub use path::Path;
 pub use reaction::{Reacting, Reaction};
 
-use facts::Recovery as _;
+use facts::Recovery;
 
 family::transports! {
     /// Go-back-N: the receiver drops packets that arrive out of order, and the sender restarts from the gap

@@ -1,6 +1,7 @@
 //! Golden tables: exact results of small, fast scenarios under every scheme. A difference means that simulation
 //! results have changed. Review it as such, then rewrite the tables with `make golden`.
 
+use rnic::{CongestionConfig, TransportConfig};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -112,41 +113,21 @@ const SCHEMES: &[&str] = &[
 /// A scheme that needs a receiver which reports missing packets.
 const DLBF: &str = "dlbf";
 
-/// Fabrics and NICs, each a setting or two away from the defaults.
-const SETTINGS: [(&str, &[&str]); 17] = [
+/// Title of a block of rows, and settings that are a step or two away from the defaults.
+type Setting = (&'static str, &'static [&'static str]);
+
+/// Fabrics and jobs; transports and congestion controls have settings of their own.
+const SETTINGS: [Setting; 6] = [
     ("defaults", &[]),
     ("tight buffer", &["switch.buffer=1MB"]),
     ("lossy, tight buffer", &["switch.pfc=off", "switch.buffer=300kB"]),
     ("0.1 % of packets lost", &["links.loss=0.001"]),
-    ("go-back-N", &["nic.transport.go-back-n={}", "links.loss=0.001"]),
-    ("adaptive-routing mode", &["nic.transport.adaptive-routing={}", "links.loss=0.001"]),
-    (
-        "missing ranges",
-        &["nic.transport.sr-sack={}", "links.loss=0.001", "switch.ecn={kmin=\"20kB\",kmax=\"80kB\"}"],
-    ),
-    ("IRN", &["nic.transport.irn={}", "nic.on-nack=none", "switch.pfc=off", "switch.buffer=300kB"]),
-    (
-        "DCP",
-        &[
-            "nic.transport.dcp={}",
-            "switch.pfc=off",
-            "switch.queue-cap=60kB",
-            "switch.cut={frame='57B'}",
-            "switch.ecn={kmin='20kB',kmax='50kB'}",
-        ],
-    ),
-    ("no congestion control", &["nic.congestion.none={}"]),
     (
         "web search, 60 % load",
         &[
             "workload=[{poisson={sizes='web-search',clamp={max='300kB'},load=0.6,count=150,peers='cross-rack'}}]",
         ],
     ),
-    ("DCTCP", &["nic.congestion.dctcp={}"]),
-    ("HPCC", &["nic.congestion.hpcc={}"]),
-    ("Swift", &["nic.congestion.swift={}"]),
-    ("TIMELY", &["nic.congestion.timely={}"]),
-    ("HPCC-PINT", &["nic.congestion.pint={}"]),
     (
         "a dead and a slow link",
         &["failure=[{random=1,at='100us'},{random=1,rate=0.1}]", "routing.detection=100us"],
@@ -157,7 +138,9 @@ fn table() -> String {
     let mut text = String::from(
         "setting                scheme           end us    p99 us  sent     retx  spurious  ooo    nack   cnp   pause  drops  timeouts  digest\n",
     );
-    for (setting, sets) in SETTINGS {
+    let modes = TransportConfig::all().filter_map(|mode| mode.golden());
+    let controls = CongestionConfig::all().filter_map(|control| control.golden());
+    for (setting, sets) in SETTINGS.into_iter().chain(modes).chain(controls) {
         let hears = sets.iter().any(|set| set.contains("sr-sack"));
         for &scheme in SCHEMES.iter().filter(|scheme| **scheme != DLBF || hears) {
             row(&mut text, setting, (name_of(scheme), scheme), FABRIC, sets);

@@ -510,3 +510,20 @@ impl Congestion for Dcqcn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{RATE, SHARE, check};
+        let table = "congestion.dcqcn";
+        for timer in ["rate-increase-timer", "rate-decrease-interval", "alpha-timer"] {
+            check(table, timer, &["\"10ns\""], &["\"9999ps\""]);
+        }
+        check(table, "gain", SHARE.0, SHARE.1);
+        check(table, "min-rate", RATE.0, RATE.1);
+        check(table, "initial-alpha", SHARE.0, SHARE.1);
+        check(table, "cut-per-alpha", SHARE.0, SHARE.1);
+        check(table, "cut-floor", &["0.0", "1.0"], &["-0.1", "1.000001", "nan"]);
+    }
+}

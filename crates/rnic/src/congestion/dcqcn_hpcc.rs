@@ -128,3 +128,18 @@ impl Control for Config {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{RATE, SHARE, check};
+        let table = "congestion.dcqcn-hpcc";
+        for timer in ["rate-increase-timer", "rate-decrease-interval", "alpha-timer"] {
+            check(table, timer, &["\"10ns\""], &["\"9999ps\""]);
+        }
+        check(table, "gain", SHARE.0, SHARE.1);
+        check(table, "min-rate", RATE.0, RATE.1);
+        check(table, "rate-on-first-cnp", SHARE.0, SHARE.1);
+    }
+}

@@ -16,7 +16,7 @@
 //! Our choices, where the simulator is silent: a CNP frame, which only a switch sends here, cuts the rate like a mark. So
 //! does a NACK or a timeout whose reaction is `as-cnp`. A mark on a NACK counts like a mark on an ACK.
 
-use crate::facts::{Control, ControlFacts, Evidence, Unit};
+use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
 use crate::paced::Paced;
 use crate::path::Path;
 use finding::{Finding, code};
@@ -46,6 +46,7 @@ impl Default for Config {
 
 impl Control for Config {
     type State = Dctcp;
+    const GOLDEN: Option<Golden> = Some(("DCTCP", &["nic.congestion.dctcp={}"]));
 
     fn facts(&self) -> ControlFacts {
         ControlFacts {
@@ -321,5 +322,13 @@ mod tests {
         ] {
             assert_eq!(config.validate().unwrap_err().path(), field);
         }
+    }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{RATE, SHARE, check};
+        let table = "congestion.dctcp";
+        check(table, "gain", SHARE.0, SHARE.1);
+        check(table, "min-rate", RATE.0, RATE.1);
     }
 }

@@ -21,7 +21,7 @@
 //! * The bytes that a switch reports as sent exclude preamble and gap, like the counters of real switches. So a link that is
 //!   always busy has a utilisation of 98.7 % with frames of 1500 B.
 
-use crate::facts::{Control, ControlFacts, Evidence, Unit};
+use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
 use crate::path::Path;
 use crate::window::whole_packets;
 use finding::{Finding, code};
@@ -158,6 +158,7 @@ impl Config {
 
 impl Control for Config {
     type State = Hpcc;
+    const GOLDEN: Option<Golden> = Some(("HPCC", &["nic.congestion.hpcc={}"]));
 
     fn facts(&self) -> ControlFacts {
         let evidence = Evidence::Telemetry { hops: self.int_hops(), setting: "int-hops" };
@@ -702,5 +703,18 @@ mod tests {
         control.lower_to(Time::ZERO, 0.0);
         assert_eq!(control.allowance(Time::ZERO).window, 1);
         assert_eq!(control.rate(), 100e6);
+    }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{RATE, SHARE, check};
+        let table = "congestion.hpcc";
+        check(table, "target-utilization", SHARE.0, SHARE.1);
+        check(table, "min-rate", RATE.0, RATE.1);
+        check(table, "base-rtt", &["{ fixed = \"1ps\" }", "\"pair\""], &["{ fixed = \"0us\" }"]);
+        check(table, "window", &["\"1B\""], &["\"0B\""]);
+        check(table, "int-hops", &["1", "15"], &["0", "16"]);
+        check(table, "cnp-cut", &["1e-9", "0.999999"], &["0.0", "1.0", "nan"]);
+        check(table, "unknown-rate", RATE.0, RATE.1);
     }
 }

@@ -1,6 +1,6 @@
 //! No congestion control: line rate, no window, no reaction to any signal.
 
-use crate::facts::{Control, ControlFacts, Evidence, Unit};
+use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
 use crate::path::Path;
 use finding::Finding;
 use model::{Allowance, Congestion, Pace, Rate, Time};
@@ -14,6 +14,7 @@ pub struct Config {}
 
 impl Control for Config {
     type State = Unlimited;
+    const GOLDEN: Option<Golden> = Some(("no congestion control", &["nic.congestion.none={}"]));
 
     fn facts(&self) -> ControlFacts {
         ControlFacts {

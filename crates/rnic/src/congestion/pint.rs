@@ -14,7 +14,7 @@
 //! Our choices, where the simulator is silent: CNPs and marks have no effect, so `nic.cnp` is "none". A NACK or a timeout
 //! lowers the rate only by a reaction such as `{ to = 0.5 }`; `as-cnp` has no effect.
 
-use crate::facts::{Control, ControlFacts, Digested, Evidence, Unit};
+use crate::facts::{Control, ControlFacts, Digested, Evidence, Golden, Unit};
 use crate::paced::Paced;
 use crate::path::Path;
 use finding::{Finding, code};
@@ -73,6 +73,7 @@ impl Default for Config {
 
 impl Control for Config {
     type State = Pint;
+    const GOLDEN: Option<Golden> = Some(("HPCC-PINT", &["nic.congestion.pint={}"]));
 
     fn facts(&self) -> ControlFacts {
         let evidence = Evidence::Digest(Digested {
@@ -318,5 +319,17 @@ mod tests {
             assert_eq!(config.validate().unwrap_err().path(), field);
         }
         assert!(Config { log_base: 1.0002, ..Config::default() }.validate().is_ok());
+    }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{RATE, SHARE, check};
+        let table = "congestion.pint";
+        check(table, "target-utilization", SHARE.0, SHARE.1);
+        check(table, "probability", SHARE.0, SHARE.1);
+        check(table, "log-base", &["1.0002", "2.0"], &["1.0", "1.0001", "inf", "nan"]);
+        check(table, "resolution", &["2", "4096"], &["1", "4097"]);
+        check(table, "base-rtt", &["\"1ps\""], &["\"0us\""]);
+        check(table, "min-rate", RATE.0, RATE.1);
     }
 }

@@ -19,7 +19,7 @@
 //! * Within the window packets start at line rate. Windows are whole packets, rounded down.
 //! * The target needs square roots, which IEEE 754 rounds in the same way on every machine.
 
-use crate::facts::{Control, ControlFacts, Evidence, Unit};
+use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
 use crate::limits::outstanding;
 use crate::path::Path;
 use finding::{Finding, code};
@@ -89,6 +89,7 @@ impl Default for Config {
 
 impl Control for Config {
     type State = Swift;
+    const GOLDEN: Option<Golden> = Some(("Swift", &["nic.congestion.swift={}"]));
 
     fn facts(&self) -> ControlFacts {
         ControlFacts {
@@ -379,5 +380,25 @@ mod tests {
         }
         let (held, fits) = (control.window() * packet * 1e6, control.target().as_us());
         assert!((held / fits - 1.0).abs() < 0.05, "a delay of {held} us against a target of {fits} us");
+    }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{ABOVE_0, SHARE, check};
+        let table = "congestion.swift";
+        check(table, "base-target", &["\"1ps\""], &["\"0us\""]);
+        check(table, "flow-scale-min-window", &["1e-9", "99.9"], &["0.0", "inf", "nan"]);
+        check(table, "flow-scale-max-window", &["0.11", "1e9"], &["0.1", "0.0", "inf", "nan"]);
+        check(table, "additive-increase", ABOVE_0.0, ABOVE_0.1);
+        check(table, "beta", SHARE.0, SHARE.1);
+        check(table, "max-decrease", &["1e-9", "0.999999"], &["0.0", "1.0", "nan"]);
+        check(table, "min-window", &["1e-9", "1.0"], &["0.0", "1.000001", "nan"]);
+        check(table, "max-window", &["1", "8388607"], &["0", "8388608"]);
+    }
+
+    #[test]
+    fn the_smallest_window_bounds_the_time_between_packets() {
+        let config = Config { min_window: 0.01, ..Config::default() };
+        assert_eq!(config.longest_gap(1500, RTT), Time::from_ms(1), "a packet per hundred round trips");
     }
 }

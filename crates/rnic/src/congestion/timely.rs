@@ -22,7 +22,7 @@
 //! Our choices, where the simulator is silent: CNPs and marks have no effect, so `nic.cnp` is "none". A NACK or a timeout
 //! lowers the rate only by a reaction such as `{ to = 0.5 }`; `as-cnp` has no effect.
 
-use crate::facts::{Control, ControlFacts, Evidence, Unit};
+use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
 use crate::paced::Paced;
 use crate::path::Path;
 use finding::{Finding, code};
@@ -78,6 +78,7 @@ const STAMP: u8 = 8;
 
 impl Control for Config {
     type State = Timely;
+    const GOLDEN: Option<Golden> = Some(("TIMELY", &["nic.congestion.timely={}"]));
 
     fn facts(&self) -> ControlFacts {
         ControlFacts {
@@ -340,5 +341,16 @@ mod tests {
         ] {
             assert_eq!(config.validate().unwrap_err().path(), field);
         }
+    }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{RATE, SHARE, check};
+        let table = "congestion.timely";
+        check(table, "alpha", SHARE.0, SHARE.1);
+        check(table, "beta", SHARE.0, SHARE.1);
+        check(table, "min-rtt", &["\"1ps\""], &["\"0us\""]);
+        check(table, "t-high", &["\"50us\""], &["\"49us\""]);
+        check(table, "min-rate", RATE.0, RATE.1);
     }
 }

@@ -1,6 +1,6 @@
 //! A sender, a receiver and the line between them, for the tests of every recovery mode.
 
-mod bounds;
+pub(crate) mod bounds;
 mod calls;
 mod count;
 mod custom;

@@ -11,7 +11,7 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, Golden, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
 use crate::psn::receiver;
 use crate::psn::sender::{self, Resend};
@@ -47,6 +47,9 @@ impl Config {
 }
 
 impl Recovery for Config {
+    const GOLDEN: Option<Golden> =
+        Some(("adaptive-routing mode", &["nic.transport.adaptive-routing={}", "links.loss=0.001"]));
+
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: true,
@@ -149,5 +152,16 @@ mod tests {
             Config { reorder_window: 0, max_outstanding: None }.validate().unwrap_err().path(),
             "reorder-window"
         );
+    }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{PACKETS, check, refused};
+        let table = "transport.adaptive-routing";
+        check(table, "reorder-window", PACKETS.0, PACKETS.1);
+        // The sender's limit follows the receiver's window unless it is set.
+        assert_eq!(refused("[transport.adaptive-routing]\nreorder-window = 64\nmax-outstanding = 64"), None);
+        let over = refused("[transport.adaptive-routing]\nreorder-window = 64\nmax-outstanding = 65");
+        assert_eq!(over.as_deref(), Some("transport.adaptive-routing.max-outstanding"));
     }
 }

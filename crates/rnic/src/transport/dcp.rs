@@ -18,7 +18,7 @@
 use crate::ack::Answers;
 use crate::counted::{receiver, sender};
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, Golden, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::reaction::Reaction;
 use crate::timeout::Timing;
 use finding::{Finding, code};
@@ -47,6 +47,17 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const GOLDEN: Option<Golden> = Some((
+        "DCP",
+        &[
+            "nic.transport.dcp={}",
+            "switch.pfc=off",
+            "switch.queue-cap=60kB",
+            "switch.cut={frame='57B'}",
+            "switch.ecn={kmin='20kB',kmax='50kB'}",
+        ],
+    ));
+
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: true,
@@ -73,5 +84,15 @@ impl Recovery for Config {
 
     fn receiving(&self, answers: Answers) -> Receiving {
         Receiving::Counted(Arc::new(receiver::Rules { answers }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::check;
+        let table = "transport.dcp";
+        check(table, "message-packets", &["1", "4194304"], &["0", "4194305"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, Golden, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::PSN_LIMIT;
 use crate::limits::outstanding;
 use crate::psn::in_order;
@@ -35,6 +35,8 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const GOLDEN: Option<Golden> = Some(("go-back-N", &["nic.transport.go-back-n={}", "links.loss=0.001"]));
+
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: false,
@@ -125,5 +127,13 @@ mod tests {
         assert_eq!((on(2).reply, on(2).fate), (None, Fate::Discarded));
         assert_eq!(on(0).reply, Some(Reply::Ack(Psn::new(0))));
         assert_eq!(on(2).reply, Some(Reply::Nack(Psn::new(1))));
+    }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{PACKETS, check};
+        let table = "transport.go-back-n";
+        check(table, "max-outstanding", PACKETS.0, PACKETS.1);
+        check(table, "renack-interval", &["\"1ps\""], &["\"0us\""]);
     }
 }

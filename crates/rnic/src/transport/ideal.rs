@@ -115,4 +115,12 @@ mod tests {
         assert_eq!(progress, Progress { acked: 2, nack: false });
         assert!(!sender.ready(u64::MAX));
     }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{PACKETS, check};
+        let table = "transport.ideal";
+        check(table, "max-outstanding", PACKETS.0, PACKETS.1);
+        check(table, "reorder-window", PACKETS.0, PACKETS.1);
+    }
 }

@@ -8,7 +8,7 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, Golden, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
 use crate::psn::sender::Resend;
 use crate::reaction::Reaction;
@@ -59,6 +59,9 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const GOLDEN: Option<Golden> =
+        Some(("IRN", &["nic.transport.irn={}", "nic.on-nack=none", "switch.pfc=off", "switch.buffer=300kB"]));
+
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: true,
@@ -154,5 +157,13 @@ mod tests {
         pair.run(10);
         assert_eq!((pair.timeouts, pair.retransmitted), (1, 1));
         assert!(pair.finished < Time::from_us(110), "{}", pair.finished);
+    }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{PACKETS, check};
+        let table = "transport.irn";
+        check(table, "bdp-cap", PACKETS.0, PACKETS.1);
+        check(table, "low-timeout", &["\"1ps\""], &["\"0us\""]);
     }
 }

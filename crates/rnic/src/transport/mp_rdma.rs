@@ -192,4 +192,11 @@ mod tests {
         assert_eq!(ack(&mut s, 3).acked, 4);
         assert_eq!(send(&mut s, 2), [(4, false), (5, false)]);
     }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{PACKETS, check};
+        let table = "transport.mp-rdma";
+        check(table, "bitmap", PACKETS.0, PACKETS.1);
+    }
 }

@@ -225,4 +225,12 @@ mod tests {
         sender.on_reply(Time::ZERO, Reply::Ack(Psn::new(6)));
         assert!(!sender.ready(u64::MAX));
     }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{PACKETS, check};
+        let table = "transport.nic-sr";
+        check(table, "max-outstanding", PACKETS.0, PACKETS.1);
+        check(table, "reorder-window", PACKETS.0, PACKETS.1);
+    }
 }

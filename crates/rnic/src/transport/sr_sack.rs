@@ -9,7 +9,7 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, CutReport, Golden, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
 use crate::psn::sender::Resend;
 use crate::reaction::Reaction;
@@ -45,6 +45,11 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const GOLDEN: Option<Golden> = Some((
+        "missing ranges",
+        &["nic.transport.sr-sack={}", "links.loss=0.001", "switch.ecn={kmin='20kB',kmax='80kB'}"],
+    ));
+
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: true,
@@ -213,5 +218,13 @@ mod tests {
         let mut fate = |psn| receiver.on_data(Time::ZERO, Psn::new(psn), false, false).fate;
         assert_eq!((fate(3), fate(4)), (Fate::Accepted, Fate::Discarded));
         assert_eq!((fate(0), fate(4)), (Fate::Accepted, Fate::Accepted));
+    }
+
+    #[test]
+    fn settings_have_their_bounds() {
+        use crate::tests::bounds::{PACKETS, check};
+        let table = "transport.sr-sack";
+        check(table, "max-outstanding", PACKETS.0, PACKETS.1);
+        check(table, "reorder-window", PACKETS.0, PACKETS.1);
     }
 }
