@@ -196,6 +196,12 @@ class Settings(TypedDict, total=False):
     nic__congestion__pint__resolution: Any
     nic__congestion__pint__scale_increase: Any
     nic__congestion__pint__target_utilization: Any
+    nic__congestion__powertcp: Any
+    nic__congestion__powertcp__base_rtt: Any
+    nic__congestion__powertcp__flows: Any
+    nic__congestion__powertcp__gamma: Any
+    nic__congestion__powertcp__int_hops: Any
+    nic__congestion__powertcp__min_rate: Any
     nic__congestion__rccc: Any
     nic__congestion__rccc__nscc: Any
     nic__congestion__rccc__nscc__average_weight: Any

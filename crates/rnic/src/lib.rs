@@ -116,6 +116,8 @@ family::congestions! {
     hpcc: Hpcc = "hpcc",
     /// HPCC-PINT: HPCC with one number per packet, the code of the busiest link's load.
     pint: Pint = "pint",
+    /// PowerTCP: switches report the load of their links, and the window follows the power of the busiest link.
+    powertcp: PowerTcp = "powertcp",
     /// TIMELY: a rate that follows the slope of round-trip times.
     timely: Timely = "timely",
     /// Swift: a window that keeps round trips near a target.
