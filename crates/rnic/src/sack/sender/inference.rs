@@ -49,11 +49,13 @@ fn under_rack_a_packet_comes_of_age_without_another_reply() {
 #[test]
 fn under_rack_a_silent_tail_is_probed_with_its_first_packet() {
     let mut silent = one_per_us(3);
-    assert_eq!(answer(&mut silent, 8, 0, 0).lost, 0);
+    let sack = Sack { base: Psn::new(2), cause: Psn::new(0), arrived: 1000, ..Sack::default() };
+    let sacked = Sacked { selective: Default::default(), sack, trip: US(8), assumed: None, window: 1 << 40 };
+    assert_eq!(silent.hear(US(8), &Heard::Sacked(Reply::Ack(Psn::new(0)), sacked)).0.acked, 1);
     assert_eq!(silent.deadline(), US(8) + US(24), "two round trips and the time of a held ACK");
     let due = model::Sender::on_deadline(&mut silent, US(32));
     assert_eq!((due, silent.take_lost()), (Due::default(), None), "the probe blames no path");
-    assert_eq!(silent.next(US(32), 1 << 40), Some((0, true)));
+    assert_eq!(silent.next(US(32), 1 << 40), Some((1, true)));
     assert!(silent.asks, "and asks for an ACK");
 }
 
