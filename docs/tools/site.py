@@ -327,7 +327,7 @@ def speed(_: str) -> str:
 
 def rules(_: str) -> str:
     """Rules of captures by checker, from the lists at the heads of the checkers' files."""
-    folder = ROOT / "crates" / "checkers" / "src"
+    folder = ROOT / "frames" / "checkers" / "src"
     listed = re.findall(r"^//! \| \[`(\w+)`\]\S* \| (\d+: .+?) \|$", (folder / "lib.rs").read_text(), re.MULTILINE)
     rows = ["| checker | rule | broken if |", "|---|---|---|"]
     for name, about in listed:
