@@ -13,6 +13,10 @@ use model::{Congestion, Rate, Time};
 
 /// The table `[nic.transport.NAME]`: every file of `transport` implements it for its `Config`.
 pub(crate) trait Recovery {
+    /// Settings with which tests run the mode: texts that follow the head of its table, and may open other tables. Small
+    /// numbers make rare events happen in short runs. Default: its defaults.
+    const TRIALS: &'static [&'static str] = &[""];
+
     /// Rows of the golden tables. Default: none.
     const GOLDEN: Option<Golden> = None;
 
@@ -138,6 +142,10 @@ pub enum OnNack {
 pub trait Control {
     /// State of one queue pair.
     type State: Congestion;
+
+    /// Settings with which tests run the control: texts that follow the head of its table, and may open other tables. Small
+    /// numbers make rare events happen in short runs. Default: its defaults.
+    const TRIALS: &'static [&'static str] = &[""];
 
     /// Rows of the golden tables. Default: none.
     const GOLDEN: Option<Golden> = None;

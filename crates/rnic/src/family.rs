@@ -32,6 +32,11 @@ macro_rules! transports {
                 }
             }
 
+            /// Settings with which tests run the mode: texts that follow the head of its table, and may open other tables.
+            pub fn trials(&self) -> &'static [&'static str] {
+                match self { $(Self::$variant(_) => <transport::$file::Config as Recovery>::TRIALS,)+ }
+            }
+
             /// Rows of the golden tables; `None` if it has none.
             pub fn golden(&self) -> Option<Golden> {
                 match self { $(Self::$variant(_) => <transport::$file::Config as Recovery>::GOLDEN,)+ }
@@ -111,6 +116,11 @@ macro_rules! congestions {
                         config.validate().map_err(|e| e.within(concat!("congestion.", $name)))
                     })+
                 }
+            }
+
+            /// Settings with which tests run the control: texts that follow the head of its table, and may open other tables.
+            pub fn trials(&self) -> &'static [&'static str] {
+                match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::TRIALS,)+ }
             }
 
             /// Rows of the golden tables; `None` if it has none.

@@ -4,7 +4,7 @@
 //! switch takes the equal-cost port with the fewest bytes waiting. The frame on the wire does not count. Ties are broken
 //! by a draw, since taking the first port would load low port numbers and starve high ones.
 
-use crate::{Facts, Recipe, choice};
+use crate::{Facts, Recipe, choice, palette::Look};
 use model::fabric::Detours;
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
@@ -22,6 +22,7 @@ pub struct Ar;
 
 impl Recipe for Config {
     type Scheme = Ar;
+    const LOOK: Option<Look> = Some(Look::new(0, 3));
 
     fn facts(&self) -> Facts {
         Facts {

@@ -48,7 +48,7 @@ mod tests;
 
 use crate::flows::Flows;
 use crate::racks::Racks;
-use crate::{Facts, Recipe};
+use crate::{Facts, Recipe, palette::Look};
 use dre::{Dre, DreRules};
 use finding::{Finding, code};
 use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Reroute, Scheme, Site, Time, Verdict};
@@ -134,6 +134,11 @@ pub struct Conga {
 
 impl Recipe for Config {
     type Scheme = Conga;
+    const LOOK: Option<Look> = Some(Look::new(5, 3));
+    const TRIALS: &'static [&'static str] = &[
+        "flowlet-gap = \"1us\"\ndre-period = \"2us\"\nageing = \"20us\"\nfeedback-interval = \"1us\"",
+        "flowlet-gap = \"2us\"\ndre-period = \"1us\"\ndre-alpha = 0.5\nfeedback-interval = \"0us\"",
+    ];
 
     fn facts(&self) -> Facts {
         Facts {

@@ -62,7 +62,7 @@ mod tags;
 mod tests;
 
 use crate::racks::Racks;
-use crate::{Facts, Recipe};
+use crate::{Facts, Recipe, palette::Look};
 use distance::Distance;
 use far::Far;
 use finding::{Finding, code};
@@ -177,6 +177,11 @@ pub struct Conweave {
 
 impl Recipe for Config {
     type Scheme = Conweave;
+    const LOOK: Option<Look> = Some(Look::new(4, 0));
+    const TRIALS: &'static [&'static str] = &[
+        "theta-path-busy = \"2us\"\nresume-extra = \"1us\"\nreorder-queues = 2",
+        "resume-default = \"3us\"\nresume-extra = \"0us\"\ntheta-inactive = \"200ms\"",
+    ];
 
     fn facts(&self) -> Facts {
         Facts {

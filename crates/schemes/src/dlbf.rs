@@ -16,7 +16,7 @@
 //! The paper leaves most parameters open; docs/dlbf.md lists our choices.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers, palette::Look};
 use finding::{Finding, code};
 use model::annex::{Notice, NoticeRules};
 use model::draw::{Key, below};
@@ -117,6 +117,10 @@ impl Config {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+    const LOOK: Option<Look> = Some(Look::new(5, 0));
+    const TRIALS: &'static [&'static str] =
+        &["ports = 4\nunavailable = \"20us\"\nsuspend = 3\nresume = 2\ntheta = \"5us\"\n[nic]\n\
+         timeout = { fixed = \"100us\" }\n[nic.transport.sr-sack]\nreorder-window = 40"];
 
     fn facts(&self) -> Facts {
         Facts::of_sender(true)

@@ -9,7 +9,7 @@
 //! before sampled ones, so that packets do not alternate between ports on an idle fabric.
 
 use crate::ar::load;
-use crate::{Facts, Recipe};
+use crate::{Facts, Recipe, palette::Look};
 use finding::{Finding, code};
 use model::fabric::Detours;
 use model::{Cx, HostId, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
@@ -53,6 +53,7 @@ pub struct Drill {
 
 impl Recipe for Config {
     type Scheme = Drill;
+    const LOOK: Option<Look> = Some(Look::new(4, 1));
 
     fn facts(&self) -> Facts {
         Facts {

@@ -6,7 +6,7 @@
 
 mod ns3;
 
-use crate::{Facts, Recipe};
+use crate::{Facts, Recipe, palette::Look};
 use finding::{Finding, code};
 use model::scheme::Arrived;
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
@@ -70,6 +70,8 @@ pub struct Ecmp {
 
 impl Recipe for Config {
     type Scheme = Ecmp;
+    const LOOK: Option<Look> = Some(Look::new(6, 1));
+    const TRIALS: &'static [&'static str] = &["", "hash = \"hpcc\"", "hash = \"conweave\""];
 
     fn facts(&self) -> Facts {
         Facts {

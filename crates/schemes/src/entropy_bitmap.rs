@@ -7,7 +7,7 @@
 
 use crate::entropies::{Entropies, Mapping};
 use crate::oblivious::{ENTROPIES, Rounds, check};
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Golden, Recipe, Steers, palette::Look};
 use finding::Finding;
 use model::draw::Key;
 use model::steering::{Room, Sent};
@@ -111,6 +111,9 @@ pub struct EntropyBitmap {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+    const LOOK: Option<Look> = Some(Look::new(5, 1));
+    const TRIALS: &'static [&'static str] = &["", "entropies = 16\nmark = 3"];
+    const GOLDEN: Golden = Golden::None;
 
     fn facts(&self) -> Facts {
         Facts::of_sender(true)

@@ -7,7 +7,7 @@
 
 use crate::entropies::{Entropies, Mapping};
 use crate::entropy_bitmap::{self, Penalties, Verdict};
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Golden, Recipe, Steers, palette::Look};
 use finding::Finding;
 use model::steering::{Room, Sent};
 use model::{Plan, QpSite, Site, Stamp, Time};
@@ -31,6 +31,9 @@ pub struct EntropyMixed {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+    const LOOK: Option<Look> = Some(Look::new(4, 2));
+    const TRIALS: &'static [&'static str] = &["entropies = 32", "entropies = 4"];
+    const GOLDEN: Golden = Golden::None;
 
     fn facts(&self) -> Facts {
         self.0.facts()

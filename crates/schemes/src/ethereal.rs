@@ -12,7 +12,7 @@
 //! | `paths_moved` | timeouts after which a queue pair moved to another path |
 
 use crate::pinned::{HASHED, Pinned, entropy};
-use crate::{Facts, Recipe, Steers, entropies};
+use crate::{Facts, Recipe, Steers, entropies, palette::Look};
 use finding::{Finding, code};
 use model::draw::{Key, below};
 use model::steering::Sent;
@@ -48,6 +48,7 @@ pub struct Ethereal {
 
 impl Recipe for Config {
     type Scheme = Pinned;
+    const LOOK: Option<Look> = Some(Look::new(0, 1));
 
     fn facts(&self) -> Facts {
         Facts { pinned: true, ..Facts::of_sender(false) }

@@ -15,6 +15,7 @@
 //! [`Feedback`], and `impl FeedbackRecipe for Config`. Add `name: Name` to the list below. The contract test at the end of this
 //! file then checks it beside every scheme.
 
+use crate::palette::Look;
 use finding::{Finding, code};
 use model::{Cx, NodeId, Packet, Plan, PortIndex, Reroute, Site, Verdict};
 use rnic::NicConfig;
@@ -59,6 +60,8 @@ pub struct Needs {
 pub trait FeedbackRecipe {
     /// State machine of a switch.
     type Feedback: Feedback;
+    /// Look of ECMP with it in pictures.
+    const LOOK: Look;
 
     /// The feedback of one switch.
     fn build(&self, site: Site<'_>) -> Self::Feedback;
@@ -125,6 +128,14 @@ macro_rules! feedbacks {
                 match self {
                     FeedbackConfig::None(_) => "none",
                     $(FeedbackConfig::$Variant(_) => kebab!($module),)+
+                }
+            }
+
+            /// Look in pictures; `None` without a feedback.
+            pub(crate) fn look(&self) -> Option<Look> {
+                match self {
+                    FeedbackConfig::None(_) => None,
+                    $(FeedbackConfig::$Variant(_) => Some(<$module::Config as FeedbackRecipe>::LOOK),)+
                 }
             }
 

@@ -10,7 +10,7 @@
 //! recovery mode has to cope with the reordering.
 
 use crate::entropies::{self, Entropies, Mapping};
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers, palette::Look};
 use finding::{Finding, code};
 use model::steering::Sent;
 use model::{Bytes, Plan, QpSite, Site, Stamp, Time};
@@ -51,6 +51,8 @@ pub struct Flowcell {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+    const LOOK: Option<Look> = Some(Look::new(7, 0));
+    const TRIALS: &'static [&'static str] = &["bytes = \"4kB\""];
 
     fn facts(&self) -> Facts {
         Facts::of_sender(false)

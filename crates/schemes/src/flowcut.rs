@@ -46,7 +46,7 @@ use finding::{Finding, code};
 pub use nic::Gate;
 pub use switch::Flowcut;
 
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Golden, Recipe, Steers, palette::Look};
 use model::{Bytes, Plan, QpSite, Site, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -164,6 +164,14 @@ impl Config {
 
 impl Recipe for Config {
     type Scheme = Flowcut;
+    const LOOK: Option<Look> = Some(Look::new(3, 4));
+    const TRIALS: &'static [&'static str] = &[
+        "ratio = 1.2\nalpha = 0.5\noverlap = 1\ndrain-timeout = \"90us\"",
+        "deployment = \"full\"\nratio = 1.1\ngradient = 0.5\ndrain-timeout = \"50us\"",
+        "deployment = \"ingress\"\nratio = 1.2\noverlap = 3\nack-every = 4\ncredit = \"3000B\"\ntimestamp-bits = 9",
+        "deployment = \"full\"\nbackpressure = \"class\"\nratio = 1.1\ndrain-timeout = \"20us\"",
+    ];
+    const GOLDEN: Golden = Golden::LeafSpine(&[("", ""), ("flowcut full", "deployment = \"full\"")]);
 
     fn facts(&self) -> Facts {
         let tags = self.deployment != Deployment::Nic;

@@ -10,7 +10,7 @@
 //! sender.
 
 use crate::flows::Flows;
-use crate::{Facts, Recipe};
+use crate::{Facts, Recipe, palette::Look};
 use finding::{Finding, code};
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Time, Verdict};
 use schemars::JsonSchema;
@@ -66,6 +66,8 @@ pub struct Flowlet {
 
 impl Recipe for Config {
     type Scheme = Flowlet;
+    const LOOK: Option<Look> = Some(Look::new(7, 2));
+    const TRIALS: &'static [&'static str] = &["gap = \"400ns\""];
 
     fn facts(&self) -> Facts {
         Facts {

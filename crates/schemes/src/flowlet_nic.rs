@@ -8,7 +8,7 @@
 
 use crate::entropies::{Entropies, Mapping};
 use crate::flowlet::check_gap;
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers, palette::Look};
 use finding::{Finding, code};
 use model::draw::{Key, below};
 use model::steering::Sent;
@@ -48,6 +48,8 @@ pub struct FlowletNic {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+    const LOOK: Option<Look> = Some(Look::new(7, 3));
+    const TRIALS: &'static [&'static str] = &["gap = \"300ns\"\nentropies = 5"];
 
     fn facts(&self) -> Facts {
         Facts::of_sender(false)

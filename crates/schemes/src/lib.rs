@@ -1,32 +1,5 @@
-//! Load balancing in switches and in sending NICs: one file per scheme, and the one list of them. [`feedback`] has what switches
-//! tell senders, which stands beside a scheme.
-//!
-//! | file | scheme |
-//! |---|---|
-//! | [`ecmp`] | a flow takes the path that its hash selects |
-//! | [`rps`] | a packet takes a random path |
-//! | [`ar`] | a packet joins the shortest queue |
-//! | [`drill`] | a packet joins the shortest of a few queues, some sampled and some remembered |
-//! | [`flowlet`] | a flow draws a path after each pause |
-//! | [`minimal`] | a flow takes a minimal path of a Dragonfly; on other fabrics, ECMP |
-//! | [`valiant`] | on a Dragonfly, a packet goes over a random group first |
-//! | [`ugal_l`] | on a Dragonfly, the shorter queue decides between a minimal path and a random group |
-//! | [`ugal_g`] | UGAL with a view of all queues |
-//! | [`conga`] | a flowlet takes the least congested path, by feedback from the far leaf |
-//! | [`conweave`] | a flow leaves a slow path, and the far ToR restores the order |
-//! | [`themis`] | the sequence number selects the path, so that the far ToR can tell lost packets from late ones |
-//! | [`rps_nic`] | the sender draws a UDP source port for every packet |
-//! | [`flowlet_nic`] | the sender draws a source port after each pause of a flow |
-//! | [`flowcell`] | the sender takes the next path after every 64 KB |
-//! | [`reps`] | the sender reuses source ports whose ACKs came without a mark |
-//! | [`oblivious`] | the sender takes one entropy after the other |
-//! | [`entropy_bitmap`] | the sender passes over entropies that have caused congestion |
-//! | [`mrc`] | the sender passes over marked entropies once, and replaces those that lose packets |
-//! | [`entropy_mixed`] | the sender reuses good entropies first, and else passes over bad ones |
-//! | [`dlbf`] | the sender leaves a congested path, and hides the move from the receiver |
-//! | [`mp_rdma`] | an ACK decides where the sender's next packet goes; the sender gives up paths that reorder |
-//! | [`ethereal`] | flows are split into subflows that fill all uplinks evenly, and each keeps its path |
-//! | [`flowcut`] | a flow moves only when none of its packets is in flight, and is held back to make that so |
+//! Load balancing in switches and in sending NICs: one file per scheme, and the one list of them, [`SchemeConfig`]. [`feedback`]
+//! has what switches tell senders, which stands beside a scheme.
 //!
 //! A scheme balances data. Control packets (ACK, NACK, CNP) take the base path, the one that their flow hashes to: they are
 //! few, and their order carries meaning. There are two exceptions. NICs that accept any order may give replies an entropy of
@@ -38,7 +11,7 @@
 //! Write `src/name.rs` with a `Config` (its table in a scenario; every field has a default and documents the source of
 //! that default), a state machine `Name` that is a [`model::Scheme`], and `impl Recipe for Config`, whose [`Facts`] tell
 //! what other code must know of the scheme. Add `name: Name` to the list below. The contract test at the end of this file
-//! then checks the scheme against the engine's expectations.
+//! then checks the scheme against the engine's expectations, and the tests of other crates run its [`Recipe::TRIALS`].
 //!
 //! A scheme in the sending NIC also implements [`Steers`] with a [`model::Steering`], and belongs to the second part of the
 //! list; [`entropies`] is its part in switches. [`pinned`] is the part in switches of schemes whose queue pairs keep explicit
@@ -62,6 +35,7 @@ use model::{
     Cx, Interest, NodeId, Packet, Plan, PortIndex, QpSite, Reroute, Scheme, Site, Stamp, Steering, Time,
     Verdict,
 };
+use palette::Look;
 use rnic::NicConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,6 +73,7 @@ mod facts;
 pub mod feedback;
 pub mod flows;
 pub mod look;
+mod palette;
 pub mod per_class;
 pub mod pinned;
 mod racks;
@@ -122,6 +97,16 @@ pub(crate) fn needs_groups(plan: &Plan) -> Result<Vec<Finding>, Finding> {
 pub trait Recipe {
     /// State machine of a switch.
     type Scheme: Scheme;
+
+    /// Look in pictures. Default: one that no other scheme has.
+    const LOOK: Option<Look> = None;
+
+    /// Settings with which tests run the scheme: texts that follow `[scheme.NAME]`, and may open other tables such as `[nic]`.
+    /// Small numbers make rare events happen in short runs. Default: its defaults.
+    const TRIALS: &'static [&'static str] = &[""];
+
+    /// Rows of the golden tables. Default: one for each setting of leaves and spines.
+    const GOLDEN: Golden = Golden::LeafSpine(&[("", "")]);
 
     /// The scheme for one switch. Total: a configuration that [`Recipe::validate`] refuses still builds a scheme that
     /// forwards packets.
@@ -153,6 +138,18 @@ pub trait Recipe {
     fn place(&self, _plan: &Plan, _switches: &[NodeId]) -> Result<(), Finding> {
         Ok(())
     }
+}
+
+/// Rows of a scheme in the golden tables, by their fabric: the name of each, and the keys of the scheme's inline table. An empty
+/// name stands for the scheme's own.
+#[derive(Clone, Copy, Debug)]
+pub enum Golden {
+    /// Leaves and spines, with every setting of the tables on which the scheme can run.
+    LeafSpine(&'static [(&'static str, &'static str)]),
+    /// Groups of routers.
+    Dragonfly(&'static [(&'static str, &'static str)]),
+    /// No rows.
+    None,
 }
 
 /// Settings of a scheme in the sending NIC; [`Recipe`] is its part in switches.
@@ -257,6 +254,14 @@ macro_rules! schemes {
                     $(SchemeConfig::$NicVariant($config) => $value,)+
                     $(SchemeConfig::$BothVariant($config) => $value,)+
                 }
+            };
+        }
+
+        /// Calls a macro with the modules of all schemes, for tests that want a test for each.
+        #[macro_export]
+        macro_rules! each_scheme {
+            ($call:ident) => {
+                $call! { $($module)+ $($nic_module)+ $($both_module)+ }
             };
         }
 
@@ -376,6 +381,30 @@ impl SchemeConfig {
     /// Facts that other code must know of the scheme.
     pub fn facts(&self) -> Facts {
         of_config!(self, config => config.facts())
+    }
+
+    /// Look in pictures; `None` for one that no other scheme has.
+    pub(crate) fn look(&self) -> Option<Look> {
+        fn of<R: Recipe>(_: &R) -> Option<Look> {
+            R::LOOK
+        }
+        of_config!(self, config => of(config))
+    }
+
+    /// Settings with which tests run the scheme: texts that follow `[scheme.NAME]`, and may open other tables.
+    pub fn trials(&self) -> &'static [&'static str] {
+        fn of<R: Recipe>(_: &R) -> &'static [&'static str] {
+            R::TRIALS
+        }
+        of_config!(self, config => of(config))
+    }
+
+    /// Rows of the golden tables.
+    pub fn golden(&self) -> Golden {
+        fn of<R: Recipe>(_: &R) -> Golden {
+            R::GOLDEN
+        }
+        of_config!(self, config => of(config))
     }
 
     /// The NIC that the scheme brings to its queue pairs in a scenario with the NIC `nic`, if it brings one.

@@ -1,106 +1,24 @@
-//! How pictures draw schemes: colours, dashes and markers. Pages and Python take them from here, so that a scheme looks the
-//! same everywhere.
-//!
-//! Colours alone never distinguish schemes: those of one colour differ in dash and marker, so that pictures can be read on
-//! paper. The tests simulate three kinds of colour blindness.
+//! How pictures draw schemes. Pages and Python take the looks from here, so that a scheme looks the same everywhere.
 
+pub use crate::palette::{DASHES, HUES, Hue, Look, MARKERS};
 use crate::{FeedbackConfig, SchemeConfig};
 
-/// A colour for data, for light and for dark backgrounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hue {
-    /// Its name.
-    pub name: &'static str,
-    /// `#rrggbb` on a light background.
-    pub light: &'static str,
-    /// `#rrggbb` on a dark background.
-    pub dark: &'static str,
+/// The look that a scheme or a feedback chooses.
+fn chosen(name: &str) -> Option<Look> {
+    let of_feedback = || FeedbackConfig::named(name)?.look();
+    SchemeConfig::named(name).map_or_else(of_feedback, |scheme| scheme.look())
 }
 
-/// The colours, which people with any colour vision can tell apart.
-///
-/// Our choice: a numerical search started at the colours of Okabe and Ito (Color Universal Design, 2008) and required that any
-/// two differ by 13 or more (CIEDE2000) under every simulated vision, and a contrast of 3 to the background (WCAG 2.2, 1.4.11).
-/// In the palette of Okabe and Ito the closest two differ by 11, and two colours have less contrast on white.
-pub const HUES: [Hue; 8] = [
-    Hue { name: "blue", light: "#1e60c5", dark: "#91a2f7" },
-    Hue { name: "red", light: "#c23100", dark: "#ea8140" },
-    Hue { name: "green", light: "#2e9062", dark: "#33c091" },
-    Hue { name: "purple", light: "#a9507f", dark: "#cb94b4" },
-    Hue { name: "sky", light: "#3796f8", dark: "#4a6fd8" },
-    Hue { name: "gold", light: "#c18900", dark: "#f2d863" },
-    Hue { name: "ink", light: "#21252b", dark: "#f2f4f6" },
-    Hue { name: "wine", light: "#861f2b", dark: "#d83a5a" },
-];
-
-/// Dashes of lines, by their names in plotly.
-pub const DASHES: [&str; 5] = ["solid", "dash", "dot", "dashdot", "longdash"];
-
-/// Markers of points, by their names in plotly.
-pub const MARKERS: [&str; 8] =
-    ["circle", "square", "triangle-up", "diamond", "x", "cross", "triangle-down", "star"];
-
-/// Look of a scheme.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// Index in [`HUES`].
-    pub hue: usize,
-    /// Index in [`DASHES`].
-    pub dash: usize,
-    /// Index in [`MARKERS`].
-    pub marker: usize,
-}
-
-impl Look {
-    /// No two looks have the same dash and the same marker. The factor is our choice: with it, the schemes that are compared
-    /// most often differ in marker, and so in the pattern of their bars.
-    const fn new(hue: usize, dash: usize) -> Self {
-        Look { hue, dash, marker: (hue + 2 * dash) % MARKERS.len() }
-    }
-}
-
-/// Looks of schemes: hue and dash. Relatives share a hue, and schemes that are often compared differ in hue and dash.
-const LOOKS: &[(&str, usize, usize)] = &[
-    ("themis", 2, 0),
-    ("ecmp", 6, 1),
-    ("rps", 1, 2),
-    ("ar", 0, 3),
-    ("flowcut", 3, 4),
-    ("dlbf", 5, 0),
-    ("drill", 4, 1),
-    ("flowlet", 7, 2),
-    ("conga", 5, 3),
-    ("conweave", 4, 0),
-    ("minimal", 6, 0),
-    ("valiant", 1, 1),
-    ("ugal-l", 0, 2),
-    ("ugal-g", 0, 0),
-    ("direct-cnp", 6, 2),
-    ("long-haul", 2, 1),
-    ("rps-nic", 1, 3),
-    ("flowlet-nic", 7, 3),
-    ("flowcell", 7, 0),
-    ("reps", 3, 0),
-    ("oblivious", 1, 0),
-    ("entropy-bitmap", 5, 1),
-    ("entropy-mixed", 4, 2),
-    ("mrc", 3, 1),
-    ("mp-rdma", 2, 2),
-    ("ethereal", 0, 1),
-    ("annulus", 0, 4),
-    ("bicc", 5, 2),
-    ("fair-rate", 4, 3),
-];
-
-/// Look of a scheme by its name, which further words may follow. A feedback beside ECMP has the look of the feedback. A name that
-/// is not in the list, such as that of another scheme with a feedback, gets one of the looks that are free, by a hash.
+/// Look of a scheme by its name, which further words may follow. A feedback beside ECMP has the look of the feedback. A scheme
+/// that chooses no look, and a name that is not in the lists, get one of the looks that are free, by a hash.
 pub fn of(name: &str) -> Look {
     let name = name.split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or_default();
     let name = name.strip_prefix("ecmp+").unwrap_or(name);
-    if let Some((_, hue, dash)) = LOOKS.iter().find(|(known, ..)| *known == name) {
-        return Look::new(*hue, *dash);
+    if let Some(look) = chosen(name) {
+        return look;
     }
-    let taken = |look: &Look| LOOKS.iter().any(|(_, hue, dash)| Look::new(*hue, *dash) == *look);
+    let names = || SchemeConfig::NAMES.iter().chain(FeedbackConfig::NAMES);
+    let taken = |look: &Look| names().any(|name| chosen(name) == Some(*look));
     let all = (0..DASHES.len()).flat_map(|dash| (0..HUES.len()).map(move |hue| Look::new(hue, dash)));
     let free: Vec<Look> = all.filter(|look| !taken(look)).collect();
     let hash = name.bytes().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()) % 997);
@@ -247,11 +165,8 @@ mod tests {
         for (name, look) in all() {
             assert!(
                 seen.insert((look.dash, look.marker)),
-                "{name} looks like another scheme; give it a line in LOOKS"
+                "{name} looks like another scheme; choose another `LOOK` for it"
             );
-        }
-        for (name, ..) in LOOKS {
-            assert!(all().any(|(known, _)| known == *name), "{name}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! `minimal` of the topology says which paths count as minimal. On any other fabric this is ECMP.
 
 use crate::ecmp::Ecmp;
-use crate::{Facts, Recipe};
+use crate::{Facts, Golden, Recipe, palette::Look};
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ pub struct Minimal(Ecmp);
 
 impl Recipe for Config {
     type Scheme = Minimal;
+    const LOOK: Option<Look> = Some(Look::new(6, 0));
+    const GOLDEN: Golden = Golden::Dragonfly(&[("", "")]);
 
     fn facts(&self) -> Facts {
         Facts {

@@ -14,7 +14,7 @@
 //! into the NICs of its queue pairs. docs/mp-rdma.md lists the parts that come from the paper.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers, palette::Look};
 use finding::{Finding, code};
 use model::annex::Selective;
 use model::draw::{Key, below};
@@ -80,6 +80,8 @@ struct Counters {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+    const LOOK: Option<Look> = Some(Look::new(2, 2));
+    const TRIALS: &'static [&'static str] = &["delta = 6\nprobe = 0.2\nentropies = 8"];
 
     fn facts(&self) -> Facts {
         // As in the paper, every packet is acknowledged.

@@ -21,7 +21,7 @@
 
 use crate::entropies::{Entropies, Mapping};
 use crate::entropy_bitmap::Verdict;
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Golden, Recipe, Steers, palette::Look};
 use finding::{Finding, code};
 use model::draw::Key;
 use model::steering::{Aside, AsideKind, Room, Sent};
@@ -316,6 +316,12 @@ impl Mrc {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+    const LOOK: Option<Look> = Some(Look::new(3, 1));
+    const TRIALS: &'static [&'static str] = &[
+        "entropies = 12\nspares = 2\nfirst-probe = \"20us\"",
+        "entropies = 6\nspares = 1\nfirst-probe = \"5us\"\nlast-probe = \"20us\"\nclean-answers = 1",
+    ];
+    const GOLDEN: Golden = Golden::None;
 
     fn facts(&self) -> Facts {
         Facts::of_sender(true)

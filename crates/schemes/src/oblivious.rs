@@ -5,7 +5,7 @@
 //! under `rps-nic`. Replies change nothing.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Golden, Recipe, Steers, palette::Look};
 use finding::{Finding, code};
 use model::draw::Key;
 use model::steering::Sent;
@@ -84,6 +84,9 @@ pub struct Oblivious {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+    const LOOK: Option<Look> = Some(Look::new(1, 0));
+    const TRIALS: &'static [&'static str] = &["entropies = 16"];
+    const GOLDEN: Golden = Golden::None;
 
     fn facts(&self) -> Facts {
         Facts::of_sender(true)

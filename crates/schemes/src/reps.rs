@@ -10,7 +10,7 @@
 //! which that code differs from the defaults here.
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers, palette::Look};
 use finding::{Finding, code};
 use model::draw::{Key, below};
 use model::steering::{Room, Sent};
@@ -85,6 +85,11 @@ pub struct Reps {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+    const LOOK: Option<Look> = Some(Look::new(3, 0));
+    const TRIALS: &'static [&'static str] = &[
+        "entropies = 5\nfreeze = \"100us\"",
+        "buffer = 4\nlifetime = 2\nlike-htsim = true\nfreeze = \"40us\"",
+    ];
 
     fn facts(&self) -> Facts {
         Facts::of_sender(true)

@@ -3,7 +3,7 @@
 //! The choice is uniform over the equal-cost ports, at every switch that has more than one (Dixit et al., "On the impact
 //! of packet spraying in data center networks", INFOCOM'13). Load is even; order is lost.
 
-use crate::{Facts, Recipe};
+use crate::{Facts, Recipe, palette::Look};
 use model::scheme::Arrived;
 use model::{Cx, Interest, Packet, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
@@ -21,6 +21,7 @@ pub struct Rps;
 
 impl Recipe for Config {
     type Scheme = Rps;
+    const LOOK: Option<Look> = Some(Look::new(1, 2));
 
     fn facts(&self) -> Facts {
         Facts {

@@ -4,7 +4,7 @@
 //! sprays in this way ("a random source port per packet").
 
 use crate::entropies::{Entropies, Mapping};
-use crate::{Facts, Recipe, Steers};
+use crate::{Facts, Recipe, Steers, palette::Look};
 use finding::{Finding, code};
 use model::draw::{Key, below};
 use model::steering::Sent;
@@ -38,6 +38,8 @@ pub struct RpsNic {
 
 impl Recipe for Config {
     type Scheme = Entropies;
+    const LOOK: Option<Look> = Some(Look::new(1, 3));
+    const TRIALS: &'static [&'static str] = &["entropies = 7"];
 
     fn facts(&self) -> Facts {
         Facts::of_sender(true)

@@ -57,7 +57,7 @@ mod tests;
 pub use config::Config;
 use finding::{Finding, code};
 
-use crate::{Facts, Recipe};
+use crate::{Facts, Golden, Recipe, palette::Look};
 use ::themis::{Flow, Reason, Rule};
 use config::OnBlock;
 use last_hops::LastHops;
@@ -144,6 +144,18 @@ fn cross_rack(fabric: &Fabric, qp: &Qp) -> Option<NodeId> {
 
 impl Recipe for Config {
     type Scheme = Themis;
+    const LOOK: Option<Look> = Some(Look::new(2, 0));
+    const TRIALS: &'static [&'static str] = &[
+        "",
+        "mode = \"literal\"",
+        "psn-bits = 8\non-block = \"ack\"",
+        // A PathMap hardly ever exists on random graphs.
+        "path-map = false",
+        "path-map = false\nmode = \"literal\"",
+        "path-map = false\npsn-bits = 24\nring = 8\nage-limit = 4\non-block = \"ack\"",
+    ];
+    const GOLDEN: Golden =
+        Golden::LeafSpine(&[("", ""), ("themis literal 8", "mode = \"literal\", psn-bits = 8")]);
 
     fn facts(&self) -> Facts {
         Facts {

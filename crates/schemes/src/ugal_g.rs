@@ -7,7 +7,7 @@
 
 use crate::ar::load;
 use crate::choice::{Chosen, Ugal};
-use crate::{Facts, Recipe, needs_groups};
+use crate::{Facts, Golden, Recipe, needs_groups, palette::Look};
 use finding::{Finding, code};
 use model::fabric::Detours;
 use model::scheme::QueueView;
@@ -69,6 +69,9 @@ pub struct UgalG {
 
 impl Recipe for Config {
     type Scheme = UgalG;
+    const LOOK: Option<Look> = Some(Look::new(0, 0));
+    const TRIALS: &'static [&'static str] = &["", "period = \"300ns\"\ndelay = \"1500ns\""];
+    const GOLDEN: Golden = Golden::Dragonfly(&[("", "")]);
 
     fn facts(&self) -> Facts {
         Facts {

@@ -6,7 +6,7 @@
 //! the chosen path, and take the shortest queue.
 
 use crate::choice::{Chosen, Ugal};
-use crate::{Facts, Recipe, needs_groups};
+use crate::{Facts, Golden, Recipe, needs_groups, palette::Look};
 use finding::Finding;
 use model::fabric::Detours;
 use model::{Bytes, Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
@@ -41,6 +41,9 @@ pub struct UgalL {
 
 impl Recipe for Config {
     type Scheme = UgalL;
+    const LOOK: Option<Look> = Some(Look::new(0, 2));
+    const TRIALS: &'static [&'static str] = &["", "bias = \"0B\""];
+    const GOLDEN: Golden = Golden::Dragonfly(&[("", "")]);
 
     fn facts(&self) -> Facts {
         Facts {

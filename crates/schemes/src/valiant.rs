@@ -4,7 +4,7 @@
 //! section 4.1. Data to another group goes over a third group and then takes minimal paths. Data inside a group goes over
 //! a third router (SST's merlin). Where there is no third group or router, data takes minimal paths.
 
-use crate::{Facts, Recipe, needs_groups};
+use crate::{Facts, Golden, Recipe, needs_groups, palette::Look};
 use finding::Finding;
 use model::{Cx, Interest, Packet, Plan, PortIndex, Scheme, Site, Verdict};
 use schemars::JsonSchema;
@@ -39,6 +39,9 @@ pub struct Valiant {
 
 impl Recipe for Config {
     type Scheme = Valiant;
+    const LOOK: Option<Look> = Some(Look::new(1, 1));
+    const TRIALS: &'static [&'static str] = &["", "per = \"flow\""];
+    const GOLDEN: Golden = Golden::Dragonfly(&[("valiant per flow", "per = \"flow\""), ("", "")]);
 
     fn facts(&self) -> Facts {
         Facts {

@@ -4,7 +4,9 @@ pub(crate) use audit::mistakes;
 use engine::outcome::{Ending, Outcome};
 use engine::{Kind, Observer, Progress};
 use model::{Parts, Plan};
+use rnic::{CongestionConfig, TransportConfig};
 use scenario::{Checked, Source, check};
+use schemes::SchemeConfig;
 
 /// Numbers of threads on which every story runs, too.
 const THREADS: [usize; 2] = [2, 3];
@@ -15,6 +17,33 @@ pub(crate) fn lay(text: &str) -> Checked {
         Ok(checked) => checked,
         Err(e) => panic!("{e}\nin:\n{text}"),
     }
+}
+
+/// False if the scheme of a scenario cannot run on its fabric; the test fails with any other error.
+pub(crate) fn suits(text: &str) -> bool {
+    match check(&Source::new("story.toml", text), &[]) {
+        Err(e) if e.code == "unsuited" => false,
+        Err(e) => panic!("{e}\nin:\n{text}"),
+        Ok(_) => true,
+    }
+}
+
+/// The trials of all schemes, each the text of its table, and of `[nic]` if it needs a NIC of its own.
+pub(crate) fn schemes() -> Vec<String> {
+    let all = SchemeConfig::NAMES.iter().filter_map(|name| SchemeConfig::named(name));
+    all.flat_map(|scheme| tables("scheme", scheme.name(), scheme.trials())).collect()
+}
+
+/// The trials of all transports and congestion controls, each the text of its tables below `[nic]`.
+pub(crate) fn nics() -> Vec<String> {
+    let modes = TransportConfig::all().flat_map(|t| tables("nic.transport", t.name(), t.trials()));
+    modes
+        .chain(CongestionConfig::all().flat_map(|c| tables("nic.congestion", c.name(), c.trials())))
+        .collect()
+}
+
+fn tables(table: &str, name: &str, trials: &[&str]) -> Vec<String> {
+    trials.iter().map(|keys| format!("[{table}.{name}]\n{keys}\n")).collect()
 }
 
 /// Runs a scenario on the window engine and checks its books.

@@ -8,7 +8,7 @@ use crate::lab::{agreed_on, lay, leaf_spine, total};
 use engine::outcome::{Ending, Outcome};
 use model::Time;
 
-pub(crate) const SCHEMES: &[(&str, &str)] = &[
+const SCHEMES: &[(&str, &str)] = &[
     ("ecmp", ""),
     ("rps", ""),
     ("ar", ""),
@@ -55,7 +55,7 @@ const WORKLOADS: [&str; 8] = [
      [[workload]]\nstart = \"3us\"\npermutation = { bytes = \"30kB\", kind = \"shift\" }",
 ];
 
-pub(crate) const NICS: [&str; 27] = [
+const NICS: [&str; 27] = [
     "",
     "[nic.transport.go-back-n]",
     "[nic.transport.ideal]",

@@ -135,6 +135,8 @@ pub(super) fn checked(
 
 impl Control for Config {
     type State = Dcqcn;
+    const TRIALS: &'static [&'static str] =
+        &["rate-increase-timer = \"20us\"\n[nic]\non-nack = { to = 0.5 }"];
 
     fn facts(&self) -> ControlFacts {
         FACTS

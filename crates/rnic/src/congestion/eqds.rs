@@ -48,6 +48,10 @@ impl Config {
 
 impl Control for Config {
     type State = Eqds;
+    const TRIALS: &'static [&'static str] = &[
+        "[nic]\ntimeout = { fixed = \"70us\" }\n[nic.transport.uec]",
+        "window = 0.5\n[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]",
+    ];
 
     fn facts(&self) -> ControlFacts {
         let due = Due::Demand(self.window);

@@ -158,6 +158,11 @@ impl Config {
 
 impl Control for Config {
     type State = Hpcc;
+    const TRIALS: &'static [&'static str] = &[
+        "int-hops = 7",
+        "additive-increase = \"1Gbps\"\nint-hops = 7",
+        "int-hops = 7\nmax-stage = 0\nunknown-rate = \"25Gbps\"\nbase-rtt = \"longest\"\n[nic]\nack-every = 3\ntimeout = { fixed = \"90us\" }\n[nic.transport.irn]",
+    ];
     const GOLDEN: Option<Golden> = Some(("HPCC", &["nic.congestion.hpcc={}"]));
 
     fn facts(&self) -> ControlFacts {

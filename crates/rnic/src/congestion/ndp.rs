@@ -48,6 +48,10 @@ const MOST: u32 = 1 << 16;
 
 impl Control for Config {
     type State = Ndp;
+    const TRIALS: &'static [&'static str] = &[
+        "first-window = 9\n[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]\nack-bytes = \"1B\"",
+        "share = 0.7\n[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.dcp]",
+    ];
 
     fn facts(&self) -> ControlFacts {
         let grants = Grants { quantum: None, share: self.share, throttles: false, due: Due::Arrival };

@@ -84,6 +84,10 @@ const HARDLY: f64 = 1e6;
 
 impl Control for Config {
     type State = Nscc;
+    const TRIALS: &'static [&'static str] = &[
+        "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\ninfer-loss = true",
+        "like-htsim = true\ntarget = \"2us\"\n[nic]\ntimeout = { fixed = \"80us\" }",
+    ];
 
     fn facts(&self) -> ControlFacts {
         ControlFacts {

@@ -73,6 +73,10 @@ impl Default for Config {
 
 impl Control for Config {
     type State = Pint;
+    const TRIALS: &'static [&'static str] = &[
+        "probability = 0.5\n[nic]\nwindow = \"bdp\"\nwindow-scales-with-rate = true",
+        "log-base = 1.01\nprobability = 0.2\nbase-rtt = \"3us\"",
+    ];
     const GOLDEN: Option<Golden> = Some(("HPCC-PINT", &["nic.congestion.pint={}"]));
 
     fn facts(&self) -> ControlFacts {

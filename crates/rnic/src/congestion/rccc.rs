@@ -54,6 +54,12 @@ pub(crate) const UNIT: u64 = 256;
 
 impl Control for Config {
     type State = Rccc;
+    const TRIALS: &'static [&'static str] = &[
+        "nscc = {}\n[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.uec]",
+        "quantum = \"3kB\"\n[nic]\ntimeout = { fixed = \"70us\" }\n[nic.transport.uec]",
+        "window = 0.3\nnscc = {}\n[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]",
+        "quantum = \"3kB\"\n[nic]\ntimeout = { fixed = \"80us\" }\n[nic.transport.dcp]",
+    ];
 
     fn facts(&self) -> ControlFacts {
         ControlFacts {

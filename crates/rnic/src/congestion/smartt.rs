@@ -104,6 +104,10 @@ const TARGET: f64 = 0.5;
 
 impl Control for Config {
     type State = Smartt;
+    const TRIALS: &'static [&'static str] = &[
+        "[nic]\ntimeout = { fixed = \"90us\" }\n[nic.transport.uec]",
+        "target = \"2us\"\n[nic]\ntimeout = { fixed = \"70us\" }\n[nic.transport.uec]",
+    ];
 
     fn facts(&self) -> ControlFacts {
         self.shared().facts()

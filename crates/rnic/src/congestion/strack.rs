@@ -61,6 +61,11 @@ const US: f64 = 1e6;
 
 impl Control for Config {
     type State = Strack;
+    const TRIALS: &'static [&'static str] = &[
+        "target = \"2us\"\n[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\ninfer-loss = true",
+        "gain = 2.0\n[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\ninfer-loss = true",
+        "target = \"3us\"\n[nic]\ntimeout = { fixed = \"60us\" }",
+    ];
 
     fn facts(&self) -> ControlFacts {
         ControlFacts {

@@ -89,6 +89,8 @@ impl Default for Config {
 
 impl Control for Config {
     type State = Swift;
+    const TRIALS: &'static [&'static str] =
+        &["hop-scale = \"100ns\"", "hop-scale = \"50ns\"\nflow-scale-range = \"1us\""];
     const GOLDEN: Option<Golden> = Some(("Swift", &["nic.congestion.swift={}"]));
 
     fn facts(&self) -> ControlFacts {

@@ -78,6 +78,11 @@ const STAMP: u8 = 8;
 
 impl Control for Config {
     type State = Timely;
+    const TRIALS: &'static [&'static str] = &[
+        "t-low = \"10us\"\nmin-rtt = \"5us\"",
+        "t-low = \"5us\"\nmin-rtt = \"2us\"\nhyper-increase = \"3Gbps\"",
+        "t-high = \"60us\"\n[nic]\ntimeout = { fixed = \"70us\" }\non-nack = { to = 0.5 }\nwindow = { bytes = \"9kB\" }\nwindow-scales-with-rate = true\n[nic.transport.go-back-n]",
+    ];
     const GOLDEN: Option<Golden> = Some(("TIMELY", &["nic.congestion.timely={}"]));
 
     fn facts(&self) -> ControlFacts {

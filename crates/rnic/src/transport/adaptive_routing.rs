@@ -47,6 +47,10 @@ impl Config {
 }
 
 impl Recovery for Config {
+    const TRIALS: &'static [&'static str] = &[
+        "reorder-window = 24\n[nic]\ntimeout = { fixed = \"60us\" }",
+        "reorder-window = 12\nmax-outstanding = 8\n[nic]\ntimeout = { fixed = \"40us\" }",
+    ];
     const GOLDEN: Option<Golden> =
         Some(("adaptive-routing mode", &["nic.transport.adaptive-routing={}", "links.loss=0.001"]));
 

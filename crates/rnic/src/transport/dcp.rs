@@ -47,6 +47,12 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const TRIALS: &'static [&'static str] = &[
+        "message-packets = 9\n[nic]\ntimeout = { fixed = \"60us\" }",
+        "message-packets = 7\n[nic]\ntimeout = { fixed = \"60us\" }\n[nic.congestion.none]",
+        "[nic]\ntimeout = { fixed = \"50us\" }\non-nack = \"as-cnp\"\nwindow = { bytes = \"9kB\" }",
+        "message-packets = 20\n[nic]\ntimeout = { fixed = \"40us\" }\n[nic.congestion.nscc]",
+    ];
     const GOLDEN: Option<Golden> = Some((
         "DCP",
         &[

@@ -35,6 +35,11 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const TRIALS: &'static [&'static str] = &[
+        "",
+        "max-outstanding = 7\nrenack-interval = \"4us\"\n[nic.congestion.none]",
+        "max-outstanding = 16\n[nic]\ncnp = \"flag\"\ntimeout = { ib = 3 }",
+    ];
     const GOLDEN: Option<Golden> = Some(("go-back-N", &["nic.transport.go-back-n={}", "links.loss=0.001"]));
 
     fn facts(&self) -> TransportFacts {

@@ -59,6 +59,11 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const TRIALS: &'static [&'static str] = &[
+        "bdp-cap = 12\nlow-timeout = \"30us\"\n[nic]\non-nack = \"none\"",
+        "bdp-cap = 9\nlow-timeout = \"15us\"\n[nic]\non-nack = \"none\"\ntimeout = { fixed = \"60us\" }",
+        "bdp-cap = 9\nlow-timeout = \"15us\"\non-gap = \"all\"\non-timeout = \"all\"\n[nic]\ntimeout = { fixed = \"60us\" }",
+    ];
     const GOLDEN: Option<Golden> =
         Some(("IRN", &["nic.transport.irn={}", "nic.on-nack=none", "switch.pfc=off", "switch.buffer=300kB"]));
 

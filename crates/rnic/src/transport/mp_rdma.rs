@@ -44,6 +44,11 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const TRIALS: &'static [&'static str] = &[
+        "bitmap = 9\n[nic.congestion.mp-rdma]\ninitial = 12",
+        "bitmap = 7\n[nic]\ntimeout = { fixed = \"50us\" }\n[nic.congestion.mp-rdma]\ninitial = 9",
+    ];
+
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: true,

@@ -75,6 +75,8 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const TRIALS: &'static [&'static str] = &["[nic]\ntimeout = { fixed = \"80us\" }"];
+
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: true,

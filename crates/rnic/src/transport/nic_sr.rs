@@ -51,6 +51,11 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const TRIALS: &'static [&'static str] = &[
+        "resend = \"all\"\nreorder-window = 8\n[nic]\ntimeout = { fixed = \"20us\" }",
+        "resend = \"all\"\n[nic]\non-nack = \"none\"\ntimeout = { ib = 4 }",
+    ];
+
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: true,

@@ -45,6 +45,8 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const TRIALS: &'static [&'static str] =
+        &["", "reorder-window = 40\n[nic]\ntimeout = { fixed = \"100us\" }"];
     const GOLDEN: Option<Golden> = Some((
         "missing ranges",
         &["nic.transport.sr-sack={}", "links.loss=0.001", "switch.ecn={kmin='20kB',kmax='80kB'}"],

@@ -75,6 +75,12 @@ impl Default for Config {
 }
 
 impl Recovery for Config {
+    const TRIALS: &'static [&'static str] = &[
+        "reorder-window = 90\ninfer-loss = true\n[nic]\ntimeout = { fixed = \"60us\" }\n[nic.congestion.nscc]",
+        "ack-bytes = \"4kB\"\n[nic]\ntimeout = { fixed = \"90us\" }",
+        "ack-bytes = \"2kB\"\nack-least = \"700B\"\n[nic]\ntimeout = { fixed = \"70us\" }\non-nack = \"as-cnp\"",
+    ];
+
     fn facts(&self) -> TransportFacts {
         TransportFacts {
             keeps_out_of_order: true,

@@ -19,6 +19,7 @@
 
 use super::direct_cnp;
 use super::{Feedback, FeedbackRecipe, Needs};
+use crate::palette::Look;
 use finding::{Finding, code};
 use model::{Advice, Bytes, Cx, HostId, Packet, Plan, PortIndex, Rate, Site, Time, Verdict};
 use rnic::NicConfig;
@@ -91,6 +92,7 @@ pub struct Annulus {
 
 impl FeedbackRecipe for Config {
     type Feedback = Annulus;
+    const LOOK: Look = Look::new(0, 4);
 
     fn build(&self, site: Site<'_>) -> Annulus {
         let plan = site.plan;

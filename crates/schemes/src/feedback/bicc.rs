@@ -33,6 +33,7 @@
 
 use super::long_haul::{self, MOST, Notification, Notifier, long_by_port};
 use super::{Feedback, FeedbackRecipe, Needs};
+use crate::palette::Look;
 use finding::{Finding, code};
 use model::scheme::Handle;
 use model::{Bytes, Cx, HostId, Kind, Packet, Plan, PortIndex, Psn, QpId, Reroute, Site, Time, Verdict};
@@ -93,6 +94,7 @@ impl Config {
 
 impl FeedbackRecipe for Config {
     type Feedback = Bicc;
+    const LOOK: Look = Look::new(5, 2);
 
     fn build(&self, site: Site<'_>) -> Bicc {
         let plan = site.plan;

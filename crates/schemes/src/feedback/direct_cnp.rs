@@ -18,6 +18,7 @@
 
 use super::{Feedback, FeedbackRecipe, Needs};
 use crate::flows::Flows;
+use crate::palette::Look;
 use finding::{Finding, code};
 use model::plan::Marking;
 use model::{Cx, Fabric, HostId, Kind, Packet, Plan, PortIndex, Psn, Site, Time, Verdict};
@@ -91,6 +92,7 @@ fn path_delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
 
 impl FeedbackRecipe for Config {
     type Feedback = DirectCnp;
+    const LOOK: Look = Look::new(6, 2);
 
     fn build(&self, site: Site<'_>) -> DirectCnp {
         let plan = site.plan;

@@ -26,6 +26,7 @@
 use super::long_haul::{long_by_port, reports};
 use super::{Feedback, FeedbackRecipe, Needs};
 use crate::flows::Flows;
+use crate::palette::Look;
 use finding::{Finding, code};
 use model::{Advice, Cx, HostId, Kind, Packet, Plan, PortIndex, Psn, QpId, Rate, Site, Time, Verdict};
 use rnic::NicConfig;
@@ -53,6 +54,7 @@ impl Default for Config {
 
 impl FeedbackRecipe for Config {
     type Feedback = FairRate;
+    const LOOK: Look = Look::new(4, 3);
 
     fn build(&self, site: Site<'_>) -> FairRate {
         let plan = site.plan;

@@ -62,6 +62,7 @@ pub use config::{
 use finding::Finding;
 
 use super::{Feedback, FeedbackRecipe, Needs};
+use crate::palette::Look;
 use circuit::Ring;
 pub(crate) use links::{MOST, long_by_port, long_ports};
 use model::{Cx, Kind, Packet, Plan, PortIndex, Reroute, Site, Verdict};
@@ -72,6 +73,7 @@ use react::Stash;
 
 impl FeedbackRecipe for Config {
     type Feedback = LongHaul;
+    const LOOK: Look = Look::new(2, 1);
 
     fn build(&self, site: Site<'_>) -> LongHaul {
         let plan = site.plan;
