@@ -190,6 +190,14 @@ def rps_nic(p: Page) -> str:
     return "Each packet carries a random UDP source port, so ordinary ECMP switches spray the packets."
 
 
+def plb(p: Page) -> str:
+    p.fabric(acts="s").queue(0, 4)
+    p.packets((2, 0, 0.6, 1), (1, 0, 0.9, 2), (1, 0, 0.35, 3), (1, 2, 0.2, 4))
+    p.arrow(496, 140, 64, 140, 212).reply((280, 246), "ACKs: half of them marked")
+    p.note(18, 90, "round 12: moves", "left")
+    return "The sending NIC counts marks, round trip by round trip. After twelve congested ones in a row, or after three when nothing is in flight, the flow draws another source port."
+
+
 def reps(p: Page) -> str:
     p.fabric(acts="s").queue(3, 4)
     p.packets((1, 1, 0.4, 6), (2, 0, 0.3, 5), (1, 3, 0.7, 4))

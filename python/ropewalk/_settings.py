@@ -425,6 +425,12 @@ class Settings(TypedDict, total=False):
     scheme__mrc__spares: Any
     scheme__oblivious: Any
     scheme__oblivious__entropies: Any
+    scheme__plb: Any
+    scheme__plb__entropies: Any
+    scheme__plb__idle_rounds: Any
+    scheme__plb__rounds: Any
+    scheme__plb__suspend: Any
+    scheme__plb__threshold: Any
     scheme__reps: Any
     scheme__reps__buffer: Any
     scheme__reps__entropies: Any

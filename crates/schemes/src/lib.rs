@@ -353,6 +353,8 @@ schemes! {
         flowlet_nic: FlowletNic,
         /// Flowcells (Presto, SIGCOMM'15): the sender takes the next path after every 64 KB.
         flowcell: Flowcell,
+        /// PLB (SIGCOMM'22): a flow that meets congestion for several round trips draws another UDP source port.
+        plb: Plb,
         /// REPS: the sender reuses source ports whose ACKs came without a mark.
         reps: Reps,
         /// Oblivious spraying (Ultra Ethernet): the sender takes one entropy after the other, in random rounds.

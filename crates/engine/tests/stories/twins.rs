@@ -35,6 +35,7 @@ const SCHEMES: &[(&str, &str)] = &[
     ("entropy-mixed", "entropies = 32"),
     ("ethereal", ""),
     ("mrc", "entropies = 12\nspares = 2\nfirst-probe = \"20us\""),
+    ("plb", "threshold = 0.2\nidle-rounds = 1\nrounds = 2\nsuspend = \"20us\""),
 ];
 
 /// Pauses need a lossless fabric; on the others, sources are stopped flow by flow.
@@ -377,6 +378,7 @@ matrices! {
     under_good_entropies_first_both_engines_agree: 23, false;
     under_pinned_subflows_both_engines_agree: 24, false;
     under_entropies_of_planes_both_engines_agree: 25, false;
+    under_plb_both_engines_agree: 26, false;
 }
 
 /// Two datacentres of six hosts, 10 us apart; the links between them carry a quarter of the hosts' rates.
