@@ -4,7 +4,7 @@ CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: all build frames demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs gallery \
+.PHONY: all build frames demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs pages gallery \
 	python-package python-tests wheel dist miri lab lab-full lab-smoke lab-speed clean
 
 all: build
@@ -109,6 +109,10 @@ browser:
 docs: build browser target/docs-env/made
 	NO_MKDOCS_2_WARNING=1 ROPEWALK=$(ROPEWALK) target/docs-env/bin/mkdocs build --strict --quiet
 	@echo "the site: target/site/index.html"
+
+# Writes the text that the program gives, such as settings and commands, into the pages of docs.
+pages: python-package target/python-env/made
+	ROPEWALK=$(CARGO_TARGET)/debug/ropewalk target/python-env/bin/python docs/tools/site.py
 
 # Makes the pictures of docs/gallery.md anew, from the commands of that page.
 gallery: python-package target/python-env/made

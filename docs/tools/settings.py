@@ -171,6 +171,11 @@ def keys(root: dict, of: dict, prefix: str = "", linked: bool = True) -> str:
     return '<dl class="keys">\n' + "\n".join(rows) + "\n</dl>" if rows else "<p>Nothing to set.</p>"
 
 
+def heading(level: int, code: str, name: str) -> str:
+    """A heading in code, with a name that links can use on every code host."""
+    return f'<a id="{name}"></a>\n\n{"#" * level} `{code}`'
+
+
 def anchor(path: str) -> str:
     return path.replace(".", "-").replace('"*"', "others")
 
@@ -201,9 +206,10 @@ class Reference:
     """The reference of a schema on several pages. A table that occurs in several places is described in the first one; the
     others link to it."""
 
-    def __init__(self, root: dict, pages: dict[str, list[str]]) -> None:
-        """`pages` gives the keys at the top level that each page describes."""
+    def __init__(self, root: dict, pages: dict[str, list[str]], guides: dict[str, str]) -> None:
+        """`pages` gives the keys at the top level that each page describes, and `guides` the guide that lists a table's keys."""
         self.root = root
+        self.guides = guides
         self.pages = {key: page for page, keys in pages.items() for key in keys}
         described = [key for keys in pages.values() for key in keys]
         if wrong := [key for key in root["properties"] if described.count(key) != 1] + [
@@ -227,7 +233,7 @@ class Reference:
         if has_keys(self.root, value) or resolve(self.root, value).get("additionalProperties"):
             return self.chapter(key, value, 2)
         listed = entry(self.root, key, value, key in self.root.get("required", []), None)
-        return f'## `{key}` {{ #{anchor(key)} }}\n\n<dl class="keys">\n{listed}\n</dl>'
+        return f'{heading(2, key, anchor(key))}\n\n<dl class="keys">\n{listed}\n</dl>'
 
     def chapter(self, path: str, of: dict, level: int, of_list: str = "") -> str:
         """Chapter of a table and the tables inside it. `of_list` is the list of tables that contains it."""
@@ -239,7 +245,7 @@ class Reference:
 
     def repeated(self, path: str, home: str, level: int, of_list: str) -> str:
         """Chapter of a table whose keys another chapter describes."""
-        head = f"{'#' * min(level, 5)} `{title(path, of_list, False)}` {{ #{anchor(path)} }}"
+        head = heading(min(level, 5), title(path, of_list, False), anchor(path))
         here, there = (self.pages[p.partition(".")[0]] for p in (path, home))
         to = ("" if here == there else there) + f"#{anchor(home)}"
         return f"{head}\n\nIt has the keys of [`{home}`]({to})."
@@ -255,7 +261,7 @@ class Reference:
         name = title(path, of_list, listed)
         of_list = of_list or (path if listed else "")
         about = " ".join((of.get("description") or inner.get("description", "")).split())
-        parts = [f"{'#' * min(level, 5)} `{name}` {{ #{here} }}", about]
+        parts = [heading(min(level, 5), name, here), about]
         if inner.get("properties"):
             parts.append(keys(root, inner, path))
         for key, value in inner.get("properties", {}).items():
@@ -268,8 +274,11 @@ class Reference:
             value = option["properties"][tag]
             table = f"{path}.{tag}"
             text = " ".join((option.get("description") or resolve(root, value).get("description", "")).split())
-            head = f"{'#' * min(level + 1, 5)} `{title(table, of_list, False)}` {{ #{anchor(table)} }}"
-            parts += [head, text, keys(root, value, table)]
+            parts += [heading(min(level + 1, 5), title(table, of_list, False), anchor(table)), text]
+            if guide := self.guides.get(table):
+                parts.append(f"[Its page]({guide}) lists its keys.")
+                continue
+            parts.append(keys(root, value, table))
             for key, deeper in resolve(root, value).get("properties", {}).items():
                 if has_keys(root, deeper):
                     parts.append(self.chapter(f"{table}.{key}", deeper, level + 2, of_list))

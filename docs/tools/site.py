@@ -1,6 +1,8 @@
-"""Hooks of the documentation site: they insert text from the program and from the code when the site is built.
+"""Text of the documentation that the program and the code give, and hooks of the documentation site.
 
-A page marks the place by a comment on a line of its own, `<!-- kind: argument -->`:
+A page marks the place by a comment on a line of its own, `<!-- kind: argument -->`. What is drawn is inserted when the site is built.
+All other text stands in the page, down to a line `<!-- end -->`, so that it can be read without the site: `make pages` writes it, and
+a test compares it with the program and the code.
 
     <!-- settings: scheme.themis -->    the settings of a table of a scenario, from its JSON Schema
     <!-- scenario -->                   the keys of a scenario at the top level, with the pages that describe them
@@ -28,6 +30,9 @@ A page marks the place by a comment on a line of its own, `<!-- kind: argument -
     <!-- nvidia-names -->               NVIDIA's names of settings, with units
     <!-- hpcc-keys -->                  the keys of the HPCC family's configurations, and the settings that they become
 
+    python3 docs/tools/site.py           writes the text into the pages
+    python3 docs/tools/site.py --check   names the pages whose text is old
+
 The program is $ROPEWALK, or target/release/ropewalk, or target/debug/ropewalk.
 """
 
@@ -51,7 +56,9 @@ from settings import inline  # noqa: E402
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 NO_RUN = re.compile(r'^```(console|python) (?:no-run reason|needs)="(.+)"$', re.MULTILINE)
-DIRECTIVE = re.compile(r"^<!-- (\w+)(?:: (.+?))? -->$", re.MULTILINE)
+DRAWN = ("picture", "heat", "beside", "fabric")
+DIRECTIVE = re.compile(r"^<!-- (?!end -->)([\w-]+)(?:: (.+?))? -->$", re.MULTILINE)
+WRITTEN = re.compile(r"^<!-- end -->$", re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
 
@@ -89,7 +96,11 @@ def scenario_reference() -> settings.Reference:
     for page in sorted((DOCS / "scenario").glob("*.md")):
         if found := re.findall(r"^<!-- scenario: (.+) -->$", page.read_text(), re.MULTILINE):
             pages[page.name] = " ".join(found).split()
-    return settings.Reference(reference()["scenario"], pages)
+    guides = {}
+    for guide in sorted(DOCS.rglob("*.md")):
+        for table in re.findall(r"^<!-- settings: (.+) -->$", guide.read_text(), re.MULTILINE):
+            guides.setdefault(table, f"../{guide.relative_to(DOCS).as_posix()}")
+    return settings.Reference(reference()["scenario"], pages, guides)
 
 
 def scenario(keys: str) -> str:
@@ -104,7 +115,7 @@ def scenario(keys: str) -> str:
 def sweep(_: str) -> str:
     """The settings of a sweep."""
     root = json.loads(ask("schema", "sweep"))
-    of = settings.Reference(root, {"sweep.md": list(root["properties"])})
+    of = settings.Reference(root, {"sweep.md": list(root["properties"])}, {})
     return "\n\n".join(of.texts.values())
 
 
@@ -114,7 +125,7 @@ def commands(_: str) -> str:
 
 def command(of: dict, level: int = 2) -> str:
     name = of["name"]
-    parts = [f"{'#' * level} `{name}` {{ #{name.replace(' ', '-')} }}", of["about"] + "."]
+    parts = [settings.heading(level, name, name.replace(" ", "-")), of["about"] + "."]
     parts.append("```text\n" + of["usage"].removeprefix("Usage: ") + "\n```")
     rows = [argument(a) for a in of["arguments"]]
     if rows:
@@ -278,7 +289,7 @@ def counters(name: str) -> str:
         taken.append(line)
     if not taken:
         raise SystemExit(f"crates/schemes/src/{name}.rs has no `# Counters`")
-    return "\n".join(taken)
+    return LINK.sub(lambda found: f"{found[1]}../../{found[2]}{found[3]}", "\n".join(taken))
 
 
 def source(of: str) -> str:
@@ -396,6 +407,36 @@ def pages_of_parts(folder: str, keys: list[str], listed: list[str]) -> list[dict
     return [{heading(path): page} for path in paths if (page := f"{folder}/{path.name}") not in listed]
 
 
+# --- text in the pages -----------------------------------------------------------------------------------------------
+
+
+def with_text(page: Path) -> str:
+    """A page with the text that the program and the code give now."""
+    parts, at = [], 0
+    text = page.read_text()
+    for found in DIRECTIVE.finditer(text):
+        what, of = found[1], found[2] or ""
+        if what not in MAKERS:
+            raise SystemExit(f"{page}: there is no directive {what!r}")
+        if what in DRAWN:
+            continue
+        parts += [text[at : found.end()], f"\n\n{MAKERS[what](of)}\n\n<!-- end -->"]
+        end, following = WRITTEN.search(text, found.end()), DIRECTIVE.search(text, found.end())
+        has_text = end and not (following and following.start() < end.start())
+        at = end.end() if has_text else found.end()
+    return "".join(parts) + text[at:]
+
+
+def write_texts(check: bool) -> int:
+    """Writes the texts into all pages, or names the pages whose text is old; returns the exit code."""
+    old = [(page, text) for page in sorted(DOCS.rglob("*.md")) if (text := with_text(page)) != page.read_text()]
+    for page, text in old:
+        print(f"{page.relative_to(ROOT)}: {'the text is old: run make pages' if check else 'written'}")
+        if not check:
+            page.write_text(text)
+    return 1 if check and old else 0
+
+
 # --- what mkdocs calls -----------------------------------------------------------------------------------------------
 
 
@@ -453,11 +494,7 @@ def on_page_markdown(markdown: str, page, config, files) -> str:
         return rewrite
 
     def make(found: re.Match) -> str:
-        what, of = found[1], found[2] or ""
-        if what not in MAKERS:
-            raise SystemExit(f"{page.file.src_uri}: there is no directive {what!r}")
-        text = MAKERS[what](of)
-        return LINK.sub(link(Path(".")), text) if what == "counters" else text
+        return MAKERS[found[1]](found[2] or "") if found[1] in DRAWN else ""
 
     # The reason why the tests do not run a command also informs the reader: it becomes the block's title.
     markdown = NO_RUN.sub(r'```\1 title="\2"', markdown)
@@ -468,3 +505,7 @@ def on_post_page(output: str, page, config) -> str:
     """Makes a page work from the disk: the logo leads to a file, and nothing asks GitHub for the repository's stars."""
     output = re.sub(r'href="((?:\.\./)*\.{1,2})"', r'href="\1/index.html"', output)
     return output.replace(' data-md-component="source"', "")
+
+
+if __name__ == "__main__":
+    sys.exit(write_texts("--check" in sys.argv[1:]))

@@ -18,6 +18,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -185,6 +186,13 @@ def rehearse(text: str, where: str) -> None:
     for asked in dry:
         done = subprocess.run([program(), *asked], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{where}\n{done.stderr}"
+
+
+def test_the_pages_have_the_text_that_the_program_gives_now():
+    pytest.importorskip("pyarrow")
+    tool = ROOT / "docs" / "tools" / "site.py"
+    done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_default_has_a_source():
