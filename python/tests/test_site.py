@@ -74,12 +74,12 @@ def test_committed_pictures_stay_small():
     assert sum(p.stat().st_size for p in pictures) < 1_000_000, pictures
 
 
-# The search finds a word of a text, and a key that only a generated page has.
+# The search finds a word of a text, and a key that only generated text has.
 @pytest.mark.parametrize(
     ("start", "words", "found"),
     [
         ("index.html", "headroom", "glossary.html"),
-        ("schemes/themis.html", "rate-increase-timer", "scenario/nic.html"),
+        ("schemes/themis.html", "rate-increase-timer", "nics/congestion.html"),
         ("scenario/nic.html", "snap-length", "scenario/run.html"),
     ],
 )
