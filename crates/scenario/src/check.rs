@@ -122,8 +122,8 @@ fn tell(scenario: &mut Scenario, names: &[&str]) -> Result<(), String> {
     for role in scenario.switch_role.values_mut() {
         role.feedback.take_if(|feedback| !feedback.is_none() && !names.contains(&feedback.name()));
     }
-    let mut new = names.iter().filter_map(|name| FeedbackConfig::named(name));
-    let mut new = new.by_ref().filter(|feedback| !feedback.is_none() && !known.contains(feedback.name()));
+    let named = names.iter().filter_map(|name| FeedbackConfig::named(name));
+    let mut new = named.filter(|feedback| !feedback.is_none() && !known.contains(feedback.name()));
     let Some(feedback) = new.next() else { return Ok(()) };
     let taken = (!scenario.feedback.is_none()).then(|| scenario.feedback.clone());
     if let Some(other) = taken.or_else(|| new.next()) {
@@ -356,8 +356,7 @@ impl Checked {
 
     /// The name of the scheme of the class `foreground`, and those of the feedbacks: `themis+long-haul`.
     pub fn scheme_name(&self) -> String {
-        let scheme = self.scenario.scheme_of("foreground").name();
-        std::iter::once(scheme).chain(self.scenario.feedback_names()).collect::<Vec<_>>().join("+")
+        self.run_name(self.scenario.scheme_of("foreground").name())
     }
 
     /// [`Checked::scheme_name`] of the run that `entry` of a comparison stands for, see [`Checked::with_scheme`].
