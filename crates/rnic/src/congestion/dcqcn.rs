@@ -20,6 +20,7 @@
 //! result.
 
 use crate::facts::{Advised, Control, ControlFacts, Evidence, Unit};
+use crate::limits;
 use crate::path::Path;
 use finding::{Finding, code};
 use model::{Advice, Allowance, Bytes, Congestion, Pace, Rate, Time};
@@ -127,10 +128,7 @@ pub(super) fn checked(
     if let Some((field, _)) = shares.iter().find(|(_, share)| !(*share > 0.0 && *share <= 1.0)) {
         return Err(code::RANGE.at(field, "must be above 0 and at most 1"));
     }
-    if min_rate == Rate(0) {
-        return Err(code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again"));
-    }
-    Ok(())
+    limits::min_rate(min_rate)
 }
 
 impl Control for Config {

@@ -17,6 +17,7 @@
 //! does a NACK or a timeout whose reaction is `as-cnp`. A mark on a NACK counts like a mark on an ACK.
 
 use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
+use crate::limits::min_rate;
 use crate::paced::Paced;
 use crate::path::Path;
 use finding::{Finding, code};
@@ -67,11 +68,7 @@ impl Control for Config {
         if !(self.gain > 0.0 && self.gain <= 1.0) {
             return Err(code::RANGE.at("gain", "must be above 0 and at most 1"));
         }
-        if self.min_rate == Rate(0) {
-            return Err(
-                code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again")
-            );
-        }
+        min_rate(self.min_rate)?;
         Ok(())
     }
 

@@ -22,6 +22,7 @@
 //!   always busy has a utilisation of 98.7 % with frames of 1500 B.
 
 use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
+use crate::limits::{int_hops, min_rate};
 use crate::path::Path;
 use crate::window::whole_packets;
 use finding::{Finding, code};
@@ -186,22 +187,14 @@ impl Control for Config {
         if !(eta > 0.0 && eta <= 1.0) {
             return Err(code::RANGE.at("target-utilization", "must be above 0 and at most 1"));
         }
-        if self.min_rate == Rate(0) {
-            return Err(
-                code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again")
-            );
-        }
+        min_rate(self.min_rate)?;
         if self.base_rtt == Some(BaseRtt::Fixed(Time::ZERO)) {
             return Err(code::RANGE.at("base-rtt.fixed", "must be longer than 0"));
         }
         if self.window == Some(Bytes(0)) {
             return Err(code::RANGE.at("window", "must be above 0"));
         }
-        if !(1..=MOST_AREA).contains(&self.int_hops()) {
-            return Err(
-                code::RANGE.at("int-hops", "must be between 1 and 15 (the layout counts hops in 4 bits)")
-            );
-        }
+        int_hops(self.int_hops())?;
         if self.cnp_cut.is_some_and(|cut| !(cut > 0.0 && cut < 1.0)) {
             return Err(code::RANGE.at("cnp-cut", "must be above 0 and below 1"));
         }
@@ -268,9 +261,6 @@ impl Control for Config {
         hpcc
     }
 }
-
-/// Largest number of hops in the layout.
-const MOST_AREA: u8 = 15;
 
 /// State of one queue pair.
 #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@
 //! lowers the rate only by a reaction such as `{ to = 0.5 }`; `as-cnp` has no effect.
 
 use crate::facts::{Control, ControlFacts, Digested, Evidence, Golden, Unit};
+use crate::limits::min_rate;
 use crate::paced::Paced;
 use crate::path::Path;
 use finding::{Finding, code};
@@ -108,11 +109,7 @@ impl Control for Config {
                 return Err(code::RANGE.at(field, "must be above 0 and at most 1"));
             }
         }
-        if self.min_rate == Rate(0) {
-            return Err(
-                code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again")
-            );
-        }
+        min_rate(self.min_rate)?;
         if !(2..=MOST_RESOLUTION).contains(&self.resolution) {
             return Err(code::RANGE.at("resolution", "must be between 2 and 4096"));
         }

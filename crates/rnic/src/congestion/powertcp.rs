@@ -19,6 +19,7 @@
 //!   leave at line rate at most; it counts payload, and is rounded up to whole packets.
 
 use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
+use crate::limits::{int_hops, min_rate};
 use crate::path::Path;
 use crate::window::whole_packets;
 use finding::{Finding, code};
@@ -83,16 +84,8 @@ impl Control for Config {
         if self.base_rtt == Some(Time::ZERO) {
             return Err(code::RANGE.at("base-rtt", "must be longer than 0"));
         }
-        if self.min_rate == Rate(0) {
-            return Err(
-                code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again")
-            );
-        }
-        if !(1..=MOST_AREA).contains(&self.int_hops) {
-            return Err(
-                code::RANGE.at("int-hops", "must be between 1 and 15 (the layout counts hops in 4 bits)")
-            );
-        }
+        min_rate(self.min_rate)?;
+        int_hops(self.int_hops)?;
         Ok(())
     }
 
@@ -123,9 +116,6 @@ impl Control for Config {
         control
     }
 }
-
-/// Largest number of hops in the layout.
-const MOST_AREA: u8 = 15;
 
 /// State of one queue pair.
 #[derive(Clone, Debug)]

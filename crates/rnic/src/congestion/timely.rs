@@ -23,6 +23,7 @@
 //! lowers the rate only by a reaction such as `{ to = 0.5 }`; `as-cnp` has no effect.
 
 use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
+use crate::limits::min_rate;
 use crate::paced::Paced;
 use crate::path::Path;
 use finding::{Finding, code};
@@ -112,11 +113,7 @@ impl Control for Config {
         if self.t_high < self.t_low {
             return Err(code::FIT.at("t-high", "must be at least `t-low`"));
         }
-        if self.min_rate == Rate(0) {
-            return Err(
-                code::RANGE.at("min-rate", "must be above 0: a queue pair at rate 0 never sends again")
-            );
-        }
+        min_rate(self.min_rate)?;
         Ok(())
     }
 
