@@ -77,6 +77,28 @@ pub struct TransportFacts {
     pub acks: Acks,
 }
 
+impl TransportFacts {
+    /// A receiver that keeps packets in any order and answers each, and a sender that finds all losses.
+    pub(crate) const KEEPING: Self = TransportFacts {
+        keeps_out_of_order: true,
+        on_nack: OnNack::Default(Reaction::AsCnp),
+        names_packets: false,
+        heeds_notices: false,
+        sacks: false,
+        cuts: CutReport::None,
+        silent: SilentLoss::Found,
+        acks: Acks::Packets,
+    };
+
+    /// The same with maps of what has arrived, and NACKs for trimmed packets alone.
+    pub(crate) const SACKING: Self = TransportFacts {
+        on_nack: OnNack::Default(Reaction::None),
+        sacks: true,
+        cuts: CutReport::Nack,
+        ..Self::KEEPING
+    };
+}
+
 /// When a receiver owes an ACK that the sender has not asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acks {

@@ -11,7 +11,7 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, Golden, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Golden, OnNack, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
 use crate::psn::receiver;
 use crate::psn::sender::{self, Resend};
@@ -55,16 +55,7 @@ impl Recovery for Config {
         Some(("adaptive-routing mode", &["nic.transport.adaptive-routing={}", "links.loss=0.001"]));
 
     fn facts(&self) -> TransportFacts {
-        TransportFacts {
-            keeps_out_of_order: true,
-            on_nack: OnNack::Unused,
-            names_packets: false,
-            heeds_notices: false,
-            sacks: false,
-            cuts: CutReport::None,
-            silent: SilentLoss::Unfound,
-            acks: Acks::Packets,
-        }
+        TransportFacts { on_nack: OnNack::Unused, silent: SilentLoss::Unfound, ..TransportFacts::KEEPING }
     }
 
     fn validate(&self) -> Result<(), Finding> {

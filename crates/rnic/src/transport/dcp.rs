@@ -18,8 +18,7 @@
 use crate::ack::Answers;
 use crate::counted::{receiver, sender};
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, Golden, OnNack, Recovery, SilentLoss, TransportFacts};
-use crate::reaction::Reaction;
+use crate::facts::{Acks, CutReport, Golden, Recovery, SilentLoss, TransportFacts};
 use crate::timeout::Timing;
 use finding::{Finding, code};
 use schemars::JsonSchema;
@@ -66,14 +65,10 @@ impl Recovery for Config {
 
     fn facts(&self) -> TransportFacts {
         TransportFacts {
-            keeps_out_of_order: true,
-            on_nack: OnNack::Default(Reaction::None),
-            names_packets: false,
-            heeds_notices: false,
-            sacks: true,
             cuts: CutReport::Headers,
             silent: SilentLoss::Unfound,
             acks: Acks::Messages(self.message_packets),
+            ..TransportFacts::SACKING
         }
     }
 

@@ -18,9 +18,8 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, Recovery, TransportFacts};
 use crate::limits::outstanding;
-use crate::reaction::Reaction;
 use crate::sack::rack::Rule;
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
@@ -77,14 +76,8 @@ const MOST: u32 = 1000;
 impl Recovery for Config {
     fn facts(&self) -> TransportFacts {
         TransportFacts {
-            keeps_out_of_order: true,
-            on_nack: OnNack::Default(Reaction::None),
-            names_packets: false,
-            heeds_notices: false,
-            sacks: true,
-            cuts: CutReport::Nack,
-            silent: SilentLoss::Found,
             acks: Acks::Bytes { owed: u64::from(self.ack_packets * PACKET), least: PACKET.into() },
+            ..TransportFacts::SACKING
         }
     }
 

@@ -2,12 +2,11 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, Golden, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Golden, Recovery, TransportFacts};
 use crate::limits::PSN_LIMIT;
 use crate::limits::outstanding;
 use crate::psn::in_order;
 use crate::psn::sender::{self, Resend};
-use crate::reaction::Reaction;
 use crate::timeout::Timing;
 use finding::{Finding, code};
 use model::Time;
@@ -43,16 +42,7 @@ impl Recovery for Config {
     const GOLDEN: Option<Golden> = Some(("go-back-N", &["nic.transport.go-back-n={}", "links.loss=0.001"]));
 
     fn facts(&self) -> TransportFacts {
-        TransportFacts {
-            keeps_out_of_order: false,
-            on_nack: OnNack::Default(Reaction::AsCnp),
-            names_packets: false,
-            heeds_notices: false,
-            sacks: false,
-            cuts: CutReport::None,
-            silent: SilentLoss::Found,
-            acks: Acks::Packets,
-        }
+        TransportFacts { keeps_out_of_order: false, ..TransportFacts::KEEPING }
     }
 
     fn validate(&self) -> Result<(), Finding> {

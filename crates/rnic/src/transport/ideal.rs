@@ -7,11 +7,10 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
 use crate::psn::receiver;
 use crate::psn::sender::{self, Resend};
-use crate::reaction::Reaction;
 use crate::timeout::Timing;
 use finding::Finding;
 use schemars::JsonSchema;
@@ -44,15 +43,9 @@ impl Default for Config {
 impl Recovery for Config {
     fn facts(&self) -> TransportFacts {
         TransportFacts {
-            keeps_out_of_order: true,
-            // Without effect: senders ignore NACKs of any origin.
-            on_nack: OnNack::Default(Reaction::AsCnp),
-            names_packets: false,
-            heeds_notices: false,
-            sacks: false,
-            cuts: CutReport::None,
+            // Senders ignore NACKs of any origin, so their default reaction is without effect.
             silent: SilentLoss::Unfound,
-            acks: Acks::Packets,
+            ..TransportFacts::KEEPING
         }
     }
 

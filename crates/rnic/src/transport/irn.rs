@@ -8,7 +8,7 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, Golden, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Golden, OnNack, Recovery, TransportFacts};
 use crate::limits::outstanding;
 use crate::psn::sender::Resend;
 use crate::reaction::Reaction;
@@ -69,15 +69,10 @@ impl Recovery for Config {
 
     fn facts(&self) -> TransportFacts {
         TransportFacts {
-            keeps_out_of_order: true,
             // Reordering causes many NACKs.
             on_nack: OnNack::Default(Reaction::None),
             names_packets: true,
-            heeds_notices: false,
-            sacks: false,
-            cuts: CutReport::None,
-            silent: SilentLoss::Found,
-            acks: Acks::Packets,
+            ..TransportFacts::KEEPING
         }
     }
 

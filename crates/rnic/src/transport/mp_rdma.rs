@@ -16,9 +16,8 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Recovery, TransportFacts};
 use crate::limits::outstanding;
-use crate::reaction::Reaction;
 use crate::selective::in_flight;
 use crate::selective::receiver::{self, Report};
 use crate::timeout::Timing;
@@ -50,16 +49,7 @@ impl Recovery for Config {
     ];
 
     fn facts(&self) -> TransportFacts {
-        TransportFacts {
-            keeps_out_of_order: true,
-            on_nack: OnNack::Default(Reaction::AsCnp),
-            names_packets: true,
-            heeds_notices: false,
-            sacks: false,
-            cuts: CutReport::None,
-            silent: SilentLoss::Found,
-            acks: Acks::Packets,
-        }
+        TransportFacts { names_packets: true, ..TransportFacts::KEEPING }
     }
 
     fn validate(&self) -> Result<(), Finding> {

@@ -16,9 +16,8 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
-use crate::reaction::Reaction;
 use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
@@ -79,17 +78,12 @@ impl Recovery for Config {
 
     fn facts(&self) -> TransportFacts {
         TransportFacts {
-            keeps_out_of_order: true,
-            on_nack: OnNack::Default(Reaction::None),
-            names_packets: false,
-            heeds_notices: false,
-            cuts: CutReport::Nack,
             silent: match self.lost_after {
                 0 => SilentLoss::FoundWith("lost-after = 3"),
                 _ => SilentLoss::Found,
             },
             acks: Acks::Bytes { owed: self.ack_bytes.get(), least: ACK_LEAST },
-            sacks: true,
+            ..TransportFacts::SACKING
         }
     }
 

@@ -15,11 +15,10 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Recovery, TransportFacts};
 use crate::limits::outstanding;
 use crate::psn::receiver;
 use crate::psn::sender::{self, Resend};
-use crate::reaction::Reaction;
 use crate::timeout::Timing;
 use finding::Finding;
 use schemars::JsonSchema;
@@ -57,16 +56,7 @@ impl Recovery for Config {
     ];
 
     fn facts(&self) -> TransportFacts {
-        TransportFacts {
-            keeps_out_of_order: true,
-            on_nack: OnNack::Default(Reaction::AsCnp),
-            names_packets: false,
-            heeds_notices: false,
-            sacks: false,
-            cuts: CutReport::None,
-            silent: SilentLoss::Found,
-            acks: Acks::Packets,
-        }
+        TransportFacts::KEEPING
     }
 
     fn validate(&self) -> Result<(), Finding> {

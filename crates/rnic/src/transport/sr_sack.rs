@@ -9,10 +9,9 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, Golden, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Golden, Recovery, TransportFacts};
 use crate::limits::outstanding;
 use crate::psn::sender::Resend;
-use crate::reaction::Reaction;
 use crate::selective::receiver::{self, Report};
 use crate::selective::sender;
 use crate::timeout::Timing;
@@ -53,16 +52,7 @@ impl Recovery for Config {
     ));
 
     fn facts(&self) -> TransportFacts {
-        TransportFacts {
-            keeps_out_of_order: true,
-            on_nack: OnNack::Default(Reaction::AsCnp),
-            names_packets: true,
-            heeds_notices: true,
-            sacks: false,
-            cuts: CutReport::None,
-            silent: SilentLoss::Found,
-            acks: Acks::Packets,
-        }
+        TransportFacts { names_packets: true, heeds_notices: true, ..TransportFacts::KEEPING }
     }
 
     fn validate(&self) -> Result<(), Finding> {

@@ -19,9 +19,8 @@
 
 use crate::ack::Answers;
 use crate::ends::{Receiving, Sending};
-use crate::facts::{Acks, CutReport, OnNack, Recovery, SilentLoss, TransportFacts};
+use crate::facts::{Acks, Recovery, SilentLoss, TransportFacts};
 use crate::limits::outstanding;
-use crate::reaction::Reaction;
 use crate::sack::penalty::{self, Penalty};
 use crate::sack::reply_paths::ReplyPaths;
 use crate::sack::{receiver, sender};
@@ -83,17 +82,12 @@ impl Recovery for Config {
 
     fn facts(&self) -> TransportFacts {
         TransportFacts {
-            keeps_out_of_order: true,
-            on_nack: OnNack::Default(Reaction::None),
-            names_packets: false,
-            heeds_notices: false,
-            sacks: true,
-            cuts: CutReport::Nack,
             silent: match self.infer_loss {
                 true => SilentLoss::FoundBy("infer-loss"),
                 false => SilentLoss::FoundWith("infer-loss = true"),
             },
             acks: Acks::Bytes { owed: self.ack_bytes.get(), least: self.ack_least.get() },
+            ..TransportFacts::SACKING
         }
     }
 
