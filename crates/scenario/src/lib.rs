@@ -72,6 +72,7 @@ pub mod switch;
 mod table_file;
 pub mod tap;
 mod telemetry;
+pub mod terminal;
 #[cfg(test)]
 mod testing;
 mod toml_text;

@@ -7,17 +7,17 @@
 //! | [`cli`] | the arguments of all commands |
 //! | [`tor`] | `tor check` and `tor replay`: files and captures instead of real ports |
 //! | [`live`] | `tor FILE` and `nic FILE`, which carry real frames |
-//! | [`failure`], [`print`](mod@print) | exit codes with their messages; standard output |
+//! | [`failure`] | exit codes with their messages |
 
 pub mod cli;
 pub mod failure;
 #[cfg(target_os = "linux")]
 pub mod live;
-pub mod print;
 pub mod tor;
 
 use cli::{Cli, Command};
 use failure::Failure;
+use scenario::terminal::note;
 use std::process::ExitCode;
 
 /// Runs the command and returns the exit code.
@@ -31,7 +31,7 @@ pub fn answer(cli: &Cli) -> ExitCode {
     };
     let Err(failure) = done else { return ExitCode::SUCCESS };
     if !matches!(failure, Failure::Broken) {
-        print::note(&format!("error: {failure}"));
+        note(&format!("error: {failure}"));
     }
     ExitCode::from(failure.code())
 }

@@ -2,10 +2,10 @@
 
 use crate::cli::{ExpectArg, TorArgs, TorCheckArgs, TorCommand};
 use crate::failure::Failure;
-use crate::print;
 use checkers::{Capture, Expect, Log, SwitchRule, Way};
 use ports::pcap::{Captured, Direction};
 use scenario::file::{self, Reading};
+use scenario::terminal::{note, out};
 use std::fmt::Write;
 use std::io::Read;
 use std::path::Path;
@@ -49,9 +49,9 @@ fn check(args: &TorCheckArgs) -> Result<(), Failure> {
     }
     let config = load(&args.file)?;
     for warning in &config.warnings {
-        print::note(&format!("warning: {warning}"));
+        note(&format!("warning: {warning}"));
     }
-    print::out(&summary(&args.file.display().to_string(), &config))
+    out(&summary(&args.file.display().to_string(), &config)).map_err(Failure::Output)
 }
 
 fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> Failure {
@@ -112,7 +112,7 @@ fn check_capture(args: &TorCheckArgs) -> Result<(), Failure> {
         log,
     };
     let report = checkers::check(&capture, &settings).map_err(|e| Failure::Asked(e.to_string()))?;
-    print::out(&report.to_string())?;
+    out(&report.to_string()).map_err(Failure::Output)?;
     if report.holds() { Ok(()) } else { Err(Failure::Broken) }
 }
 
@@ -184,7 +184,7 @@ fn replay(config: &Config, frames: Vec<(Time, PortId, Vec<u8>)>, decisions: bool
             }
         });
     }
-    print::out(&lines)
+    out(&lines).map_err(Failure::Output)
 }
 
 fn instant(since: Duration) -> Time {

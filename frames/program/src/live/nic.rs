@@ -9,6 +9,7 @@ use bump::{Bump, Face, Out, Personality, Settings, Side};
 use model::{Rate, Time};
 use ports::signals::Signals;
 use rnic::NicConfig;
+use scenario::terminal::note;
 use scenario::{Finding, TableFile};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -142,9 +143,9 @@ impl Machine for Nics {
         match TableFile::open(&self.file).and_then(|file| read(&file)) {
             Ok((_, personality)) => {
                 self.bump.set_personality(&personality);
-                crate::print::note("new connections get the settings of [nic] as they are now");
+                note("new connections get the settings of [nic] as they are now");
             }
-            Err(error) => crate::print::note(&format!("{}; the old settings stay", error.located())),
+            Err(error) => note(&format!("{}; the old settings stay", error.located())),
         }
     }
 

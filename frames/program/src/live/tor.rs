@@ -6,6 +6,7 @@ use super::io::{Io, Open, Sockets};
 use crate::cli::TorArgs;
 use crate::failure::Failure;
 use ports::signals::Signals;
+use scenario::terminal::note;
 use scenario::{Finding, TableFile};
 use std::time::Duration;
 use tor::config::{Config, Link};
@@ -23,7 +24,7 @@ pub fn read(name: &str) -> Result<Config, Finding> {
     let config =
         tor::config::parse(name, file.text()).map_err(|e| file.wrong_at(e.line, e.column, &e.message))?;
     for warning in &config.warnings {
-        crate::print::note(&format!("warning: {warning}"));
+        note(&format!("warning: {warning}"));
     }
     Ok(config)
 }
@@ -55,9 +56,7 @@ pub fn run(name: &str, args: &TorArgs) -> Result<(), Failure> {
     match config.settings.events.len() {
         0 => {}
         events if args.allow_inject => {
-            crate::print::note(&format!(
-                "this run is not clean: {events} rules inject events into its frames"
-            ));
+            note(&format!("this run is not clean: {events} rules inject events into its frames"));
         }
         _ => {
             let text = "the file injects events, which damage frames on purpose: say --allow-inject, or remove [[event]]";
@@ -110,7 +109,7 @@ impl Machine for Switch {
     }
 
     fn hang_up(&mut self) {
-        crate::print::note("the settings of a running ToR cannot change yet");
+        note("the settings of a running ToR cannot change yet");
     }
 
     fn each(&self, mut row: impl FnMut(&str, &str, &str, u64)) {
