@@ -96,16 +96,20 @@ impl Document {
         true
     }
 
-    /// Finds the position of an error.
+    /// Finds the position of an error: that of the value, of the table around it, or of the change that made this table.
     pub(crate) fn locate(&self, error: Finding) -> Finding {
-        let set = self.sets.iter().rev().find(|set| set.concerns(&error.key));
-        match set {
-            _ if error.place.is_some() => error,
-            Some(set) => set.place(error),
-            None => {
-                let span = self.span(&error.key, error.at_key);
-                error.placed(Place::new(&self.source.file, &self.source.text, span))
-            }
+        if error.place.is_some() {
+            return error;
+        }
+        let last =
+            |concerns: &dyn Fn(&AppliedChange) -> bool| self.sets.iter().rev().find(|set| concerns(set));
+        if let Some(set) = last(&|set| set.concerns(&error.key)) {
+            return set.place(error);
+        }
+        let span = self.span(&error.key, error.at_key);
+        match last(&|set| set.is_inside(&error.key)).filter(|_| span.is_empty()) {
+            Some(set) => set.place(Finding { at_key: true, ..error }),
+            None => error.placed(Place::new(&self.source.file, &self.source.text, span)),
         }
     }
 

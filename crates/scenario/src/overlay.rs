@@ -138,6 +138,12 @@ impl AppliedChange {
         path.starts_with(&self.path)
     }
 
+    /// Whether this change made the table in which the value at `path` is a default, or a table inside it.
+    pub(crate) fn is_inside(&self, path: &[String]) -> bool {
+        let table = if path.len() > 1 { &path[..path.len() - 1] } else { path };
+        !path.is_empty() && self.path.starts_with(table)
+    }
+
     /// Puts a finding about the value at this path, or about its key.
     pub(crate) fn place(&self, finding: Finding) -> Finding {
         self.origin.place(finding.at_key && finding.key.len() <= self.path.len(), finding)
