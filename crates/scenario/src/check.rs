@@ -2,19 +2,20 @@
 
 use crate::document::Document;
 use crate::footprint::{MemoryBudget, PacketRoom, Possible};
-use crate::hardware;
 use crate::overlay::{AppliedChange, Change, Origin};
+use crate::plan::Laid;
 use crate::program::{self, ProgramRanks};
 use crate::resolve;
 use crate::room::Room;
+use crate::rules::case::Case;
 use crate::source::Source;
 use crate::tap::Tap;
 use crate::workload::ranks::Ranks;
-use crate::{Plan, Scenario, loss, own_nic, parts, plan, show, switch, telemetry};
+use crate::{Plan, Scenario, own_nic, parts, plan, rules, show};
 use finding::{Finding, code, suggestion};
 use model::Bytes;
 use rnic::{Nics, TransportConfig};
-use schemes::{Assignment, FeedbackConfig, SchemeConfig};
+use schemes::{Assignment, Carried, FeedbackConfig, SchemeConfig};
 use std::collections::BTreeSet;
 
 /// A scenario that can run.
@@ -282,65 +283,22 @@ impl Checked {
             checked.map_err(|e| locate(nic_error(e).within(&format!("class.{name}"))))?;
         }
         let mut memory = MemoryBudget::new(room);
-        let (mut plan, mut warnings) = plan::plan(&scenario, &mut memory).map_err(locate)?;
-        let assignment = parts::schemes(&scenario, &plan);
-        let nics = parts::nics(&scenario, &plan, &assignment);
-        warnings.extend(hardware::warnings(&scenario, &plan));
-        warnings.extend(switch::unused_rates(&scenario, &plan));
-        warnings.extend(switch::slowed_ports(&scenario, &plan));
-        warnings.extend(loss::silent(&scenario, &plan));
-        plan.wire.signal = assignment.signal();
-        let room = match nics.read_telemetry() || nics.have_sacks() {
-            true => PacketRoom::TRACED,
-            false if assignment.writes() || nics.are_selective() || plan.fabric.groups() > 0 => {
-                PacketRoom::STAMPED
-            }
-            false => PacketRoom::BARE,
-        };
+        let Laid { mut plan, nics, mut warnings } = plan::plan(&scenario, &mut memory).map_err(locate)?;
+        let written = |path: &[String]| document.is_explicit(path);
+        warnings.extend(rules::judge(&Case::new(&scenario, &plan, &nics, &written)).map_err(locate)?);
+        let schemes = parts::schemes(&scenario, &plan);
+        let nics = parts::nics(&scenario, &plan, &schemes);
+        plan.wire.signal = schemes.signal();
+        let room = PacketRoom::of(Carried::by(&plan, &schemes, &nics));
         memory.add_packets(&plan, room).map_err(locate)?;
         memory.add_events(&plan).map_err(locate)?;
         let possible = Possible::new(&plan, &nics, room);
-        let mut schemes = vec![("scheme".to_owned(), &scenario.scheme)];
-        for (name, class) in &scenario.class {
-            schemes.extend(class.scheme.as_ref().map(|scheme| (format!("class.{name}.scheme"), scheme)));
-        }
-        for (role, config) in &scenario.switch_role {
-            schemes
-                .extend(config.scheme.as_ref().map(|scheme| (format!("switch-role.{role}.scheme"), scheme)));
-        }
-        for (role, config) in &scenario.switch_role {
-            if let Some(scheme) = config.scheme.as_ref().filter(|scheme| scheme.writes()) {
-                let text = format!(
-                    "`{}` works in the sending NIC or writes on packets, so it cannot be the scheme of some switches only",
-                    scheme.name()
-                );
-                let help = "set it as `scheme` or for a traffic class";
-                return Err(locate(
-                    code::UNSUITED.at(&format!("switch-role.{role}.scheme"), text).with_help(help),
-                ));
-            }
-        }
-        in_their_places(&scenario, &plan, &schemes).map_err(locate)?;
-        one_view(&schemes).map_err(locate)?;
-        let is_explicit = |part: &str| document.is_explicit(&["nic".into(), part.into()]);
-        for (path, scheme) in schemes {
-            warnings.extend(own_nic::unused(scheme, &scenario.nic, &is_explicit));
-            let class = path.strip_prefix("class.").and_then(|rest| rest.strip_suffix(".scheme"));
-            let nic = class.map_or_else(
-                || scheme.own_nic(&scenario.nic).unwrap_or_else(|| scenario.nic.clone()),
-                |class| scenario.nic_of(class),
-            );
-            let nic_path = class.map_or_else(|| "nic".to_owned(), |class| scenario.nic_path(class));
-            let own = scheme_warnings(&path, scheme, (&nic, &nic_path), &plan).map_err(locate)?;
-            warnings.extend(own);
-        }
-        warnings.extend(feedback_warnings(&scenario, &plan).map_err(locate)?);
         program::open(&scenario, &mut plan);
         Ok(Checked {
             name,
             scenario,
             plan,
-            schemes: assignment,
+            schemes,
             nics,
             findings: warnings.into_iter().map(|warning| document.locate_warning(warning)).collect(),
             memory: memory.need(),
@@ -444,101 +402,7 @@ impl Checked {
     }
 }
 
-/// Refuses schemes with different views of the queues, as a run has only one view.
-fn one_view(schemes: &[(String, &SchemeConfig)]) -> Result<(), Finding> {
-    let mut views = schemes.iter().filter_map(|(path, scheme)| {
-        scheme.facts().view.map(|view| (format!("{path}.{}", scheme.name()), view))
-    });
-    let Some((first, view)) = views.next() else { return Ok(()) };
-    for (path, other) in views {
-        let pairs = [("period", other.period, view.period), ("delay", other.delay, view.delay)];
-        if let Some((key, own, common)) = pairs.into_iter().find(|(_, own, common)| own != common) {
-            let text = format!(
-                "`{path}` has a {key} of {own} and `{first}` has one of {common}; all classes share one view of the queues"
-            );
-            let help = "give both the same `period` and `delay`; their default is 1us";
-            return Err(code::CONFLICT.at(&format!("{path}.{key}"), text).with_help(help));
-        }
-    }
-    Ok(())
-}
-
-/// Checks that every scheme can run in the switches that it is set for.
-fn in_their_places(
-    scenario: &Scenario,
-    plan: &Plan,
-    schemes: &[(String, &SchemeConfig)],
-) -> Result<(), Finding> {
-    let own = |role: &str| scenario.switch_role.get(role).is_some_and(|config| config.scheme.is_some());
-    for (path, scheme) in schemes {
-        let role = path.strip_prefix("switch-role.").and_then(|path| path.strip_suffix(".scheme"));
-        let mine = |node: &model::NodeId| match (role, plan.fabric.role(*node)) {
-            (Some(role), of_node) => role == of_node,
-            (None, of_node) => !own(of_node),
-        };
-        let switches: Vec<_> = plan.fabric.switches().filter(mine).collect();
-        let at = format!("{path}.{}", scheme.name());
-        scheme.place(plan, &switches).map_err(|e| e.within(&at))?;
-    }
-    Ok(())
-}
-
-/// Checks every feedback of a scenario, and its switches; returns warnings.
-fn feedback_warnings(scenario: &Scenario, plan: &Plan) -> Result<Vec<Finding>, Finding> {
-    let own = |role: &str| scenario.switch_role.get(role).is_some_and(|config| config.feedback.is_some());
-    let nic = scenario.nic_of("foreground");
-    let mut warnings = Vec::new();
-    for (path, role, feedback) in scenario.feedbacks() {
-        let own_key = |finding: Finding| finding.within(&format!("{path}.{}", feedback.name()));
-        let mine = |node: &model::NodeId| match (role, plan.fabric.role(*node)) {
-            (Some(role), of_node) => role == of_node,
-            (None, of_node) => !own(of_node),
-        };
-        let switches: Vec<_> = plan.fabric.switches().filter(mine).collect();
-        feedback.place(plan, &switches, role.is_none()).map_err(own_key)?;
-        warnings.extend(feedback.validate(plan).map_err(own_key)?.into_iter().map(own_key));
-        warnings.extend(feedback.validate_nic(&nic).map_err(own_key)?.into_iter().map(own_key));
-    }
-    Ok(warnings)
-}
-
 fn nic_error(error: Finding) -> Finding {
     let key = error.key.last().map_or("", String::as_str);
     Finding { text: format!("`{key}` {}", error.text), ..error }.within("nic")
-}
-
-fn scheme_warnings(
-    path: &str,
-    scheme: &SchemeConfig,
-    (nic, nic_path): (&rnic::NicConfig, &str),
-    plan: &Plan,
-) -> Result<Vec<Finding>, Finding> {
-    let at = |field: &str| format!("{path}.{}.{field}", scheme.name());
-    let own = |finding: Finding| finding.within(&format!("{path}.{}", scheme.name()));
-    let mut warnings: Vec<Finding> = scheme.validate(plan).map_err(own)?.into_iter().map(own).collect();
-    warnings.extend(telemetry::warnings(scheme, nic, plan).into_iter().map(|w| w.within(nic_path)));
-    warnings.extend(scheme.validate_nic(nic, plan).map_err(own)?.into_iter().map(own));
-    if let Some(notices) = scheme.notices(plan) {
-        if !nic.build().hears_notices() {
-            let text = format!(
-                "`{}` sends notices and requests single packets; `{}` supports neither",
-                scheme.name(),
-                nic.transport.name()
-            );
-            let able = TransportConfig::all().filter(|transport| transport.facts().heeds_notices);
-            let able: Vec<String> = able.map(|t| format!("`nic.transport.{} = {{}}`", t.name())).collect();
-            return Err(code::UNSUITED
-                .at(&format!("{path}.{}", scheme.name()), text)
-                .with_help(format!("set {}", able.join(" or "))));
-        }
-        let timeout = nic.timeout.span();
-        if notices.patience >= timeout {
-            let text = format!(
-                "the receiver's wait for late packets ({}) must be shorter than the sender's timeout ({timeout})",
-                notices.patience
-            );
-            return Err(code::FIT.at(&at("theta"), text));
-        }
-    }
-    Ok(warnings)
 }

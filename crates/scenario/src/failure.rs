@@ -7,10 +7,8 @@ use crate::topology::links::possible_rate;
 use crate::values::{Chance, ReducedRate};
 use finding::{Finding, code, nearest};
 use model::draw::{Key, Purpose};
-use model::fabric::MOST_CHANNELS;
 use model::failure::{Effect, Fault};
-use model::plan::{Job, Message, Qp};
-use model::{Fabric, Failures, LinkId, NodeId, PortSharing, Time};
+use model::{Fabric, Failures, LinkId, NodeId, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
@@ -401,39 +399,6 @@ fn fits(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Warns of flows that failures cut off for the rest of the run.
-pub(crate) fn warn_of_cuts(
-    failures: &Failures,
-    (fabric, sharing): (&Fabric, Option<PortSharing>),
-    (qps, messages, jobs): (&[Qp], &[Message], &[Job]),
-    warnings: &mut Vec<Finding>,
-) {
-    if failures.is_empty() {
-        return;
-    }
-    let lost = |qp: &&Qp| !failures.reach_in_the_end(fabric, sharing, qp.from, qp.to);
-    let mut cut = qps.iter().filter(lost);
-    let Some(first) = cut.next() else { return };
-    let more = match cut.count() {
-        0 => String::new(),
-        n => format!(" and {n} more queue pairs"),
-    };
-    let job = &jobs[usize::from(messages[first.messages.start as usize].job)].name;
-    let spare = match fabric.groups() > 0 && fabric.channels() < MOST_CHANNELS {
-        true => {
-            "; two groups without a link between them need `channels = 3` to reach each other over a third group"
-        }
-        false => "",
-    };
-    let text = format!(
-        "failures cut off {} from {} (job {job}){more}: flows that have not finished by then never will; `until` \
-         would restore the links{spare}",
-        fabric.host_name(first.from),
-        fabric.host_name(first.to)
-    );
-    warnings.push(code::CUT_OFF.at("failure", text));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -518,16 +483,6 @@ mod tests {
         assert_eq!(seen, [(Time::from_us(5), model::Probability::new(0.01)); 2]);
         let both = laid("[[failure]]\nswitch = \"spine1\"\nloss = 0.01\nrate = 0.5").plan.failures;
         assert_eq!((both.changes().len(), both.losses().len()), (8, 8));
-    }
-
-    #[test]
-    fn flows_that_failures_cut_off_are_warned_of_before_the_run() {
-        let cut = laid("[[failure]]\nlinks = [[\"host3\", \"leaf1\"]]\nat = \"5us\"");
-        let warnings = cut.warnings().join("\n");
-        assert!(warnings.contains("failures cut off"), "{warnings}");
-        assert!(warnings.contains("host3") && warnings.contains("job permutation"), "{warnings}");
-        let mended = laid("[[failure]]\nlinks = [[\"host3\", \"leaf1\"]]\nat = \"5us\"\nuntil = \"9us\"");
-        assert!(!mended.warnings().join("\n").contains("cut off"));
     }
 
     #[test]

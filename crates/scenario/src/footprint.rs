@@ -14,6 +14,7 @@ use model::fabric::Link;
 use model::plan::{FlowControl, Message, PortSettings, SwitchSettings};
 use model::{NodeId, Plan, QpId};
 use rnic::Nics;
+use schemes::Carried;
 
 // Bytes of peak memory (VmHWM) in a whole run, results included, on x86-64 in November 2026, rounded up. The fabrics had
 // links of 400 Gb/s and 1 us: fat trees with k = 16, 32 and 64, and leaf-spine fabrics of 192 to 8192 hosts.
@@ -55,6 +56,15 @@ impl PacketRoom {
     /// 78 to 106 kB for long messages (Swift).
     pub(crate) const TRACED: PacketRoom =
         PacketRoom { fixed: 2_000, packet: 450, most: 110_000, waiting: 140 };
+
+    /// The room of packets that carry this.
+    pub(crate) fn of(carried: Carried) -> PacketRoom {
+        match carried {
+            Carried::Nothing => Self::BARE,
+            Carried::Stamp => Self::STAMPED,
+            Carried::Telemetry | Carried::Sacks => Self::TRACED,
+        }
+    }
 
     /// Bytes for a host that sends `packets` packets.
     fn bytes(self, packets: u64) -> u64 {

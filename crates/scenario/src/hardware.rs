@@ -5,10 +5,9 @@
 //! has published the value. `[limits]` is compared with the fabric. An `[[unknown]]` says what the model leaves open. `include`
 //! names files whose figures belong to the model, too.
 
-use crate::Scenario;
 use crate::builtin::Builtin;
 use finding::{Finding, code, suggestion};
-use model::{Plan, Rate};
+use model::Rate;
 use serde::Deserialize;
 use std::fmt::Write as _;
 use toml::{Table, Value};
@@ -50,14 +49,14 @@ struct Model {
 /// What the hardware can do at most.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Limits {
+pub(crate) struct Limits {
     /// Rate of the fastest port of a NIC.
-    rate: Option<Rate>,
+    pub(crate) rate: Option<Rate>,
     /// Sum of the rates of all ports of a switch.
-    capacity: Option<Rate>,
+    pub(crate) capacity: Option<Rate>,
     /// Number of ports of a switch.
-    ports: Option<usize>,
-    source: String,
+    pub(crate) ports: Option<usize>,
+    pub(crate) source: String,
 }
 
 /// A value of the hardware.
@@ -206,47 +205,10 @@ pub(crate) fn about(scenario: &Table) -> String {
     text
 }
 
-/// Warnings where the fabric asks more of its hardware than the models can do.
-pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<Finding> {
-    let mut warnings = Vec::new();
-    let fabric = &plan.fabric;
-    let of = |all, name: &Option<String>| {
-        let name = name.clone()?;
-        let limits = Model::named(all, &name)?.limits;
-        Some((name, limits))
-    };
-    if let Some((name, Limits { rate: Some(most), source, .. })) = of(NICS, &scenario.nic.model) {
-        let fastest =
-            fabric.links().iter().filter(|link| fabric.is_host(link.from)).map(|link| link.rate).max();
-        if let Some(rate) = fastest.filter(|rate| *rate > most) {
-            let text = format!(
-                "hosts have links of {rate}, and the ports of a {name} have at most {most} ({source})"
-            );
-            warnings.push(code::HARDWARE.at("nic.model", text));
-        }
-    }
-    if let Some((name, limits)) = of(SWITCHES, &scenario.switch.model) {
-        for switch in (0..fabric.switch_count()).map(|number| fabric.switch(number)) {
-            let ports = fabric.ports(switch);
-            let sum = Rate(ports.iter().map(|link| link.rate.bps()).sum());
-            let who = fabric.name(switch);
-            let many = limits.ports.filter(|most| ports.len() > *most);
-            let fast = limits.capacity.filter(|most| sum > *most);
-            let text = match (many, fast) {
-                (Some(most), _) => {
-                    format!("{who} has {} ports, and a {name} has at most {most}", ports.len())
-                }
-                (None, Some(most)) => {
-                    format!("{who} has ports of {sum} in total, and a {name} has at most {most}")
-                }
-                (None, None) => continue,
-            };
-            // One switch is enough to see the mistake.
-            warnings.push(code::HARDWARE.at("switch.model", format!("{text} ({})", limits.source)));
-            break;
-        }
-    }
-    warnings
+/// The name of a model and what it can do at most; `None` if there is no such model.
+pub(crate) fn limits<'n>(all: &[Builtin], name: Option<&'n str>) -> Option<(&'n str, Limits)> {
+    let name = name?;
+    Some((name, Model::named(all, name)?.limits))
 }
 
 #[cfg(test)]
@@ -325,22 +287,6 @@ mod tests {
         assert!(shown.contains("# Unknown: the reorder window"));
         let again = check(&Source::new("again.toml", checked.to_toml()), &[]).unwrap();
         assert_eq!((again.hash(), again.plan.seed), (checked.hash(), checked.plan.seed));
-    }
-
-    #[test]
-    fn hardware_that_cannot_do_what_the_fabric_asks_is_warned_of() {
-        let warning = |keys: &str| lay(keys).warnings().join("\n");
-        assert_eq!(warning("[nic]\nmodel = \"connectx-5\"\n[switch]\nmodel = \"tomahawk-3\""), "");
-        let topology =
-            "[topology.leaf-spine]\nleaves = 2\nspines = 80\nhosts-per-leaf = 80\nrate = \"400Gbps\"\n";
-        let text = topology.to_owned()
-            + "[nic]\nmodel = \"connectx-6\"\n[switch]\nmodel = \"spectrum-4\"\n[[workload]]\nneighbour-ring = {}\n";
-        let warnings = check(&Source::new("s.toml", text), &[]).unwrap().warnings().join("\n");
-        assert!(
-            warnings.contains("hosts have links of 400Gbps, and the ports of a connectx-6"),
-            "{warnings}"
-        );
-        assert!(warnings.contains("leaf0 has ports of 64000Gbps in total, and a spectrum-4"), "{warnings}");
     }
 
     #[test]

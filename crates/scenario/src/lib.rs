@@ -22,7 +22,8 @@
 //! | [`workload`] | `[[workload]]`: one file per kind |
 //! | [`record`], [`tap`] | `[record]`: time series, packet events, captures |
 //! | `resolve` | defaults that depend on other keys |
-//! | `plan`, [`plan_check`](fn@plan_check) | the plan of a scenario, and its invariants |
+//! | `plan`, `wait` | the plan of a scenario; what its senders wait for |
+//! | `rules` | what every plan must meet: one file per rule |
 //! | [`program`] | ranks whose messages a program posts |
 //! | `telemetry` | space for telemetry on the wire |
 //! | `parts`, `own_nic` | the schemes and NICs of a plan |
@@ -56,13 +57,13 @@ mod overlay;
 mod own_nic;
 mod parts;
 mod plan;
-mod plan_check;
 pub mod printable;
 pub mod program;
 pub mod reader;
 mod record;
 mod resolve;
 pub mod room;
+mod rules;
 mod schema;
 pub mod server;
 mod show;
@@ -79,6 +80,7 @@ mod toml_text;
 pub mod topology;
 pub mod values;
 mod vendor;
+mod wait;
 pub mod workload;
 
 pub use check::{Checked, Resolved};
@@ -88,7 +90,7 @@ pub use finding::{Code, Finding, Place, Severity, code, suggestion};
 pub use footprint::{Possible, amount};
 pub use model::Plan;
 pub use overlay::setting;
-pub use plan_check::plan_check;
+pub use rules::invariants::plan_check;
 pub use schema::{choices, keys, schema, schema_of};
 pub use show::{explained, template};
 pub use source::Source;

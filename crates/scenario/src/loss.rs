@@ -1,13 +1,10 @@
 //! `[[links.lose]]`: single packets that are lost on purpose.
 
-use crate::{Plan, Scenario};
 use finding::{Finding, code, nearest};
-use model::plan::{Job, ListedLoss, Message, Overflow, Qp, SwitchSettings};
-use model::{Fabric, HostId, Kind, LinkId, NodeId, Probability, Psn, QpId, Wire};
-use rnic::{CutReport, SilentLoss};
+use model::plan::{Job, ListedLoss, Message, Qp};
+use model::{Fabric, HostId, Kind, LinkId, NodeId, Psn, QpId, Wire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Packets of the flows from one host to another that are lost on purpose, for tests and experiments. A queue pair
 /// counts PSNs from 0 over all its messages.
@@ -187,41 +184,4 @@ impl LossPlanner<'_> {
         }
         Ok(links)
     }
-}
-
-/// Warnings of NICs that wait for trimmed packets where switches drop, and of NICs that also look for drops where switches trim.
-pub(crate) fn silent(scenario: &Scenario, plan: &Plan) -> Vec<Finding> {
-    // Traffic classes with queues of their own may have other rules.
-    if !plan.own_queues.is_empty() || plan.switches.is_empty() {
-        return Vec::new();
-    }
-    let lossy = plan.switches.iter().all(|switch| !switch.flow_control.is_lossless());
-    let cut = |switch: &SwitchSettings| matches!(switch.overflow, Overflow::Cut(_));
-    let clean = plan.fabric.links().iter().all(|link| link.loss == Probability::ZERO)
-        && plan.failures.changes().is_empty()
-        && plan.lost.is_empty();
-    let mut warnings: BTreeMap<String, Finding> = BTreeMap::new();
-    for class in scenario.workload.iter().map(|entry| entry.class()) {
-        let nic = scenario.nic_of(class);
-        let (mode, facts) = (nic.transport.name(), nic.transport.facts());
-        let only_timer = format!(
-            "only the timer of `transport.{mode}` finds packets that a switch drops, and switches drop instead of cutting; set \
-             `switch.cut = \"on\"`"
-        );
-        let text = match facts.silent {
-            _ if facts.cuts == CutReport::None || !lossy => None,
-            SilentLoss::Unfound if !plan.cuts() => Some(only_timer),
-            SilentLoss::FoundWith(setting) if !plan.cuts() => {
-                Some(format!("{only_timer} or `{setting}` in `nic.transport.{mode}`"))
-            }
-            SilentLoss::FoundBy(setting) if clean && plan.switches.iter().all(cut) => Some(format!(
-                "`{setting}` of `transport.{mode}` may repeat packets that are only late: switches trim packets instead of \
-                 dropping them, and receivers report each packet whose headers arrive"
-            )),
-            _ => None,
-        };
-        let at = format!("{}.transport.{mode}", scenario.nic_path(class));
-        warnings.extend(text.map(|text| (text.clone(), code::SILENT.at(&at, text))));
-    }
-    warnings.into_values().collect()
 }

@@ -1,6 +1,5 @@
-//! NICs that schemes bring for their queue pairs: their comment in a printed scenario, and a warning.
+//! NICs that schemes bring for their queue pairs: their comment in a printed scenario.
 
-use finding::{Finding, code};
 use rnic::NicConfig;
 use schemes::SchemeConfig;
 use toml::{Table, Value};
@@ -13,27 +12,6 @@ pub(crate) fn about(scheme: &SchemeConfig, nic: &NicConfig) -> String {
     let lines = text.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
     format!("\n# Queue pairs under `{}` have a NIC of their own:\n", scheme.name())
         + &lines.collect::<String>()
-}
-
-/// Warns of parts of `nic` that queue pairs under `scheme` do not use; `is_explicit` tells which parts the user wrote.
-pub(crate) fn unused(
-    scheme: &SchemeConfig,
-    nic: &NicConfig,
-    is_explicit: &dyn Fn(&str) -> bool,
-) -> Option<Finding> {
-    let own = scheme.own_nic(nic)?;
-    let replaced = [
-        ("transport", nic.transport.name(), own.transport.name()),
-        ("congestion", nic.congestion.name(), own.congestion.name()),
-    ];
-    let unused = replaced.into_iter().filter(|(part, was, is)| was != is && is_explicit(part));
-    let unused: Vec<String> = unused.map(|(part, was, _)| format!("nic.{part}.{was}")).collect();
-    let text = format!(
-        "`{}` brings its own recovery mode and congestion control, so its queue pairs do not use `{}`",
-        scheme.name(),
-        unused.join("` and `")
-    );
-    unused.first().map(|key| code::NO_EFFECT.at(key, text))
 }
 
 #[cfg(test)]
@@ -93,21 +71,5 @@ mod tests {
             "[topology.leaf-spine]\n[class.legacy.nic]\nack-every = 0\n[[workload]]\nneighbour-ring = {}\n";
         let error = crate::check(&Source::new("s.toml", text), &[]).unwrap_err().to_string();
         assert!(error.contains("ack-every"), "{error}");
-    }
-
-    #[test]
-    fn nic_settings_that_are_not_used_are_warned_of_if_the_user_wrote_them() {
-        let warning = |keys| lay(keys).warnings().join(";");
-        let brings =
-            "`mp-rdma` brings its own recovery mode and congestion control, so its queue pairs do not use";
-        assert_eq!(
-            warning("[scheme.mp-rdma]\n[nic.transport.sr-sack]\n[nic.congestion.dcqcn]"),
-            format!("{brings} `nic.transport.sr-sack` and `nic.congestion.dcqcn`")
-        );
-        assert_eq!(
-            warning("[scheme.mp-rdma]\n[nic]\non-nack = { to = 0.5 }\n[nic.congestion.dcqcn]"),
-            format!("{brings} `nic.congestion.dcqcn`")
-        );
-        assert_eq!(warning("[scheme.mp-rdma]\n[nic.transport.mp-rdma]\nbitmap = 99"), "");
     }
 }

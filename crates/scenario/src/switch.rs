@@ -1,10 +1,7 @@
 //! `[switch]` and `[switch-role.NAME]`: buffers, PFC, marking.
 
-mod slowed;
-
 pub use crate::classes::Classes;
 use crate::values::{Chance, Share, Switched};
-use crate::{Plan, Scenario};
 use finding::{Finding, code};
 use model::fabric::Link;
 use model::plan::{Cut, FlowControl, MarkAt, Marking, Overflow, Pfc, PortSettings, SwitchSettings};
@@ -12,9 +9,6 @@ use model::{Bytes, Fabric, NodeId, Rate, Wire};
 use schemars::JsonSchema;
 use schemes::{FeedbackConfig, SchemeConfig};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-
-pub(crate) use slowed::warnings as slowed_ports;
 
 /// Settings of every switch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -297,14 +291,14 @@ const LEAST_FRAME: u32 = 57;
 /// The settings of one switch: those of its role where set, else those of `[switch]`. A class of `switch.classes` may have
 /// settings of its own, which come before both.
 pub(crate) struct EffectiveSwitch<'a> {
-    base: &'a SwitchConfig,
+    pub(crate) base: &'a SwitchConfig,
     role: Option<(&'a str, &'a RoleConfig)>,
     class: Option<(usize, &'a RoleConfig)>,
 }
 
 /// The table that sets a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
+pub(crate) enum Source {
     Switch,
     Role,
     Class,
@@ -320,7 +314,7 @@ impl<'a> EffectiveSwitch<'a> {
     }
 
     /// Path of the key that set a value: `switch.classes.NUMBER.KEY`, `switch-role.NAME.KEY` or `switch.KEY`.
-    fn path(&self, key: &str, source: Source) -> String {
+    pub(crate) fn path(&self, key: &str, source: Source) -> String {
         match (source, self.role, self.class) {
             (Source::Class, _, Some((i, _))) => format!("switch.classes.{i}.{key}"),
             (Source::Role, Some((name, _)), _) => format!("switch-role.{name}.{key}"),
@@ -329,7 +323,7 @@ impl<'a> EffectiveSwitch<'a> {
     }
 
     /// The value of a setting, and the table that sets it.
-    fn pick<T>(&self, own: impl Fn(&'a RoleConfig) -> Option<T>, base: T) -> (T, Source) {
+    pub(crate) fn pick<T>(&self, own: impl Fn(&'a RoleConfig) -> Option<T>, base: T) -> (T, Source) {
         if let Some(value) = self.class.and_then(|(_, class)| own(class)) {
             return (value, Source::Class);
         }
@@ -521,39 +515,6 @@ fn headroom(link: &Link, wire: &Wire) -> Bytes {
     Bytes(on_the_way.saturating_add(2 * frame + pause))
 }
 
-/// Warnings of lists by the rate of a port of which no rate is that of a port. A list with other entries may be meant for several
-/// fabrics.
-pub(crate) fn unused_rates(scenario: &Scenario, plan: &Plan) -> Vec<Finding> {
-    let have: BTreeSet<Rate> = plan.fabric.links().iter().map(|link| link.rate).collect();
-    let mut warnings = Vec::new();
-    let mut look = |path: String, rates: Vec<Rate>| {
-        if !rates.is_empty() && rates.iter().all(|rate| !have.contains(rate)) {
-            let found: Vec<String> = have.iter().map(Rate::to_string).collect();
-            let found = found.join(", ");
-            let text = format!("`{path}` has no effect: no port has such a rate; ports have {found}");
-            warnings.push(code::NO_EFFECT.at(&path, text));
-        }
-    };
-    let of_ecn = |ecn: &Switched<EcnConfig>| {
-        ecn.get().map_or_else(Vec::new, |ecn| ecn.at_rate.iter().map(|entry| entry.rate).collect())
-    };
-    let of_pfc = |pfc: &Switched<PfcConfig>| {
-        pfc.get().map_or_else(Vec::new, |pfc| pfc.alpha_at_rate.iter().map(|entry| entry.rate).collect())
-    };
-    let of_caps = |caps: &[RateCap]| caps.iter().map(|entry| entry.rate).collect();
-    let base = &scenario.switch;
-    look("switch.queue-cap-at-rate".into(), of_caps(&base.queue_cap_at_rate));
-    look("switch.ecn.at-rate".into(), of_ecn(&base.ecn));
-    look("switch.pfc.alpha-at-rate".into(), of_pfc(&base.pfc));
-    for (name, role) in &scenario.switch_role {
-        let path = |key: &str| format!("switch-role.{name}.{key}");
-        look(path("queue-cap-at-rate"), role.queue_cap_at_rate.as_deref().map_or_else(Vec::new, of_caps));
-        look(path("ecn.at-rate"), role.ecn.as_ref().map_or_else(Vec::new, of_ecn));
-        look(path("pfc.alpha-at-rate"), role.pfc.as_ref().map_or_else(Vec::new, of_pfc));
-    }
-    warnings
-}
-
 /// Bytes that a link sends in so many of its delays.
 fn over(link: &Link, delays: u64) -> Bytes {
     let time = u128::from(delays) * u128::from(link.delay.ps());
@@ -561,7 +522,7 @@ fn over(link: &Link, delays: u64) -> Bytes {
 }
 
 impl EcnConfig {
-    fn marking(&self, rate: Rate, path: &str) -> Result<Marking, Finding> {
+    pub(crate) fn marking(&self, rate: Rate, path: &str) -> Result<Marking, Finding> {
         let scaled =
             |k: Bytes| Bytes((u128::from(k.get()) * u128::from(rate.bps()) / 100_000_000_000) as u64);
         let at = match self.mark {

@@ -32,8 +32,7 @@ use model::fabric::Detours;
 use model::scheme::{Acks, Arrived};
 use model::steering::{Aside, Room, Sent};
 use model::{
-    Cx, Interest, NodeId, Packet, Plan, PortIndex, QpSite, Reroute, Scheme, Site, Stamp, Steering, Time,
-    Verdict,
+    Cx, Interest, Packet, Plan, PortIndex, QpSite, Reroute, Scheme, Site, Stamp, Steering, Time, Verdict,
 };
 use palette::Look;
 use rnic::NicConfig;
@@ -67,6 +66,7 @@ const fn hyphenated<const N: usize>(name: &str) -> [u8; N] {
 mod assignment;
 #[cfg(test)]
 mod bench;
+mod carried;
 pub mod choice;
 pub mod entropies;
 mod facts;
@@ -80,6 +80,7 @@ mod racks;
 pub mod with_feedback;
 
 pub use assignment::Assignment;
+pub use carried::Carried;
 pub use facts::Facts;
 pub use feedback::FeedbackConfig;
 
@@ -129,14 +130,6 @@ pub trait Recipe {
     /// The first field that cannot work.
     fn validate_nic(&self, _nic: &NicConfig, _plan: &Plan) -> Result<Vec<Finding>, Finding> {
         Ok(Vec::new())
-    }
-
-    /// Checks whether the scheme can run in these switches.
-    ///
-    /// # Errors
-    /// The first switch that is unsuitable.
-    fn place(&self, _plan: &Plan, _switches: &[NodeId]) -> Result<(), Finding> {
-        Ok(())
     }
 }
 
@@ -428,14 +421,6 @@ impl SchemeConfig {
     /// The first field that cannot work.
     pub fn validate_nic(&self, nic: &NicConfig, plan: &Plan) -> Result<Vec<Finding>, Finding> {
         of_config!(self, config => config.validate_nic(nic, plan))
-    }
-
-    /// Checks whether the scheme can run in these switches.
-    ///
-    /// # Errors
-    /// The first switch that is unsuitable.
-    pub fn place(&self, plan: &Plan, switches: &[NodeId]) -> Result<(), Finding> {
-        of_config!(self, config => config.place(plan, switches))
     }
 }
 

@@ -13,7 +13,7 @@ use model::steering::{WithSacks, WithTelemetry};
 use model::{Annex, Granter, HostId, Parts, Plan, QpId, QpSite, Receiver, Sender, Site, Steering, Time};
 use rnic::pacer::AnyGranter;
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
-use schemes::{AnyScheme, AnySteering, Assignment};
+use schemes::{AnyScheme, AnySteering, Assignment, Carried};
 use std::marker::PhantomData;
 
 /// Runs a plan with these schemes and NICs to its end, see [`engine::run`].
@@ -24,7 +24,7 @@ pub fn run(
     kind: Kind,
     observer: &mut dyn Observer,
 ) -> Outcome {
-    match carried(plan, schemes, nics) {
+    match Carried::by(plan, schemes, nics) {
         Carried::Nothing => engine::run(plan, &RealParts::<()>::new(schemes, nics), kind, observer),
         Carried::Stamp => engine::run(plan, &RealParts::<Stamp>::new(schemes, nics), kind, observer),
         Carried::Telemetry => {
@@ -36,36 +36,11 @@ pub fn run(
 
 /// Starts a run that a program drives, see [`engine::live`].
 pub fn live<'p>(plan: &'p Plan, schemes: &'p Assignment, nics: &'p Nics, kind: Kind) -> Box<dyn Live + 'p> {
-    match carried(plan, schemes, nics) {
+    match Carried::by(plan, schemes, nics) {
         Carried::Nothing => engine::live(plan, &RealParts::<()>::new(schemes, nics), kind),
         Carried::Stamp => engine::live(plan, &RealParts::<Stamp>::new(schemes, nics), kind),
         Carried::Telemetry => engine::live(plan, &RealParts::<TelemetryStamp>::new(schemes, nics), kind),
         Carried::Sacks => engine::live(plan, &RealParts::<SackStamp>::new(schemes, nics), kind),
-    }
-}
-
-/// What the packets of a run carry beside their labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Carried {
-    /// Nothing: `()`.
-    Nothing,
-    /// A [`Stamp`].
-    Stamp,
-    /// A stamp and what switches write about their links: [`TelemetryStamp`].
-    Telemetry,
-    /// A stamp and maps of arrived packets: [`SackStamp`].
-    Sacks,
-}
-
-/// The least that the parts of a run can do with.
-fn carried(plan: &Plan, schemes: &Assignment, nics: &Nics) -> Carried {
-    // On a fabric of groups, switches note on a packet over which groups it goes.
-    let stamped = schemes.writes() || nics.are_selective() || plan.fabric.groups() > 0;
-    match (nics.have_sacks(), nics.read_telemetry(), stamped) {
-        (true, ..) => Carried::Sacks,
-        (false, true, _) => Carried::Telemetry,
-        (false, false, true) => Carried::Stamp,
-        (false, false, false) => Carried::Nothing,
     }
 }
 

@@ -1,8 +1,18 @@
 //! The invariants of a plan on which the engine relies.
 
+use super::case::Case;
+use finding::{Finding, code};
 use model::NodeId;
 use model::plan::{Group, Plan, Trigger};
 use std::ops::Range;
+
+pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
+    let broken = plan_check(case.plan).err();
+    broken
+        .map(|broken| code::BUG.at("", format!("this is a bug of ropewalk: {broken}")))
+        .into_iter()
+        .collect()
+}
 
 /// Checks the invariants of a plan:
 ///

@@ -4,8 +4,8 @@
 //! speed (all 82 of sonic-buildimage), and SONiC chooses xon and headroom by the configured speed of the port (sonic-swss,
 //! cfgmgr/buffermgr.cpp). A port that renegotiates its speed is no change of the configuration.
 
-use super::EffectiveSwitch;
-use crate::{Plan, Scenario};
+use super::case::Case;
+use crate::switch::EffectiveSwitch;
 use finding::{Finding, code};
 use model::failure::rate_in_words;
 use model::{Bytes, Rate};
@@ -23,8 +23,8 @@ struct Kept {
 }
 
 /// A warning for each nominal rate of ports that failures slow, with every threshold that is given by the rate of a port.
-pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<Finding> {
-    let fabric = &plan.fabric;
+pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
+    let (scenario, plan, fabric) = (case.scenario, case.plan, &case.plan.fabric);
     let mut slow: BTreeSet<(Rate, &str, Rate)> = BTreeSet::new();
     for change in plan.failures.changes() {
         let link = &fabric.links()[change.link.index()];
@@ -40,7 +40,7 @@ pub(crate) fn warnings(scenario: &Scenario, plan: &Plan) -> Vec<Finding> {
         kept.rates.insert(rate);
         let each = classes.iter().map(|(i, class)| Some((*i, class)));
         for class in std::iter::once(None).chain(each) {
-            EffectiveSwitch::new(&scenario.switch, own, class).keep(nominal, rate, kept);
+            kept.by(&EffectiveSwitch::new(&scenario.switch, own, class), [nominal, rate]);
         }
     }
     let told = by_rate.into_iter().filter(|(_, kept)| !kept.thresholds.is_empty() || !kept.idle.is_empty());
@@ -65,6 +65,31 @@ impl Kept {
         own.is_some()
     }
 
+    /// Adds the thresholds of `switch` that a port of rate `nominal` keeps at `rate`.
+    fn by(&mut self, switch: &EffectiveSwitch<'_>, [nominal, rate]: [Rate; 2]) {
+        let (ecn, from) = switch.pick(|r| r.ecn.as_ref(), &switch.base.ecn);
+        if let Some(ecn) = ecn.get() {
+            let marks = |i: usize| format!("(marks from {} to {})", ecn.at_rate[i].kmin, ecn.at_rate[i].kmax);
+            let rates = ecn.at_rate.iter().map(|entry| entry.rate);
+            let scales = !self.entries(&switch.path("ecn.at-rate", from), rates, marks, [nominal, rate]);
+            if let Some(marking) = scales.then(|| ecn.marking(nominal, "").ok()).flatten() {
+                let of = |key: &str, bytes: Bytes| format!("`{}` {bytes}", switch.path(key, from));
+                self.thresholds.extend([of("ecn.kmin", marking.kmin), of("ecn.kmax", marking.kmax)]);
+            }
+        }
+        let (pfc, from) = switch.pick(|r| r.pfc.as_ref(), &switch.base.pfc);
+        if let Some(pfc) = pfc.get() {
+            let alpha = |i: usize| pfc.alpha_at_rate[i].alpha.to_string();
+            let rates = pfc.alpha_at_rate.iter().map(|entry| entry.rate);
+            self.entries(&switch.path("pfc.alpha-at-rate", from), rates, alpha, [nominal, rate]);
+        }
+        let (caps, from) =
+            switch.pick(|r| r.queue_cap_at_rate.as_deref(), &switch.base.queue_cap_at_rate[..]);
+        let cap = |i: usize| caps[i].cap.to_string();
+        let rates = caps.iter().map(|entry| entry.rate);
+        self.entries(&switch.path("queue-cap-at-rate", from), rates, cap, [nominal, rate]);
+    }
+
     fn told(&self, nominal: Rate) -> String {
         let list = |all: &BTreeSet<String>| all.iter().cloned().collect::<Vec<_>>().join(", ");
         let rates: Vec<String> = self.rates.iter().map(|rate| rate_in_words(*rate)).collect();
@@ -79,32 +104,6 @@ impl Kept {
             text += &format!("; not used there: {}", list(&self.idle));
         }
         text
-    }
-}
-
-impl EffectiveSwitch<'_> {
-    /// Adds the thresholds that a port of rate `nominal` keeps at `rate`.
-    fn keep(&self, nominal: Rate, rate: Rate, kept: &mut Kept) {
-        let (ecn, from) = self.pick(|r| r.ecn.as_ref(), &self.base.ecn);
-        if let Some(ecn) = ecn.get() {
-            let marks = |i: usize| format!("(marks from {} to {})", ecn.at_rate[i].kmin, ecn.at_rate[i].kmax);
-            let rates = ecn.at_rate.iter().map(|entry| entry.rate);
-            let scales = !kept.entries(&self.path("ecn.at-rate", from), rates, marks, [nominal, rate]);
-            if let Some(marking) = scales.then(|| ecn.marking(nominal, "").ok()).flatten() {
-                let of = |key: &str, bytes: Bytes| format!("`{}` {bytes}", self.path(key, from));
-                kept.thresholds.extend([of("ecn.kmin", marking.kmin), of("ecn.kmax", marking.kmax)]);
-            }
-        }
-        let (pfc, from) = self.pick(|r| r.pfc.as_ref(), &self.base.pfc);
-        if let Some(pfc) = pfc.get() {
-            let alpha = |i: usize| pfc.alpha_at_rate[i].alpha.to_string();
-            let rates = pfc.alpha_at_rate.iter().map(|entry| entry.rate);
-            kept.entries(&self.path("pfc.alpha-at-rate", from), rates, alpha, [nominal, rate]);
-        }
-        let (caps, from) = self.pick(|r| r.queue_cap_at_rate.as_deref(), &self.base.queue_cap_at_rate[..]);
-        let cap = |i: usize| caps[i].cap.to_string();
-        let rates = caps.iter().map(|entry| entry.rate);
-        kept.entries(&self.path("queue-cap-at-rate", from), rates, cap, [nominal, rate]);
     }
 }
 
