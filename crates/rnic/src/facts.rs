@@ -241,6 +241,27 @@ pub struct ControlFacts {
     pub grants: Option<Grants>,
 }
 
+impl ControlFacts {
+    /// A control with this evidence that counts packets, and needs whole replies and its path. The facts of a control are those in
+    /// which it differs.
+    pub(crate) const fn of(evidence: Evidence) -> Self {
+        ControlFacts {
+            evidence,
+            needs_feedback: true,
+            has_rate: false,
+            needs_path: true,
+            window: Unit::Packets,
+            grants: None,
+        }
+    }
+
+    /// A control that reads the telemetry of so many hops, which its setting `int-hops` states.
+    pub(crate) const fn of_telemetry(hops: u8) -> Self {
+        let evidence = Evidence::Telemetry { hops, setting: "int-hops" };
+        ControlFacts { has_rate: true, ..ControlFacts::of(evidence) }
+    }
+}
+
 /// Credit that receivers grant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grants {

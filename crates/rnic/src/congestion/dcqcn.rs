@@ -19,7 +19,7 @@
 //! The timers run lazily: each call first does what was due, in order of time. The number of calls has no influence on the
 //! result.
 
-use crate::facts::{Advised, Control, ControlFacts, Evidence, Unit};
+use crate::facts::{Advised, Control, ControlFacts, Evidence};
 use crate::limits;
 use crate::path::Path;
 use finding::{Finding, code};
@@ -105,12 +105,10 @@ const MOST_TICKS: u32 = 128;
 
 /// Facts of both variants.
 pub(super) const FACTS: ControlFacts = ControlFacts {
-    evidence: Evidence::Cnps,
     needs_feedback: false,
     has_rate: true,
     needs_path: false,
-    window: Unit::Packets,
-    grants: None,
+    ..ControlFacts::of(Evidence::Cnps)
 };
 
 /// Content of CNPs that both variants heed.

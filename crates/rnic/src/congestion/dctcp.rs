@@ -16,7 +16,7 @@
 //! Our choices, where the simulator is silent: a CNP frame, which only a switch sends here, cuts the rate like a mark. So
 //! does a NACK or a timeout whose reaction is `as-cnp`. A mark on a NACK counts like a mark on an ACK.
 
-use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
+use crate::facts::{Control, ControlFacts, Evidence, Golden};
 use crate::limits::min_rate;
 use crate::paced::Paced;
 use crate::path::Path;
@@ -50,14 +50,7 @@ impl Control for Config {
     const GOLDEN: Option<Golden> = Some(("DCTCP", &["nic.congestion.dctcp={}"]));
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts {
-            evidence: Evidence::Marks,
-            needs_feedback: true,
-            has_rate: true,
-            needs_path: false,
-            window: Unit::Packets,
-            grants: None,
-        }
+        ControlFacts { has_rate: true, needs_path: false, ..ControlFacts::of(Evidence::Marks) }
     }
 
     fn longest_gap(&self, bytes: u64, _: Time) -> Time {

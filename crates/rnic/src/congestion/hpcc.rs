@@ -21,7 +21,7 @@
 //! * The bytes that a switch reports as sent exclude preamble and gap, like the counters of real switches. So a link that is
 //!   always busy has a utilisation of 98.7 % with frames of 1500 B.
 
-use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
+use crate::facts::{Control, ControlFacts, Golden};
 use crate::limits::{int_hops, min_rate};
 use crate::path::Path;
 use crate::window::whole_packets;
@@ -167,15 +167,7 @@ impl Control for Config {
     const GOLDEN: Option<Golden> = Some(("HPCC", &["nic.congestion.hpcc={}"]));
 
     fn facts(&self) -> ControlFacts {
-        let evidence = Evidence::Telemetry { hops: self.int_hops(), setting: "int-hops" };
-        ControlFacts {
-            evidence,
-            needs_feedback: true,
-            has_rate: true,
-            needs_path: true,
-            window: Unit::Packets,
-            grants: None,
-        }
+        ControlFacts::of_telemetry(self.int_hops())
     }
 
     fn longest_gap(&self, bytes: u64, _: Time) -> Time {

@@ -9,7 +9,7 @@
 //! that begins a recovery does what `nic.on-nack` sets, and a timeout does what `nic.on-timeout` sets; `as-cnp` counts as a
 //! mark. Within the window packets start at line rate.
 
-use crate::facts::{Control, ControlFacts, Evidence, Unit};
+use crate::facts::{Control, ControlFacts, Evidence};
 use crate::limits::outstanding;
 use crate::path::Path;
 use finding::Finding;
@@ -41,14 +41,8 @@ impl Control for Config {
     type State = MpRdma;
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts {
-            evidence: Evidence::Marks,
-            needs_feedback: false,
-            has_rate: false,
-            needs_path: self.initial.is_none(),
-            window: Unit::Packets,
-            grants: None,
-        }
+        let needs_path = self.initial.is_none();
+        ControlFacts { needs_feedback: false, needs_path, ..ControlFacts::of(Evidence::Marks) }
     }
 
     fn validate(&self) -> Result<(), Finding> {

@@ -1,6 +1,6 @@
 //! No congestion control: line rate, no window, no reaction to any signal.
 
-use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
+use crate::facts::{Control, ControlFacts, Evidence, Golden};
 use crate::path::Path;
 use finding::Finding;
 use model::{Allowance, Congestion, Pace, Rate, Time};
@@ -17,14 +17,7 @@ impl Control for Config {
     const GOLDEN: Option<Golden> = Some(("no congestion control", &["nic.congestion.none={}"]));
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts {
-            evidence: Evidence::None,
-            needs_feedback: false,
-            has_rate: false,
-            needs_path: false,
-            window: Unit::Packets,
-            grants: None,
-        }
+        ControlFacts { needs_feedback: false, needs_path: false, ..ControlFacts::of(Evidence::None) }
     }
 
     fn validate(&self) -> Result<(), Finding> {

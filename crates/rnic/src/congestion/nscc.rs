@@ -90,14 +90,7 @@ impl Control for Config {
     ];
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts {
-            evidence: Evidence::Marks,
-            needs_feedback: true,
-            has_rate: false,
-            needs_path: true,
-            window: Unit::Bytes,
-            grants: None,
-        }
+        ControlFacts { window: Unit::Bytes, ..ControlFacts::of(Evidence::Marks) }
     }
 
     fn heeds_penalties(&self) -> bool {

@@ -14,7 +14,7 @@
 //! Our choices, where the simulator is silent: CNPs and marks have no effect, so `nic.cnp` is "none". A NACK or a timeout
 //! lowers the rate only by a reaction such as `{ to = 0.5 }`; `as-cnp` has no effect.
 
-use crate::facts::{Control, ControlFacts, Digested, Evidence, Golden, Unit};
+use crate::facts::{Control, ControlFacts, Digested, Evidence, Golden};
 use crate::limits::min_rate;
 use crate::paced::Paced;
 use crate::path::Path;
@@ -87,14 +87,7 @@ impl Control for Config {
             share: self.probability,
             period: self.base_rtt,
         });
-        ControlFacts {
-            evidence,
-            needs_feedback: true,
-            has_rate: true,
-            needs_path: false,
-            window: Unit::Packets,
-            grants: None,
-        }
+        ControlFacts { has_rate: true, needs_path: false, ..ControlFacts::of(evidence) }
     }
 
     fn longest_gap(&self, bytes: u64, _: Time) -> Time {

@@ -18,7 +18,7 @@
 //! * Our choices: the average starts at 1, the power of a full link; the window never exceeds line rate times T, since packets
 //!   leave at line rate at most; it counts payload, and is rounded up to whole packets.
 
-use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
+use crate::facts::{Control, ControlFacts, Golden};
 use crate::limits::{int_hops, min_rate};
 use crate::path::Path;
 use crate::window::whole_packets;
@@ -60,14 +60,7 @@ impl Control for Config {
     const GOLDEN: Option<Golden> = Some(("PowerTCP", &["nic.congestion.powertcp={}"]));
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts {
-            evidence: Evidence::Telemetry { hops: self.int_hops, setting: "int-hops" },
-            needs_feedback: true,
-            has_rate: true,
-            needs_path: true,
-            window: Unit::Packets,
-            grants: None,
-        }
+        ControlFacts::of_telemetry(self.int_hops)
     }
 
     fn longest_gap(&self, bytes: u64, _: Time) -> Time {

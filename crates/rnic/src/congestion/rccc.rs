@@ -62,19 +62,13 @@ impl Control for Config {
     ];
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts {
-            evidence: Evidence::Marks,
-            needs_feedback: true,
-            has_rate: false,
-            needs_path: true,
-            window: Unit::Bytes,
-            grants: Some(Grants {
-                quantum: Some(self.quantum.get()),
-                share: self.share,
-                throttles: self.throttle && self.nscc.is_none(),
-                due: Due::Demand(AHEAD),
-            }),
-        }
+        let grants = Grants {
+            quantum: Some(self.quantum.get()),
+            share: self.share,
+            throttles: self.throttle && self.nscc.is_none(),
+            due: Due::Demand(AHEAD),
+        };
+        ControlFacts { window: Unit::Bytes, grants: Some(grants), ..ControlFacts::of(Evidence::Marks) }
     }
 
     fn heeds_penalties(&self) -> bool {

@@ -68,14 +68,7 @@ impl Control for Config {
     ];
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts {
-            evidence: Evidence::RoundTrips { stamp: 0 },
-            needs_feedback: true,
-            has_rate: false,
-            needs_path: true,
-            window: Unit::Bytes,
-            grants: None,
-        }
+        ControlFacts { window: Unit::Bytes, ..ControlFacts::of(Evidence::RoundTrips { stamp: 0 }) }
     }
 
     fn validate(&self) -> Result<(), Finding> {

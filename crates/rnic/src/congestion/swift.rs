@@ -19,7 +19,7 @@
 //! * Within the window packets start at line rate. Windows are whole packets, rounded down.
 //! * The target needs square roots, which IEEE 754 rounds in the same way on every machine.
 
-use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
+use crate::facts::{Control, ControlFacts, Evidence, Golden};
 use crate::limits::outstanding;
 use crate::path::Path;
 use finding::{Finding, code};
@@ -94,14 +94,7 @@ impl Control for Config {
     const GOLDEN: Option<Golden> = Some(("Swift", &["nic.congestion.swift={}"]));
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts {
-            evidence: Evidence::RoundTrips { stamp: 0 },
-            needs_feedback: true,
-            has_rate: false,
-            needs_path: true,
-            window: Unit::Packets,
-            grants: None,
-        }
+        ControlFacts::of(Evidence::RoundTrips { stamp: 0 })
     }
 
     fn longest_gap(&self, _: u64, rtt: Time) -> Time {

@@ -22,7 +22,7 @@
 //! Our choices, where the simulator is silent: CNPs and marks have no effect, so `nic.cnp` is "none". A NACK or a timeout
 //! lowers the rate only by a reaction such as `{ to = 0.5 }`; `as-cnp` has no effect.
 
-use crate::facts::{Control, ControlFacts, Evidence, Golden, Unit};
+use crate::facts::{Control, ControlFacts, Evidence, Golden};
 use crate::limits::min_rate;
 use crate::paced::Paced;
 use crate::path::Path;
@@ -87,14 +87,8 @@ impl Control for Config {
     const GOLDEN: Option<Golden> = Some(("TIMELY", &["nic.congestion.timely={}"]));
 
     fn facts(&self) -> ControlFacts {
-        ControlFacts {
-            evidence: Evidence::RoundTrips { stamp: STAMP },
-            needs_feedback: true,
-            has_rate: true,
-            needs_path: false,
-            window: Unit::Packets,
-            grants: None,
-        }
+        let evidence = Evidence::RoundTrips { stamp: STAMP };
+        ControlFacts { has_rate: true, needs_path: false, ..ControlFacts::of(evidence) }
     }
 
     fn longest_gap(&self, bytes: u64, _: Time) -> Time {
