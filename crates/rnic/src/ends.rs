@@ -11,24 +11,115 @@ use model::transport::{
 use model::{Delivery, PortIndex, Psn, Time};
 use std::sync::Arc;
 
-/// Kind of sender, with the settings that all senders of a NIC share.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Sending {
-    Counting(Arc<sender::Rules>),
-    Scoreboard(Arc<selective::sender::Rules>),
-    InFlight(Arc<in_flight::Rules>),
-    Sack(Arc<sack::sender::Rules>),
-    Counted(Arc<counted::sender::Rules>),
+/// Tells the compiler that the path to this call is rare.
+#[cold]
+fn rare() {}
+
+/// Makes a rare call out of line.
+#[cold]
+#[inline(never)]
+fn rarely<T>(call: impl FnOnce() -> T) -> T {
+    call()
 }
 
-/// Kind of receiver, with the settings that all receivers of a NIC share.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Receiving {
-    Keeping(Arc<receiver::Rules>),
-    InOrder(Arc<in_order::Rules>),
-    Selective(Arc<selective::receiver::Rules>),
-    Sack(Arc<sack::receiver::Rules>),
-    Counted(Arc<counted::receiver::Rules>),
+/// A call to the end of most modes.
+macro_rules! often {
+    ($call:expr) => {
+        $call
+    };
+}
+
+/// A call to another end.
+macro_rules! seldom {
+    ($call:expr) => {{
+        rare();
+        $call
+    }};
+}
+
+/// A call to an end of runs with SACKs, in other runs.
+macro_rules! afar {
+    ($call:expr) => {
+        rarely(|| $call)
+    };
+}
+
+/// Defines the kinds of an end from their list: the settings that all ends of a NIC share, the state of one queue pair, and a macro
+/// that calls a method of any of them. The end of most modes comes first: a jump table for all takes more instructions.
+macro_rules! ends {
+    (
+        $(#[$settings_doc:meta])* $settings:ident,
+        $(#[$state_doc:meta])* $state:ident: $trait:ident,
+        $of_any:ident,
+        $($(#[$doc:meta])* $kind:ident = $($module:ident)::+, $held:ty, $how:ident;)+
+    ) => {
+        $(#[$settings_doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub(crate) enum $settings {
+            $($kind(Arc<$($module)::+::Rules>),)+
+        }
+
+        impl $settings {
+            /// The end of one queue pair.
+            fn end(&self) -> $state {
+                match self {
+                    $(Self::$kind(rules) => $state::$kind($($module)::+::$trait::new(rules.clone()).into()),)+
+                }
+            }
+        }
+
+        $(#[$state_doc])*
+        pub enum $state {
+            $($(#[$doc])* $kind($held),)+
+            /// One from outside this crate.
+            Custom(Box<dyn model::$trait + Send>),
+        }
+
+        macro_rules! $of_any {
+            ($any:expr, $end:ident => $call:expr) => {
+                match $any {
+                    $($state::$kind($end) => $how!($call),)+
+                    $state::Custom($end) => seldom!($call),
+                }
+            };
+        }
+    };
+}
+
+ends! {
+    /// Kind of sender, with the settings that all senders of a NIC share.
+    Sending,
+    /// Sender of any recovery mode.
+    AnySender: Sender,
+    of_sender,
+    /// Counts sent packets; the sender of most modes.
+    Counting = sender, sender::Sender, often;
+    /// Tracks single packets.
+    Scoreboard = selective::sender, Box<selective::sender::Sender>, seldom;
+    /// Bounds the packets in flight; the sender of `mp-rdma`.
+    InFlight = in_flight, Box<in_flight::Sender>, seldom;
+    /// Knows the fate of every packet, and counts bytes; the sender of `uec`.
+    Sack = sack::sender, Box<sack::sender::Sender>, afar;
+    /// Repeats packets whose headers come back, and whole messages; the sender of `dcp`.
+    Counted = counted::sender, Box<counted::sender::Sender>, afar;
+}
+
+ends! {
+    /// Kind of receiver, with the settings that all receivers of a NIC share.
+    Receiving,
+    /// Receiver of any recovery mode.
+    AnyReceiver: Receiver,
+    of_receiver,
+    /// Keeps packets that arrive out of order.
+    Keeping = receiver, receiver::Receiver, often;
+    /// Drops packets that arrive out of order.
+    InOrder = in_order, in_order::Receiver, seldom;
+    /// Names single packets in replies.
+    Selective = selective::receiver, Box<selective::receiver::Receiver>, seldom;
+    /// Reports the packets that have arrived in a map.
+    Sack = sack::receiver, Box<sack::receiver::Receiver>, afar;
+    /// Counts the packets of each message.
+    Counted = counted::receiver, Box<counted::receiver::Receiver>, afar;
 }
 
 impl Sending {
@@ -44,64 +135,20 @@ impl Sending {
 
     /// Sender of one queue pair.
     pub(crate) fn sender(&self) -> AnySender {
-        match self {
-            Self::Counting(rules) => AnySender::Counting(sender::Sender::new(rules.clone())),
-            Self::Scoreboard(rules) => {
-                AnySender::Scoreboard(Box::new(selective::sender::Sender::new(rules.clone())))
-            }
-            Self::InFlight(rules) => AnySender::InFlight(Box::new(in_flight::Sender::new(rules.clone()))),
-            Self::Sack(rules) => AnySender::Sack(Box::new(sack::sender::Sender::new(rules.clone()))),
-            Self::Counted(rules) => AnySender::Counted(Box::new(counted::sender::Sender::new(rules.clone()))),
-        }
+        self.end()
     }
 }
 
 impl Receiving {
     /// Receiver of one queue pair; only [`Receiving::Selective`] uses `notices`.
     pub(crate) fn receiver(&self, notices: Option<NoticeRules>) -> AnyReceiver {
-        match self {
-            Self::Keeping(rules) => AnyReceiver::Keeping(receiver::Receiver::new(rules.clone())),
-            Self::InOrder(rules) => AnyReceiver::InOrder(in_order::Receiver::new(rules.clone())),
-            Self::Selective(rules) => {
-                let mut rules = rules.clone();
-                if notices.is_some() {
-                    Arc::make_mut(&mut rules).notices = notices;
-                }
-                AnyReceiver::Selective(Box::new(selective::receiver::Receiver::new(rules)))
-            }
-            Self::Sack(rules) => AnyReceiver::Sack(Box::new(sack::receiver::Receiver::new(rules.clone()))),
-            Self::Counted(rules) => {
-                AnyReceiver::Counted(Box::new(counted::receiver::Receiver::new(rules.clone())))
-            }
+        let Self::Selective(rules) = self else { return self.end() };
+        let mut rules = rules.clone();
+        if notices.is_some() {
+            Arc::make_mut(&mut rules).notices = notices;
         }
+        Self::Selective(rules).end()
     }
-}
-
-/// Sender of any recovery mode.
-pub enum AnySender {
-    /// Counts sent packets; the sender of most modes.
-    Counting(sender::Sender),
-    /// Tracks single packets.
-    Scoreboard(Box<selective::sender::Sender>),
-    /// Bounds the packets in flight; the sender of `mp-rdma`.
-    InFlight(Box<in_flight::Sender>),
-    /// Knows the fate of every packet, and counts bytes; the sender of `uec`.
-    Sack(Box<sack::sender::Sender>),
-    /// Repeats packets whose headers come back, and whole messages; the sender of `dcp`.
-    Counted(Box<counted::sender::Sender>),
-    /// A sender from outside this crate.
-    Custom(Box<dyn model::Sender + Send>),
-}
-
-/// Tells the compiler that the path to this call is rare.
-#[cold]
-fn rare() {}
-
-/// Makes a rare call out of line.
-#[cold]
-#[inline(never)]
-fn rarely<T>(call: impl FnOnce() -> T) -> T {
-    call()
 }
 
 /// An end of any recovery mode in a run with SACKs: calls reach those ends most quickly that most of these runs have.
@@ -111,29 +158,6 @@ impl<End> From<End> for WithSacks<End> {
     fn from(end: End) -> Self {
         WithSacks(end)
     }
-}
-
-/// Calls a method of any sender. The sender of most modes comes first: a jump table for all takes more instructions.
-macro_rules! of_sender {
-    ($any:expr, $sender:ident => $call:expr) => {
-        match $any {
-            AnySender::Counting($sender) => $call,
-            AnySender::Scoreboard($sender) => {
-                rare();
-                $call
-            }
-            AnySender::InFlight($sender) => {
-                rare();
-                $call
-            }
-            AnySender::Sack($sender) => rarely(|| $call),
-            AnySender::Counted($sender) => rarely(|| $call),
-            AnySender::Custom($sender) => {
-                rare();
-                $call
-            }
-        }
-    };
 }
 
 /// [`of_sender`] in runs with SACKs.
@@ -213,45 +237,6 @@ macro_rules! calls_any_sender {
 
 calls_any_sender!(AnySender, of_sender);
 calls_any_sender!(WithSacks<AnySender>, of_sack_sender);
-
-/// Receiver of any recovery mode.
-pub enum AnyReceiver {
-    /// Keeps packets that arrive out of order.
-    Keeping(receiver::Receiver),
-    /// Drops packets that arrive out of order.
-    InOrder(in_order::Receiver),
-    /// Names single packets in replies.
-    Selective(Box<selective::receiver::Receiver>),
-    /// Reports the packets that have arrived in a map.
-    Sack(Box<sack::receiver::Receiver>),
-    /// Counts the packets of each message.
-    Counted(Box<counted::receiver::Receiver>),
-    /// A receiver from outside this crate.
-    Custom(Box<dyn model::Receiver + Send>),
-}
-
-/// Calls a method of any receiver, most quickly that of most modes.
-macro_rules! of_receiver {
-    ($any:expr, $receiver:ident => $call:expr) => {
-        match $any {
-            AnyReceiver::Keeping($receiver) => $call,
-            AnyReceiver::InOrder($receiver) => {
-                rare();
-                $call
-            }
-            AnyReceiver::Selective($receiver) => {
-                rare();
-                $call
-            }
-            AnyReceiver::Sack($receiver) => rarely(|| $call),
-            AnyReceiver::Counted($receiver) => rarely(|| $call),
-            AnyReceiver::Custom($receiver) => {
-                rare();
-                $call
-            }
-        }
-    };
-}
 
 /// [`of_receiver`] in runs with SACKs.
 macro_rules! of_sack_receiver {
