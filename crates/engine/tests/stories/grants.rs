@@ -3,13 +3,14 @@
 //!
 //! The granter, the controls that obey it and the annex's demands are a test's own; the rest is a scenario's.
 
-use crate::lab::{agreed, lay};
-use engine::outcome::Outcome;
+use crate::lab::{agreed, agreed_on, lay, leaf_spine};
+use engine::outcome::{Ending, Outcome};
 use model::granter::{Arrival, Grant};
 use model::steering::Sent;
 use model::{
     Allowance, Congestion, Granter, HostId, Pace, Parts, Plan, QpId, QpSite, Site, Stamp, Steering, Time,
 };
+use rnic::{CongestionConfig, TransportConfig};
 use sim::RealParts;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -189,4 +190,26 @@ fn half_the_grants_make_half_the_rate() {
     let granted = 2 * (PACKETS - FREE) - QUANTUM;
     let least = Time(granted * 2 * FRAME.ps());
     assert!(run.end > least && run.end.since(least) < Time::from_us(20), "{} after {least}", run.end);
+}
+
+/// A link dies for a while, and takes with it the packets that ask for credit and the credit that is on its way.
+#[test]
+fn credit_that_is_lost_holds_no_message_forever() {
+    let modes = || TransportConfig::all().filter(|mode| mode.facts().sacks);
+    let controls = CongestionConfig::all().filter(|control| control.facts().grants.is_some());
+    let pairs: Vec<_> =
+        controls.flat_map(|control| modes().map(move |mode| (mode, control.clone()))).collect();
+    assert!(pairs.len() >= 9);
+    for (mode, control) in pairs {
+        let text = format!(
+            "{}[[failure]]\nlinks = [[\"host0\", \"*\"]]\nat = \"9us\"\nuntil = \"40us\"\n\
+             [nic]\ntimeout = {{ fixed = \"60us\" }}\n[nic.transport.{}]\n[nic.congestion.{}]\n\
+             [[workload]]\nflows = {{ list = [{{ from = \"host0\", to = \"host3\", bytes = \"300kB\" }}] }}\n",
+            leaf_spine(2, 2, 2, "rate = \"100Gbps\"\ndelay = \"500ns\""),
+            mode.name(),
+            control.name(),
+        );
+        let run = agreed_on(&lay(&text), &text);
+        assert_eq!(run.ending, Ending::Finished, "{text}");
+    }
 }

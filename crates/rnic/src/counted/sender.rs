@@ -70,7 +70,7 @@ pub struct Sender {
     /// The receiver's count of bytes.
     arrived: u32,
     envelope: Envelope,
-    /// True if the window is finite, by the last transmission or a later reply.
+    /// True if the window is finite, by the last transmission, or later by a reply or by a packet that it held back.
     bounded: bool,
     /// Time of the last acknowledgement.
     progress: Time,
@@ -174,10 +174,10 @@ impl Sender {
 
     /// The packet to send now: its number, and whether it was sent before.
     fn next(&mut self, now: Time, window: u64) -> Option<(u64, bool)> {
-        self.bounded = window != u64::MAX;
         if !self.ready(window) {
             return None;
         }
+        self.bounded = window != u64::MAX;
         let (seq, again) = self.take()?;
         let at = self.find(seq)?;
         let message = &mut self.messages[at];
@@ -294,11 +294,14 @@ impl model::Sender for Sender {
         (!self.resend.is_empty() || self.anew.is_some() || new) && self.fits(window)
     }
 
+    /// A window that is 0 or infinite, as credit is, may close after it has let out the last packet that was sent.
     fn on_held(&mut self, now: Time, window: u64) -> bool {
         let starts =
             window == 0 && self.messages.is_empty() && self.held == Time::NEVER && !self.posted.is_empty();
         self.held = if starts { now } else { self.held };
-        starts
+        let stood = self.waits() && !self.bounded;
+        self.bounded |= window != u64::MAX;
+        starts || stood && self.bounded
     }
 
     fn hear(&mut self, now: Time, heard: &Heard) -> (Progress, Delivery) {
@@ -431,6 +434,19 @@ mod tests {
         sender.on_timeout(US(140));
         assert_eq!(send(&mut sender, 141, OPEN), [3, 4]);
         assert_eq!(sender.envelope, Envelope { first: Psn::new(3), packets: 2, attempt: 1 });
+    }
+
+    #[test]
+    fn credit_that_ends_within_a_message_starts_the_timer() {
+        let mut sender = sender(100, &[3]);
+        assert_eq!(sender.next(US(10), OPEN), Some((0, false)));
+        assert_eq!(sender.deadline(), Time::NEVER, "the next packet goes out at once");
+        assert_eq!(sender.next(US(11), 0), None);
+        assert!(sender.on_held(US(11), 0) && !sender.on_held(US(12), 0));
+        assert_eq!(sender.deadline(), US(60));
+        sender.on_timeout(US(60));
+        assert_eq!(send(&mut sender, 61, OPEN), [1, 2]);
+        assert_eq!(sender.envelope.attempt, 0, "it goes on with the message");
     }
 
     #[test]
