@@ -435,7 +435,10 @@ impl model::Sender for Sender {
             Heard::Sacked(reply, Sacked { ref sack, trip, assumed, window, .. }) => {
                 match self.rules.infer {
                     _ if sack.probe => self.probe.note_answer(now, trip, assumed, &self.trips),
-                    Some(Infer::Rack(rule)) => self.rack.note_trip(rule, now, trip),
+                    // A NACK that a switch has made tells no time, and its map is empty.
+                    Some(Infer::Rack(rule)) if *sack != Sack::default() => {
+                        self.rack.note_trip(rule, now, trip);
+                    }
                     _ => {}
                 }
                 self.on_sack(now, reply, sack, window)
