@@ -14,6 +14,14 @@ macro_rules! transports {
             $($(#[$doc])* #[serde(rename = $name)] $variant(transport::$file::Config),)+
         }
 
+        /// Calls a macro with the modules of all modes, for tests that want a test for each.
+        #[macro_export]
+        macro_rules! each_transport {
+            ($call:ident) => {
+                $call! { $($file)+ }
+            };
+        }
+
         impl TransportConfig {
             /// Names of all modes, in the order of the list.
             pub const NAMES: &'static [&'static str] = &[$($name),+];

@@ -17,7 +17,8 @@ const LOSS: f64 = 0.01;
 /// The same in the second run of `make exhaustive`.
 const RARE: f64 = 0.001;
 
-fn survive(mode: &str, bytes: u64, loss: f64) {
+fn survive(module: &str, bytes: u64, loss: f64) {
+    let mode = &module.replace('_', "-");
     // A message that is sent anew as a whole must be short, or it never arrives.
     let own = if mode == "dcp" { "message-packets = 8\n" } else { "" };
     survive_with(mode, (bytes, loss), &format!("[nic.congestion.none]\n[nic.transport.{mode}]\n{own}"));
@@ -44,34 +45,29 @@ fn survive_with(mode: &str, (bytes, loss): (u64, f64), keys: &str) {
     assert!(expected.contains(&replies), "{mode}: replies are lost, too: {replies}");
 }
 
-macro_rules! modes {
-    ($($test:ident: $mode:literal,)+) => {
-        $(#[test]
-        fn $test() {
-            survive($mode, BYTES, LOSS);
-        })+
-
-        #[test]
-        fn these_are_all() {
-            let mut modes = vec![$($mode),+];
-            let mut all = rnic::TransportConfig::NAMES.to_vec();
-            modes.sort_unstable();
-            all.sort_unstable();
-            assert_eq!(modes, all);
-        }
-
-        mod ten_times_as_much {
-            use super::{BYTES, LOSS, MORE, RARE, survive};
-
+/// A test for each recovery mode.
+mod every_packet_arrives_once_under {
+    macro_rules! modes {
+        ($($mode:ident)+) => {
             $(#[test]
-            #[ignore = "takes minutes: make exhaustive"]
-            fn $test() {
-                survive($mode, MORE * BYTES, LOSS);
-                survive($mode, MORE * BYTES, RARE);
+            fn $mode() {
+                super::survive(stringify!($mode), super::BYTES, super::LOSS);
             })+
 
-        }
-    };
+            mod ten_times_as_much {
+                use super::super::{BYTES, LOSS, MORE, RARE, survive};
+
+                $(#[test]
+                #[ignore = "takes minutes: make exhaustive"]
+                fn $mode() {
+                    survive(stringify!($mode), MORE * BYTES, LOSS);
+                    survive(stringify!($mode), MORE * BYTES, RARE);
+                })+
+            }
+        };
+    }
+
+    rnic::each_transport!(modes);
 }
 
 /// NICs as a whole: recovery, control and paths.
@@ -112,18 +108,4 @@ wholes! {
         "uec with rccc", "[scheme.entropy-mixed]\n[nic.transport.uec]\n[nic.congestion.rccc]";
     /// NDP's pulls.
     ndp_as_a_whole_survives: "uec with ndp", "[scheme.oblivious]\n[nic.transport.uec]\n[nic.congestion.ndp]";
-}
-
-modes! {
-    go_back_n_survives: "go-back-n",
-    selective_repeat_survives: "nic-sr",
-    missing_ranges_survive: "sr-sack",
-    irn_survives: "irn",
-    mp_rdma_survives: "mp-rdma",
-    the_ideal_survives: "ideal",
-    adaptive_routing_mode_survives: "adaptive-routing",
-    ultra_ethernet_survives: "uec",
-    whole_messages_survive: "dcp",
-    mrc_survives: "mrc",
-    falcon_survives: "falcon",
 }

@@ -62,6 +62,9 @@ pub trait FeedbackRecipe {
     type Feedback: Feedback;
     /// Look of ECMP with it in pictures.
     const LOOK: Look;
+    /// Settings with which tests run the feedback: texts that follow `[feedback.NAME]`. Small numbers make rare events happen in
+    /// short runs. Default: its defaults.
+    const TRIALS: &'static [&'static str] = &[""];
 
     /// The feedback of one switch.
     fn build(&self, site: Site<'_>) -> Self::Feedback;
@@ -128,6 +131,14 @@ macro_rules! feedbacks {
                 match self {
                     FeedbackConfig::None(_) => "none",
                     $(FeedbackConfig::$Variant(_) => kebab!($module),)+
+                }
+            }
+
+            /// Settings with which tests run the feedback: texts that follow `[feedback.NAME]`.
+            pub fn trials(&self) -> &'static [&'static str] {
+                match self {
+                    FeedbackConfig::None(_) => &[""],
+                    $(FeedbackConfig::$Variant(_) => <$module::Config as FeedbackRecipe>::TRIALS,)+
                 }
             }
 

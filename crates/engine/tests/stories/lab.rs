@@ -6,7 +6,7 @@ use engine::{Kind, Observer, Progress};
 use model::{Parts, Plan};
 use rnic::{CongestionConfig, TransportConfig};
 use scenario::{Checked, Source, check};
-use schemes::SchemeConfig;
+use schemes::{FeedbackConfig, SchemeConfig};
 
 /// Numbers of threads on which every story runs, too.
 const THREADS: [usize; 2] = [2, 3];
@@ -19,19 +19,23 @@ pub(crate) fn lay(text: &str) -> Checked {
     }
 }
 
-/// False if the scheme of a scenario cannot run on its fabric; the test fails with any other error.
-pub(crate) fn suits(text: &str) -> bool {
+/// A checked scenario, or `None` if a part of it does not suit another part; the test fails with any other error.
+pub(crate) fn suited(text: &str) -> Option<Checked> {
     match check(&Source::new("story.toml", text), &[]) {
-        Err(e) if e.code == "unsuited" => false,
+        Err(e) if e.code == "unsuited" => None,
         Err(e) => panic!("{e}\nin:\n{text}"),
-        Ok(_) => true,
+        Ok(checked) => Some(checked),
     }
 }
 
 /// The trials of all schemes, each the text of its table, and of `[nic]` if it needs a NIC of its own.
 pub(crate) fn schemes() -> Vec<String> {
-    let all = SchemeConfig::NAMES.iter().filter_map(|name| SchemeConfig::named(name));
-    all.flat_map(|scheme| tables("scheme", scheme.name(), scheme.trials())).collect()
+    SchemeConfig::NAMES.iter().flat_map(|name| trials(name)).collect()
+}
+
+/// The trials of one scheme.
+pub(crate) fn trials(scheme: &str) -> Vec<String> {
+    tables("scheme", scheme, SchemeConfig::named(scheme).map_or(&[], |scheme| scheme.trials()))
 }
 
 /// The trials of all transports and congestion controls, each the text of its tables below `[nic]`.
@@ -40,6 +44,22 @@ pub(crate) fn nics() -> Vec<String> {
     modes
         .chain(CongestionConfig::all().flat_map(|c| tables("nic.congestion", c.name(), c.trials())))
         .collect()
+}
+
+/// The trials of all feedbacks, each the text of its table.
+pub(crate) fn feedbacks() -> Vec<String> {
+    let all = FeedbackConfig::NAMES.iter().filter_map(|name| FeedbackConfig::named(name));
+    all.flat_map(|feedback| tables("feedback", feedback.name(), feedback.trials())).collect()
+}
+
+/// A scheme's trial for switches that drop, which cannot pause: they stop sources flow by flow.
+pub(crate) fn without_pauses(scheme: &str) -> String {
+    scheme.replace("\"class\"", "\"flow\"")
+}
+
+/// The NIC that a scheme gets: its own one, if its trial has one, or else this one.
+pub(crate) fn nic_beside<'a>(scheme: &str, nic: &'a str) -> &'a str {
+    if scheme.contains("[nic") { "" } else { nic }
 }
 
 fn tables(table: &str, name: &str, trials: &[&str]) -> Vec<String> {

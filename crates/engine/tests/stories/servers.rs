@@ -1,6 +1,6 @@
 //! Claim: a host may have several ports. They share nothing but triggers, which cross from port to port in no time.
 
-use crate::lab::{agreed_on, lay, nics, schemes, suits};
+use crate::lab::{agreed_on, lay, nic_beside, nics, schemes, suited};
 use engine::outcome::Ending;
 use model::plan::Trigger;
 use model::{MessageId, Plan, Site, Time};
@@ -173,11 +173,10 @@ fn a_bond_returns_to_its_own_ports_after_the_repair() {
 
 #[test]
 fn under_any_scheme_a_bond_outlives_failures_of_its_ports() {
-    // Steerings that send packets of their own, and Flowcut's signals, ask for NICs of their own.
     let (schemes, nics) = (schemes(), nics());
     let pairs = schemes.iter().enumerate().flat_map(|(i, scheme)| [(i, scheme), (i + 7, scheme)]);
     for (turn, scheme) in pairs {
-        let nic = if scheme.contains("[nic") { "" } else { &nics[turn % nics.len()] };
+        let nic = nic_beside(scheme, &nics[turn % nics.len()]);
         let planes = 1 + turn % 2;
         for victim in
             ["switch = \"tor0\"", "switch = \"tor7\"", "links = [[\"s1\", \"tor4\"], [\"s2\", \"tor2\"]]"]
@@ -188,10 +187,7 @@ fn under_any_scheme_a_bond_outlives_failures_of_its_ports() {
                  detection = \"50us\"\n{scheme}{nic}\n\
                  [[workload]]\ncollective = {{ kind = \"all-to-all\", bytes = \"4MB\" }}\n"
             );
-            if !suits(&text) {
-                continue;
-            }
-            let checked = lay(&text);
+            let Some(checked) = suited(&text) else { continue };
             assert!(checked.plan.sharing.is_some());
             let outcome = agreed_on(&checked, &text);
             assert_eq!(outcome.ending, Ending::Finished, "{text}");

@@ -1,6 +1,6 @@
 //! Claim: a fabric that is computed in double windows, by two sides in turns, has the outcome of any other engine.
 
-use crate::fuzz::NICS;
+use crate::fuzz::any_nic;
 use crate::lab::{agreed_on, check_books, compared_on, lay, leaf_spine, run_on};
 use engine::Kind;
 use engine::outcome::{Ending, Outcome};
@@ -98,7 +98,7 @@ fn capped() -> impl Strategy<Value = String> {
     let overflow = select(&["", "cut = \"on\"", "cut = { frame = \"100B\", victim = \"even\" }"][..]);
     let switch =
         (overflow, 4_000..60_000u32, 20_000..300_000u32, select(&["one", "strict", "cnp-first"][..]));
-    let parts = (select(&["ecmp", "rps", "themis", "reps", "entropy-mixed", "drill"][..]), select(&NICS[..]));
+    let parts = (select(&["ecmp", "rps", "themis", "reps", "entropy-mixed", "drill"][..]), any_nic());
     let jobs = select(
         &[
             "all-to-all = { per-pair = \"SIZE\", groups = \"all\" }",

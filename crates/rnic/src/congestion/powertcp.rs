@@ -57,6 +57,7 @@ impl Default for Config {
 
 impl Control for Config {
     type State = PowerTcp;
+    const TRIALS: &'static [&'static str] = &["int-hops = 7"];
     const GOLDEN: Option<Golden> = Some(("PowerTCP", &["nic.congestion.powertcp={}"]));
 
     fn facts(&self) -> ControlFacts {

@@ -95,6 +95,10 @@ impl Config {
 impl FeedbackRecipe for Config {
     type Feedback = Bicc;
     const LOOK: Look = Look::new(5, 2);
+    const TRIALS: &'static [&'static str] = &[
+        "credit = \"9kB\"\nforget = \"70us\"",
+        "per = \"switch\"\ncredit = \"30kB\"\nforget = \"90us\"\ninterval = \"1us\"",
+    ];
 
     fn build(&self, site: Site<'_>) -> Bicc {
         let plan = site.plan;

@@ -93,6 +93,7 @@ fn path_delay(fabric: &Fabric, from: HostId, to: HostId) -> Time {
 impl FeedbackRecipe for Config {
     type Feedback = DirectCnp;
     const LOOK: Look = Look::new(6, 2);
+    const TRIALS: &'static [&'static str] = &["interval = \"3us\"\nbeyond = \"1us\""];
 
     fn build(&self, site: Site<'_>) -> DirectCnp {
         let plan = site.plan;

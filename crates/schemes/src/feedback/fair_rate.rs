@@ -55,6 +55,7 @@ impl Default for Config {
 impl FeedbackRecipe for Config {
     type Feedback = FairRate;
     const LOOK: Look = Look::new(4, 3);
+    const TRIALS: &'static [&'static str] = &["period = \"3us\"\ninterval = \"2us\""];
 
     fn build(&self, site: Site<'_>) -> FairRate {
         let plan = site.plan;

@@ -74,6 +74,15 @@ use react::Stash;
 impl FeedbackRecipe for Config {
     type Feedback = LongHaul;
     const LOOK: Look = Look::new(2, 1);
+    const TRIALS: &'static [&'static str] = &[
+        "interval = \"2us\"\nstash = \"30kB\"",
+        "interval = \"0us\"\nreaction = \"delay\"\nfirst-delay = \"700ns\"\nmost-delay = \"40us\"",
+        "interval = \"5us\"\nnotification = \"prototype\"\nreaction = \"prototype\"\nmemory = \"9us\"",
+        "interval = \"1us\"\nnotification = \"proactive\"\nreaction = \"loop\"\n\
+         loop = { recovery = { after = \"20us\" }, background = 3 }",
+        "notification = \"proactive\"\ncnp-delay-most = \"5us\"\ncnp-table = { entries = 2 }\nreaction = \"loop\"\n\
+         loop = { ramp = \"twenty\", slots = 2, recovery = { after = \"3us\", mode = \"direct\" } }",
+    ];
 
     fn build(&self, site: Site<'_>) -> LongHaul {
         let plan = site.plan;
