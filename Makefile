@@ -4,7 +4,7 @@ CARGO ?= cargo
 ROPEWALK = target/release/ropewalk
 CARGO_TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: all build frames demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs pages gallery \
+.PHONY: all build frames workshop demo test exhaustive lint deny advisories farm mutants bare golden bench bench-release browser docs pages gallery \
 	python-package python-tests wheel dist miri lab lab-full lab-smoke lab-speed clean
 
 all: build
@@ -16,6 +16,10 @@ build:
 # Builds the program of `ropewalk tor` and `ropewalk nic`, which carries real frames.
 frames:
 	$(CARGO) build --release --locked -p frames -p ropewalk -p python --bins
+
+# Builds the program of those who work on ropewalk: random trials, and the source of the reference pages.
+workshop:
+	$(CARGO) build --release --locked -p workshop -p ropewalk -p python --bins
 
 # Compares five schemes with a page, then runs a paper's experiment beside the paper's numbers. Ends with what to type next.
 DEMO = results/demo
@@ -78,8 +82,8 @@ advisories:
 	else echo "LEFT OUT: known vulnerabilities of dependencies: the RustSec database cannot be reached"; fi
 
 # Makes random trials of the whole program until it is interrupted, or for some minutes: make farm MINUTES=20 SEED=7
-farm: build
-	$(ROPEWALK) fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+farm: workshop
+	$(ROPEWALK)-workshop fuzz $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 # Links `themis` and `wire` into programs without a standard library, which proves that they need none.
 bare:
@@ -106,7 +110,7 @@ browser:
 	@CARGO="$(CARGO)" scripts/browser
 
 # Builds the documentation site in target/site. The program generates its tables.
-docs: build browser target/docs-env/made
+docs: workshop browser target/docs-env/made
 	NO_MKDOCS_2_WARNING=1 ROPEWALK=$(ROPEWALK) target/docs-env/bin/mkdocs build --strict --quiet
 	@echo "the site: target/site/index.html"
 

@@ -69,21 +69,24 @@ def program() -> Path:
     for place in places:
         if place.is_file():
             return place.resolve()
-    raise SystemExit(f"there is no {' and no '.join(map(str, places))}: run `make build`, or set ROPEWALK")
+    raise SystemExit(f"there is no {' and no '.join(map(str, places))}: run `make workshop`, or set ROPEWALK")
 
 
-def ask(*words: str, cwd: Path | None = None) -> str:
-    """Runs the program and returns its output."""
-    done = subprocess.run([program(), *words], cwd=cwd, capture_output=True, text=True, timeout=120)
+def ask(*words: str, cwd: Path | None = None, of: str = "ropewalk") -> str:
+    """Runs the program, or another one beside it, and returns its output."""
+    place = program().with_name(of)
+    if not place.is_file():
+        raise SystemExit(f"there is no {place}: run `make workshop`")
+    done = subprocess.run([place, *words], cwd=cwd, capture_output=True, text=True, timeout=120)
     if done.returncode:
-        raise SystemExit(f"ropewalk {' '.join(words)} failed:\n{done.stderr}")
+        raise SystemExit(f"{of} {' '.join(words)} failed:\n{done.stderr}")
     return done.stdout
 
 
 @cache
 def reference() -> dict:
-    """The output of `ropewalk reference`: parser, schemas and lists."""
-    return json.loads(ask("reference"))
+    """The output of `ropewalk-workshop reference`: parser, schemas and lists."""
+    return json.loads(ask("reference", of="ropewalk-workshop"))
 
 
 # --- the text of each directive --------------------------------------------------------------------------------------

@@ -80,12 +80,9 @@ pub enum Command {
         /// Name of the scenario; the file is NAME.toml.
         name: String,
     },
-    /// Print the source of the documentation's reference pages as JSON
-    #[command(hide = true)]
-    Reference,
-    /// Run random scenarios, damaged files and interrupted commands, and check that every rule holds
-    #[command(hide = true)]
-    Fuzz(FuzzArgs),
+    /// Commands of the program `ropewalk-workshop`
+    #[command(hide = true, disable_help_flag = true, disable_version_flag = true, aliases = ["reference"])]
+    Fuzz(PassedArgs),
 }
 
 /// A scenario, and changes to it.
@@ -635,50 +632,6 @@ The scenario names the file of the workload, which stays where it is.")]
         #[arg(short, long, value_name = "SCENARIO")]
         output: PathBuf,
     },
-}
-
-/// `ropewalk fuzz`.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  ropewalk fuzz --trials 10000                      the same trials every time
-  ropewalk fuzz --minutes 20 --seed 7               other trials, for 20 minutes
-  ropewalk fuzz --seed 7 --trial 1234               one trial again
-  ropewalk fuzz results/fuzz/seed-7-trial-1234.toml a scenario that broke a rule
-
-Each trial depends on the seed and its number only. A scenario that breaks a rule is made as small as possible and
-written to DIR.")]
-pub struct FuzzArgs {
-    /// Scenarios to run on all engines instead of random ones.
-    #[arg(value_name = "FILE")]
-    pub files: Vec<String>,
-    /// Seed of all trials.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// Number of trials [default: no end].
-    #[arg(long, value_name = "N")]
-    pub trials: Option<u64>,
-    /// Number of a single trial.
-    #[arg(long, value_name = "N", conflicts_with = "trials")]
-    pub trial: Option<u64>,
-    /// Only trials of commands: interrupted, short of memory, with damaged results, attacked.
-    #[arg(long)]
-    pub commands: bool,
-    /// Minutes after which no trial begins.
-    #[arg(long, value_name = "M")]
-    pub minutes: Option<f64>,
-    /// Trials at the same time [default: all cores].
-    #[arg(long, value_name = "N", value_parser = count)]
-    pub threads: Option<NonZeroUsize>,
-    /// Directory for scenarios that break a rule.
-    #[arg(short, long, value_name = "DIR", default_value = "results/fuzz")]
-    pub output: String,
-    /// Print the counts as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
-    /// Do not show progress.
-    #[arg(long, short)]
-    pub quiet: bool,
 }
 
 /// A list of seeds.

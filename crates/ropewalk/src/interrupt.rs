@@ -25,16 +25,17 @@ pub fn listen() {
 
 /// A stretch of a command that looks at the flag and ends early if it is set.
 #[derive(Debug)]
-pub(crate) struct Watched(());
+pub struct Watched(());
 
 impl Watched {
-    pub(crate) fn begin() -> Self {
+    /// Begins the stretch.
+    pub fn begin() -> Self {
         WATCHED.fetch_add(1, Ordering::SeqCst);
         Watched(())
     }
 
     /// A flag that becomes true at the first Ctrl-C.
-    pub(crate) fn flag(&self) -> &'static AtomicBool {
+    pub fn flag(&self) -> &'static AtomicBool {
         &ASKED
     }
 }

@@ -168,6 +168,7 @@ fn wrong_input_ends_with_2_and_a_reason_and_writes_nothing() {
         (&["run", "quickstart", "--pcap", "host0", "--pcap", "host99"], "--pcap:1:1"),
         (&["run", "quickstart", "--set", "record.taps=[\"host99\"]"], "--set:1:13"),
         (&["frobnicate"], "frobnicate"),
+        (&["fuzz", "--minutes", "1"], "ropewalk-workshop"),
     ];
     for (args, message) in cases {
         let sandbox = Sandbox::new();

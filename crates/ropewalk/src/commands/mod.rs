@@ -4,12 +4,10 @@ pub mod check;
 pub mod compare;
 pub mod explain;
 pub mod frames;
-pub mod fuzz;
 pub mod import;
 pub mod list;
 pub mod memory;
 pub mod new;
-pub mod reference;
 pub mod report;
 pub mod reproduce;
 pub mod run;
@@ -31,7 +29,7 @@ pub fn dispatch(cli: Cli) -> ExitCode {
 /// Runs the command and returns the exit code as a number.
 pub fn answer(cli: Cli) -> u8 {
     interrupt::listen();
-    let done = match cli.command {
+    exit_code(match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Sweep(args) => sweep::run(&args),
@@ -49,9 +47,14 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Schema { of } => schema(of),
         Command::Completions { shell } => completions(shell),
         Command::New { name } => new::run(&name),
-        Command::Reference => reference::run(),
-        Command::Fuzz(args) => fuzz::run(&args),
-    };
+        Command::Fuzz(_) => Err(Failure::Asked(
+            "`fuzz` and `reference` are commands of the program ropewalk-workshop, which `make workshop` builds".into(),
+        )),
+    })
+}
+
+/// The exit code of a command; its failure is reported on standard error.
+pub fn exit_code(done: Result<(), Failure>) -> u8 {
     match done {
         Ok(()) => 0,
         Err(failure) => {

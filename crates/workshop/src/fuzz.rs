@@ -1,8 +1,8 @@
-//! `ropewalk fuzz`: random trials of ropewalk itself.
+//! `ropewalk-workshop fuzz`: random trials of ropewalk itself.
 
-use crate::cli::FuzzArgs;
-use crate::interrupt::Watched;
-use crate::print;
+use clap::Args;
+use command_line::interrupt::Watched;
+use command_line::print;
 use farm::panics::Silence;
 use farm::trial::{Verdict, of_text};
 use farm::{Broken, Farm, Tally};
@@ -12,13 +12,58 @@ use scenario::find;
 use std::fmt::Write;
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The arguments of `ropewalk-workshop fuzz`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk-workshop fuzz --trials 10000             the same trials every time
+  ropewalk-workshop fuzz --minutes 20 --seed 7      other trials, for 20 minutes
+  ropewalk-workshop fuzz --seed 7 --trial 1234      one trial again
+  ropewalk-workshop fuzz results/fuzz/seed-7-trial-1234.toml
+                                                    a scenario that broke a rule
+
+Each trial depends on the seed and its number only. A scenario that breaks a rule is made as small as possible and
+written to DIR.")]
+pub(crate) struct FuzzArgs {
+    /// Scenarios to run on all engines instead of random ones.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+    /// Seed of all trials.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Number of trials [default: no end].
+    #[arg(long, value_name = "N")]
+    pub(crate) trials: Option<u64>,
+    /// Number of a single trial.
+    #[arg(long, value_name = "N", conflicts_with = "trials")]
+    pub(crate) trial: Option<u64>,
+    /// Only trials of commands: interrupted, short of memory, with damaged results, attacked.
+    #[arg(long)]
+    pub(crate) commands: bool,
+    /// Minutes after which no trial begins.
+    #[arg(long, value_name = "M")]
+    pub(crate) minutes: Option<f64>,
+    /// Trials at the same time [default: all cores].
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Directory for scenarios that break a rule.
+    #[arg(short, long, value_name = "DIR", default_value = "results/fuzz")]
+    pub(crate) output: String,
+    /// Print the counts as JSON on standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not show progress.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
 
 /// Makes random trials, or runs scenarios that earlier trials found, and holds them to all rules.
 ///
 /// # Errors
 /// If a rule was broken, or a file cannot be read or written.
-pub fn run(args: &FuzzArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &FuzzArgs) -> Result<(), Failure> {
     if !args.files.is_empty() {
         return again(&args.files);
     }
@@ -36,7 +81,7 @@ pub fn run(args: &FuzzArgs) -> Result<(), Failure> {
         },
         seconds: args.minutes.map_or(f64::INFINITY, |minutes| minutes * 60.0),
         threads: args.threads.map_or(cores, NonZeroUsize::get),
-        program: std::env::current_exe().ok(),
+        program: program(),
         commands: args.commands,
     };
     let silence = Silence::begin();
@@ -67,6 +112,12 @@ pub fn run(args: &FuzzArgs) -> Result<(), Failure> {
         }
     }
     if tally.broken.is_empty() { Ok(()) } else { Err(Failure::Simulation) }
+}
+
+/// The program `ropewalk` beside this one.
+fn program() -> Option<PathBuf> {
+    let name = format!("ropewalk{}", std::env::consts::EXE_SUFFIX);
+    Some(std::env::current_exe().ok()?.with_file_name(name)).filter(|path| path.is_file())
 }
 
 /// Runs scenarios that earlier trials found.
@@ -118,9 +169,9 @@ fn report(args: &FuzzArgs, broken: &Broken) -> Result<String, Failure> {
         let file = Path::new(&args.output).join(format!("seed-{}-trial-{}.toml", args.seed, broken.trial));
         let wrong = |e: std::io::Error| Failure::Asked(format!("{} cannot be written: {e}", file.display()));
         fs::create_dir_all(&args.output).and_then(|()| whole::write(&file, &broken.text)).map_err(wrong)?;
-        format!("ropewalk fuzz {}", lab::shell::word(&file.display().to_string()))
+        format!("ropewalk-workshop fuzz {}", lab::shell::word(&file.display().to_string()))
     } else {
-        format!("ropewalk fuzz --seed {} --trial {}", args.seed, broken.trial)
+        format!("ropewalk-workshop fuzz --seed {} --trial {}", args.seed, broken.trial)
     };
     let _ = write!(text, "\nagain: {command}");
     Ok(text)

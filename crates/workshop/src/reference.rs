@@ -1,11 +1,11 @@
-//! `ropewalk reference`: the source of the documentation's reference pages, as JSON.
+//! `ropewalk-workshop reference`: the source of the documentation's reference pages, as JSON.
 //!
 //! The program prints the documentation's tables of commands, settings and results itself, so that they agree with the code.
-//! The command is hidden, because its format may change with any version.
+//! The format may change with any version.
 
-use crate::cli::Cli;
-use crate::print;
 use clap::{Arg, CommandFactory};
+use command_line::cli::Cli;
+use command_line::print;
 use lab::failure::Failure;
 use papers::reproduce;
 use results::{Metric, Summary};
@@ -31,7 +31,7 @@ struct Reference {
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn run() -> Result<(), Failure> {
+pub(crate) fn run() -> Result<(), Failure> {
     print::out(&print::json(&Reference {
         version: env!("CARGO_PKG_VERSION"),
         commands: commands(),
@@ -109,7 +109,7 @@ mod tests {
     fn every_command_and_every_argument_has_a_help_text() {
         let commands = commands();
         let names: Vec<&str> = commands.iter().filter_map(|c| c["name"].as_str()).collect();
-        assert!(names.contains(&"ropewalk run") && !names.contains(&"ropewalk reference"), "{names:?}");
+        assert!(names.contains(&"ropewalk run") && !names.contains(&"ropewalk fuzz"), "{names:?}");
         let mut left = commands;
         while let Some(command) = left.pop() {
             assert!(command["about"].is_string(), "{command}");
