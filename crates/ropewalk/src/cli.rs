@@ -1,5 +1,6 @@
 //! The arguments of all commands, as clap reads them.
 
+use crate::typed::Typed;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -32,9 +33,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a scenario and write its results
-    Run(RunArgs),
+    Run(Typed<RunArgs>),
     /// Run a scenario with several load-balancing schemes and seeds, one row each
-    Compare(CompareArgs),
+    Compare(Typed<CompareArgs>),
     /// Run a scenario at many points: combinations of schemes, seeds and any other settings
     Sweep(SweepArgs),
     /// Run a paper's experiment and print the paper's numbers beside ours
@@ -48,7 +49,7 @@ pub enum Command {
     /// Show what a workload sends, before anything runs
     Workload(WorkloadArgs),
     /// Let a program drive a run over standard input and output
-    Serve(ServeArgs),
+    Serve(Typed<ServeArgs>),
     /// Emulate RNIC loss recovery in front of hosts that lack it, over real frames
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Nic(PassedArgs),

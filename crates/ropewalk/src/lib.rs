@@ -8,6 +8,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`cli`] | the arguments of all commands |
+//! | [`typed`] | the words of a command for the record of its run |
 //! | [`commands`] | one file per command |
 //! | [`page`], [`compared`], [`swept`] | the texts that the terminal shows for a run, a comparison and a sweep |
 //! | [`progress`] | the progress bar |
@@ -22,3 +23,4 @@ pub mod page;
 pub mod print;
 mod progress;
 pub mod swept;
+pub mod typed;

@@ -17,7 +17,10 @@ fn make(trials: std::ops::Range<u64>, seed: u64, seconds: f64, commands: bool) -
         .broken
         .iter()
         .map(|b| {
-            format!("{}\n{}\n{}\nropewalk-workshop fuzz --seed {seed} --trial {}\n", b.rule, b.detail, b.text, b.trial)
+            format!(
+                "{}\n{}\n{}\nropewalk-workshop fuzz --seed {seed} --trial {}\n",
+                b.rule, b.detail, b.text, b.trial
+            )
         })
         .collect();
     assert!(broken.is_empty(), "{}", broken.join("\n"));

@@ -74,8 +74,10 @@ const PACKET: u32 = 1 << 16;
 const MOST: u32 = 1000;
 
 impl Recovery for Config {
-    const TRIALS: &'static [&'static str] =
-        &["", "reorder-window = 40\nack-packets = 3\nprobe-least = \"4us\"\n[nic]\ntimeout = { fixed = \"90us\" }"];
+    const TRIALS: &'static [&'static str] = &[
+        "",
+        "reorder-window = 40\nack-packets = 3\nprobe-least = \"4us\"\n[nic]\ntimeout = { fixed = \"90us\" }",
+    ];
 
     fn facts(&self) -> TransportFacts {
         TransportFacts {

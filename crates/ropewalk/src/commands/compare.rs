@@ -2,6 +2,7 @@
 
 use crate::cli::{CompareArgs, EngineArg, ScenarioArgs};
 use crate::progress::Shown;
+use crate::typed::Typed;
 use crate::{compared, page, print};
 use lab::compare::{Comparison, usual_baseline};
 use lab::crew::Crew;
@@ -27,7 +28,7 @@ struct Rows<'a> {
 ///
 /// # Errors
 /// If the input is wrong, a simulation failed or the user interrupted it.
-pub fn run(args: &CompareArgs) -> Result<(), Failure> {
+pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
     let base = crate::input::load(&recording(args), None)?.checked;
     let seeds = args.seeds.as_ref().map_or_else(|| vec![base.plan.seed], |seeds| seeds.0.clone());
     let name = base.name.clone();
@@ -161,7 +162,7 @@ fn answer(runs: &[Run], baseline: Option<&str>) -> String {
 }
 
 /// The command that makes the whole comparison again.
-fn whole_command(args: &CompareArgs) -> Vec<String> {
+fn whole_command(args: &Typed<CompareArgs>) -> Vec<String> {
     let mut words = command_start(args);
     words.extend(["--schemes".into(), args.schemes.join(",")]);
     if let Some(seeds) = &args.seeds {
@@ -173,7 +174,7 @@ fn whole_command(args: &CompareArgs) -> Vec<String> {
 }
 
 /// The command that repeats one run of the comparison.
-fn command(args: &CompareArgs, comparison: &Comparison, run: &Run) -> Vec<String> {
+fn command(args: &Typed<CompareArgs>, comparison: &Comparison, run: &Run) -> Vec<String> {
     let mut words = command_start(args);
     let scheme = &run.summary.scheme;
     words.extend(["--schemes".into(), comparison.entry(scheme).unwrap_or(scheme).to_owned()]);
@@ -182,19 +183,8 @@ fn command(args: &CompareArgs, comparison: &Comparison, run: &Run) -> Vec<String
 }
 
 /// The command up to its schemes.
-fn command_start(args: &CompareArgs) -> Vec<String> {
-    let mut words = vec!["ropewalk".to_owned(), "compare".into(), args.scenario.scenario.clone()];
-    words.extend(
-        args.scenario.topology.iter().flat_map(|topology| ["--topology".to_owned(), topology.clone()]),
-    );
-    for set in &args.scenario.set {
-        words.extend(["--set".into(), set.clone()]);
-    }
-    words.extend(args.class.iter().flat_map(|class| ["--class".to_owned(), class.clone()]));
-    if args.record {
-        words.push("--record".into());
-    }
-    words
+fn command_start(args: &Typed<CompareArgs>) -> Vec<String> {
+    args.command("compare", &["schemes", "seeds", "baseline"])
 }
 
 fn scope(comparison: &Comparison) -> String {

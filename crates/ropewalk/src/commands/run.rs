@@ -2,6 +2,7 @@
 
 use crate::cli::{EngineArg, RunArgs, ScenarioArgs};
 use crate::progress::Shown;
+use crate::typed::Typed;
 use crate::{page, print};
 use capture::Capture;
 use engine::Kind;
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 ///
 /// # Errors
 /// If the input is wrong, the simulation failed or the user interrupted it.
-pub fn run(args: &RunArgs) -> Result<(), Failure> {
+pub fn run(args: &Typed<RunArgs>) -> Result<(), Failure> {
     let prepared = crate::input::load(&recording(args), args.seed).map_err(|failure| match failure {
         Failure::Scenario(error) if !args.pcap.is_empty() => {
             Failure::Scenario(error.of_option(&taps(args), "--pcap", &args.pcap.join(" ")))
@@ -45,7 +46,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let interrupted = run.outcome.ending == Ending::Interrupted;
     if !interrupted {
-        let results = run.results(command(args));
+        let results = run.results(args.command("run", &[]));
         results.publish(staging, &target, args.csv)?;
         if let Some(page) = &page {
             page.write(&report::of_runs(&[results]))?;
@@ -99,26 +100,6 @@ fn kind(args: &RunArgs, plan: &Plan) -> Result<Kind, Failure> {
         ))),
         EngineArg::Window => Ok(window_on(threads, plan)),
     }
-}
-
-/// The command, without options that do not affect the results.
-fn command(args: &RunArgs) -> Vec<String> {
-    let mut words = vec!["ropewalk".to_owned(), "run".into(), args.scenario.scenario.clone()];
-    words.extend(
-        args.scenario.topology.iter().flat_map(|topology| ["--topology".to_owned(), topology.clone()]),
-    );
-    for set in &args.scenario.set {
-        words.extend(["--set".into(), set.clone()]);
-    }
-    if let Some(seed) = args.seed {
-        words.extend(["--seed".into(), seed.to_string()]);
-    }
-    if args.record {
-        words.push("--record".into());
-    }
-    words.extend(args.pcap.iter().flat_map(|tap| ["--pcap".to_owned(), tap.clone()]));
-    words.extend(args.snap_length.iter().flat_map(|n| ["--snap-length".to_owned(), n.to_string()]));
-    words
 }
 
 /// Warns if the rate control of NICs decided the results of these runs.

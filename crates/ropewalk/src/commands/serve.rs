@@ -4,6 +4,7 @@
 
 use crate::cli::ServeArgs;
 use crate::print;
+use crate::typed::Typed;
 use lab::session::{Event, Next};
 use lab::{Failure, Session};
 use model::Time;
@@ -69,7 +70,7 @@ impl From<Event> for EventRow {
 ///
 /// # Errors
 /// If the scenario is wrong, standard input or output fails, or the simulation failed.
-pub fn run(args: &ServeArgs) -> Result<(), Failure> {
+pub fn run(args: &Typed<ServeArgs>) -> Result<(), Failure> {
     let mut session = Session::open(&args.scenario, &args.set)?;
     print::warnings(&session.checked().findings);
     let target = args.output.clone().map(Target::at).transpose()?;
@@ -92,13 +93,11 @@ fn finish(
     session: Session,
     wire: &mut Wire<impl Read, impl Write>,
     target: Option<&Target>,
-    args: &ServeArgs,
+    args: &Typed<ServeArgs>,
 ) -> Result<(), Failure> {
     let run = session.finish();
     if let Some(target) = target {
-        let mut words = vec!["ropewalk".to_owned(), "serve".into(), args.scenario.clone()];
-        words.extend(args.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
-        run.results(words).write(target, false)?;
+        run.results(args.command("serve", &[])).write(target, false)?;
     }
     let (digest, ps) = (run.summary.digest.clone(), run.outcome.end.ps());
     wire.answer(&Answer::Finished { digest, ps, faults: run.faults() })?;

@@ -93,9 +93,8 @@ pub struct Annulus {
 impl FeedbackRecipe for Config {
     type Feedback = Annulus;
     const LOOK: Look = Look::new(0, 4);
-    const TRIALS: &'static [&'static str] = &[
-        "queue = \"500B\"\nsample = \"3kB\"\nleast-sample = \"1kB\"\nfrom-hosts = false",
-    ];
+    const TRIALS: &'static [&'static str] =
+        &["queue = \"500B\"\nsample = \"3kB\"\nleast-sample = \"1kB\"\nfrom-hosts = false"];
 
     fn build(&self, site: Site<'_>) -> Annulus {
         let plan = site.plan;
