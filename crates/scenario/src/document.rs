@@ -1,12 +1,12 @@
 //! A scenario's text with `--set` changes on top: a table of values, and the position in the text of every path.
 
-use crate::formats::unread;
-use crate::import::foreign;
 use crate::overlay::{AppliedChange, Change};
-use crate::printable;
 use crate::reader::Reader;
 use crate::source::Source;
+use files::printable;
 use finding::{Finding, Place, code, suggestion};
+use formats::foreign;
+use formats::unread;
 use schemes::{FeedbackConfig, SchemeConfig};
 use serde::de::DeserializeOwned;
 use std::ops::Range;

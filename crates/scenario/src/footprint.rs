@@ -8,7 +8,7 @@
 //! queues, long links and series may need more ([`Possible`]): the congestion control decides. `check` shows this memory, and a
 //! run that grows too large is stopped.
 
-use crate::room::Room;
+use files::room::{Room, amount};
 use finding::{Finding, code};
 use model::fabric::Link;
 use model::plan::{FlowControl, Message, PortSettings, SwitchSettings};
@@ -357,19 +357,11 @@ impl MemoryBudget {
     }
 }
 
-/// An amount of memory in MB or GB.
-pub fn amount(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000_000 => format!("{} MB", bytes.div_ceil(1_000_000)),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::Limit;
     use crate::{Checked, Source};
+    use files::room::Limit;
 
     /// The packets of 256 hosts that send as long as the run lasts.
     const PACKETS: u64 = 256 * PacketRoom::BARE.most;

@@ -27,26 +27,22 @@
 //! | [`program`] | ranks whose messages a program posts |
 //! | `telemetry` | space for telemetry on the wire |
 //! | `parts`, `own_nic` | the schemes and NICs of a plan |
-//! | `footprint`, [`room`] | estimate of the memory that a run needs; the memory that is left |
+//! | `footprint` | estimate of the memory that a run needs |
 //! | [`ideal`] | completion time of a flow alone on the fabric |
 //! | `check` | all steps from a source to a [`Checked`] scenario |
 //! | `show`, `schema` | a scenario as TOML with comments; JSON Schemas |
 //! | [`mod@sweep`] | one scenario at many points: axes and seeds |
 //! | [`import`] | scenarios from files of other tools |
 //! | `table_file` | files of other commands, with the messages of scenarios |
-//! | [`formats`] | workloads in the formats of other tools |
 
 pub mod builtin;
 mod check;
 pub mod classes;
-pub mod collective;
 pub mod config;
 mod document;
 pub mod failure;
-pub mod file;
 mod find;
 mod footprint;
-pub mod formats;
 pub mod hardware;
 pub mod ideal;
 pub mod import;
@@ -57,12 +53,10 @@ mod overlay;
 mod own_nic;
 mod parts;
 mod plan;
-pub mod printable;
 pub mod program;
 pub mod reader;
 mod record;
 mod resolve;
-pub mod room;
 mod rules;
 mod schema;
 pub mod server;
@@ -74,8 +68,6 @@ mod table_file;
 pub mod tap;
 mod telemetry;
 pub mod terminal;
-#[cfg(test)]
-mod testing;
 mod toml_text;
 pub mod topology;
 pub mod values;
@@ -85,9 +77,11 @@ pub mod workload;
 
 pub use check::{Checked, Resolved};
 pub use config::Scenario;
+pub use files::room::amount;
+pub use files::{file, room};
 pub use find::find;
 pub use finding::{Code, Finding, Place, Severity, code, suggestion};
-pub use footprint::{Possible, amount};
+pub use footprint::Possible;
 pub use model::Plan;
 pub use overlay::setting;
 pub use rules::invariants::plan_check;

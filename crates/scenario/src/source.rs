@@ -1,8 +1,7 @@
 //! Sources of scenarios: files, built-in scenarios and other texts.
 
 use crate::builtin;
-use crate::file::{self, ReadError, Reading};
-use crate::formats;
+use files::file::{self, ReadError, Reading};
 use finding::{Finding, code, suggestion};
 use rnic::TransportConfig;
 use std::path::Path;

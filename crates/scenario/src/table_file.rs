@@ -1,9 +1,9 @@
 //! Files of other commands than those that run scenarios: TOML, with the messages that scenarios have.
 
 use crate::document::Document;
-use crate::file::{self, Reading};
 use crate::source::Source;
 use crate::{resolve, resolve::ExplicitKeys};
+use files::file::{self, Reading};
 use finding::{Finding, code};
 use rnic::NicConfig;
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! Standard output and standard error. A reader that closes the pipe (`| head`) is not an error. Characters that a terminal
 //! would obey are escaped: a name from a file moves no cursor.
 
-use crate::printable::escaped;
+use files::printable::escaped;
 use std::io::{self, ErrorKind, Write};
 
 /// Writes `text` to standard output.

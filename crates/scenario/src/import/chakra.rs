@@ -4,8 +4,8 @@
 //! the nodes and the attributes that decide a run, compressed. The scenario then chooses the algorithms of collectives.
 
 use super::{Draft, about_fabric, fabric_of};
-use crate::formats::chakra::{self, Program, Work};
 use finding::{Finding, code};
+use formats::chakra::{self, Program, Work};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

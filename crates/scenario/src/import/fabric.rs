@@ -1,8 +1,8 @@
 //! Topology files in place of a scenario.
 
 use super::hpcc;
-use crate::formats::htsim::topo;
 use finding::Finding;
+use formats::htsim::topo;
 
 /// The fabric of another tool's topology file as a scenario without a workload, and warnings; `None` for any other text.
 pub(crate) fn fabric(file: &str, text: &str) -> Option<Result<(String, Vec<Finding>), Finding>> {

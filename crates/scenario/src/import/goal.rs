@@ -1,9 +1,9 @@
 //! GOAL schedules as scenarios: the schedule as a binary file, and a scenario beside it.
 
 use super::{Draft, about_fabric, fabric_of};
-use crate::formats::goal::matching::matching;
-use crate::formats::goal::{self, binary};
 use finding::{Finding, code};
+use formats::goal::matching::matching;
+use formats::goal::{self, binary};
 use std::path::Path;
 
 /// Reads a schedule, which a scenario in `folder` will run on the fabric of the scenario `topology`.

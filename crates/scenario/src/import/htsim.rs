@@ -2,9 +2,9 @@
 
 use super::relative::from_folder_of;
 use super::{Draft, about_fabric, fabric_of};
-use crate::formats::{htsim, read_text};
 use crate::{Checked, Source, check};
 use finding::Finding;
+use formats::{htsim, read_text};
 use model::Bytes;
 use std::fmt::Write;
 use std::path::Path;

@@ -5,7 +5,6 @@
 
 pub mod chakra;
 mod fabric;
-pub(crate) mod foreign;
 pub mod goal;
 pub mod hpcc;
 pub mod htsim;

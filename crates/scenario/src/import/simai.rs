@@ -2,8 +2,8 @@
 
 use super::relative::from_folder_of;
 use super::{Draft, about_fabric, fabric_of};
-use crate::formats::{read_text, simai};
 use finding::{Finding, code};
+use formats::{read_text, simai};
 use std::path::Path;
 
 /// Reads a workload, which the scenario `output` will run on the fabric of the scenario or topology file `topology`.

@@ -3,9 +3,8 @@
 use super::Generate;
 use super::draft::{Draft, Event, some_bytes};
 use super::rank_groups::RankGroups;
-use crate::collective::{
-    Algorithm, Call, Communicator, Kind, MOST_CHANNELS, Nic, Ports, Protocol, Schedule, lay,
-};
+use crate::workload::communicator::{Communicator, MOST_CHANNELS, Nic, Ports, lay};
+use collective::{Algorithm, Call, Kind, Protocol, Schedule};
 use finding::{Finding, code};
 use model::Bytes;
 use model::plan::Operation;
@@ -193,24 +192,17 @@ impl Schedules {
         if let Some(schedule) = self.0.get(&(algorithm, call.clone())) {
             return Ok(Rc::clone(schedule));
         }
-        let made = algorithm
-            .schedule_within(call, draft.memory)
-            .map_err(|text| code::RANGE.at("algorithm", text))?;
+        let made = scheduled(draft, algorithm, call).map_err(|text| code::RANGE.at("algorithm", text))?;
         let made = Rc::new(made);
         self.0.insert((algorithm, call.clone()), Rc::clone(&made));
         Ok(made)
     }
 }
 
-impl Kind {
-    /// The algorithm that a collective has by default.
-    pub(crate) fn usual_algorithm(self) -> Algorithm {
-        match self {
-            Kind::AllReduce | Kind::AllGather | Kind::ReduceScatter => Algorithm::Ring,
-            Kind::Broadcast | Kind::Reduce => Algorithm::Chain,
-            Kind::AllToAll => Algorithm::Direct,
-        }
-    }
+/// The schedule of a call, or the reason why the algorithm cannot do it or why it does not fit into memory.
+fn scheduled(draft: &Draft<'_>, algorithm: Algorithm, call: &Call) -> Result<Schedule, String> {
+    draft.memory.steps_fit(algorithm.least_steps(call))?;
+    algorithm.schedule(call)
 }
 
 impl Generate for Collective {
@@ -225,8 +217,7 @@ impl Generate for Collective {
         for (g, ranks) in groups.into_iter().enumerate() {
             let call = self.tuning.call(draft, self.kind, bytes, &ranks).map_err(|e| e.within("tuning"))?;
             let key = if self.algorithm.is_some() { "algorithm" } else { "groups" };
-            let schedule =
-                algorithm.schedule_within(&call, draft.memory).map_err(|text| code::RANGE.at(key, text))?;
+            let schedule = scheduled(draft, algorithm, &call).map_err(|text| code::RANGE.at(key, text))?;
             let steps = schedule.steps.len() as u64 * u64::from(self.repeat);
             draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "groups")?;
             let communicator = self.tuning.communicator(self.kind, ranks, g, g as u32);

@@ -3,11 +3,11 @@
 use super::draft::{Draft, Event, Item};
 use super::ranks::Stream;
 use super::{Generate, QpUse};
-use crate::formats::goal::matching::{Place, matching};
-use crate::formats::goal::{self, Kind, On, Operation, Schedule};
-use crate::formats::order::order;
 use crate::values::LATEST;
 use finding::{Finding, code};
+use formats::goal::matching::{Place, matching};
+use formats::goal::{self, Kind, On, Operation, Schedule};
+use formats::order::order;
 use model::plan::{self, Role, Work};
 use model::{Bytes, HostId, NodeId, Time};
 use schemars::JsonSchema;

@@ -4,10 +4,11 @@ use super::Generate;
 use super::collective::{Schedules, Tuning};
 use super::draft::{Draft, Event, Item, some_bytes};
 use super::ranks::Stream;
-use crate::collective::{Algorithm, Communicator, Kind, Nic, Ports, lay, transfer};
-use crate::formats::order::order;
 use crate::values::LATEST;
+use crate::workload::communicator::{Communicator, Nic, Ports, lay, transfer};
+use collective::{Algorithm, Kind};
 use finding::{Finding, code, suggestion};
+use formats::order::order;
 use model::plan::{Operation, Role, Work};
 use model::{Bytes, Time};
 use schemars::JsonSchema;
@@ -130,7 +131,7 @@ impl Graph {
         let ordered = order(self.0.len(), &edges).map_err(|cycle| {
             let names = cycle.iter().map(|&edge| self.0[edges[edge].0 as usize].name.clone());
             let first = cycle.first().map(|&edge| self.0[edges[edge].0 as usize].name.clone());
-            let chain = crate::formats::goal::chain(names.chain(first).collect());
+            let chain = formats::goal::chain(names.chain(first).collect());
             code::CYCLE.at("", format!("tasks wait for each other: {chain}"))
         })?;
         Ok(ordered.into_iter().map(|task| task as usize).collect())

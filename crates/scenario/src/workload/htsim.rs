@@ -2,10 +2,10 @@
 
 use super::draft::{Draft, Event, Item};
 use super::{Generate, QpUse};
-use crate::formats::htsim::{self, Flow, Matrix, Start, Trigger};
-use crate::formats::order::order;
-use crate::formats::read_text;
 use finding::{Finding, code};
+use formats::htsim::{self, Flow, Matrix, Start, Trigger};
+use formats::order::order;
+use formats::read_text;
 use model::{HostId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -185,8 +185,7 @@ impl Htsim {
         let first = cycle.first().map(|&e| edges[e].0);
         let flows = cycle.iter().map(|&e| edges[e].0).chain(first);
         let lines = flows.map(|i| format!("line {}", matrix.flows[i as usize].line)).collect();
-        let text =
-            format!("flows of {} wait for each other: {}", self.file, crate::formats::goal::chain(lines));
+        let text = format!("flows of {} wait for each other: {}", self.file, formats::goal::chain(lines));
         Err(code::CYCLE.at("file", text))
     }
 

@@ -3,6 +3,7 @@
 //! To add a kind, write a file with its settings and `impl Generate`, and add its line to the list below.
 
 pub mod cdf;
+pub(crate) mod communicator;
 pub(crate) mod draft;
 pub mod groups;
 pub mod host_sample;

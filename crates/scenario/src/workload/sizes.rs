@@ -2,9 +2,9 @@
 
 use super::cdf::{self, Cdf, LARGEST_FILE, Point};
 use super::draft::some_bytes;
-use crate::file::{self, Reading};
-use crate::formats::unread;
+use files::file::{self, Reading};
 use finding::{Finding, code, suggestion};
+use formats::unread;
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;

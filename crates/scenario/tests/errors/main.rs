@@ -174,3 +174,12 @@ fn a_file_of_another_tool_is_recognised() {
     let text = "this looks like a GOAL schedule of LogGOPSim; `--topology SCENARIO` runs it on that scenario's fabric";
     assert_eq!(help, text);
 }
+
+#[test]
+fn characters_that_a_terminal_obeys_are_refused_with_their_place() {
+    let told = "expected a text without control characters, found";
+    assert_eq!(error_of("a = 1\nb = [1, \"x\\u001b[31m\"]", &[]), format!("s.toml:2:9: {told} U+001B"));
+    assert_eq!(error_of("[[w]]\nname = \"h\\u202egnp\"", &[]), format!("s.toml:2:8: {told} U+202E"));
+    assert_eq!(error_of("a = { \"k\\n\" = 1 }", &[]), format!("s.toml:1:7: {told} U+000A"));
+    assert!(error_of(&format!("# \u{202e}\n{HEAD}{JOB}name = \"ü ☃ →\""), &[]).starts_with("accepted"));
+}

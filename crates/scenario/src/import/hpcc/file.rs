@@ -1,7 +1,7 @@
 //! A file of the simulators.
 
-use crate::import::foreign;
 use finding::Finding;
+use formats::foreign;
 
 /// A file with its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

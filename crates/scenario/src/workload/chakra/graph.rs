@@ -1,11 +1,11 @@
 //! The nodes of all ranks in one graph: collectives join the nodes of their ranks, and messages join two nodes.
 
 use super::{Chakra, Deps, Replicate, Trace};
-use crate::formats::chakra::{Node, Peer, Program, Work};
-use crate::formats::order::order;
 use crate::values::LATEST;
 use crate::workload::draft::Draft;
 use finding::{Finding, code};
+use formats::chakra::{Node, Peer, Program, Work};
+use formats::order::order;
 use model::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -471,8 +471,7 @@ impl<'t> Graph<'t> {
         };
         let first = cycle.first().map(|&e| edges[e].0);
         let names = cycle.iter().map(|&e| edges[e].0).chain(first).map(name).collect();
-        let text =
-            format!("nodes of {} wait for each other: {}", self.file, crate::formats::goal::chain(names));
+        let text = format!("nodes of {} wait for each other: {}", self.file, formats::goal::chain(names));
         code::CYCLE.at("file", text)
     }
 }

@@ -2,13 +2,14 @@
 
 use super::graph::{Graph, Joint, Number, Unit, duration};
 use super::{Chakra, Roofline};
-use crate::collective::{Communicator, Kind, Nic, Ports, lay as lay_collective, transfer};
-use crate::formats::chakra::{Peer, Work};
 use crate::values::LATEST;
 use crate::workload::collective::Schedules;
+use crate::workload::communicator::{Communicator, Nic, Ports, lay as lay_collective, transfer};
 use crate::workload::draft::{Draft, Event, Item};
 use crate::workload::ranks::Stream;
+use collective::Kind;
 use finding::Finding;
+use formats::chakra::{Peer, Work};
 use model::Time;
 use model::plan::{self, Operation, Role};
 

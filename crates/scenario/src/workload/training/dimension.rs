@@ -1,7 +1,7 @@
 //! How the collectives of each kind of parallelism are done.
 
-use crate::collective::Algorithm;
 use crate::workload::collective::{NicChoice, Tuning};
+use collective::Algorithm;
 use finding::suggestion;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};

@@ -1,8 +1,8 @@
 //! Routing of tokens to experts.
 
 use super::model::Moe;
-use crate::collective::{After, Builder, Schedule, Way};
 use crate::workload::poisson::ln;
+use collective::{After, Builder, Schedule, Way};
 use model::draw::{Key, below};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -9,10 +9,11 @@ use super::pipeline::Pass;
 use super::{
     ByFlops, ByLayer, ByTime, Compute, Dimension, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
 };
-use crate::collective::{Algorithm, Communicator, Kind, Nic, Ports, lay as lay_collective, transfer};
 use crate::workload::collective::Schedules;
+use crate::workload::communicator::{Communicator, Nic, Ports, lay as lay_collective, transfer};
 use crate::workload::draft::{Draft, Event, Item};
 use crate::workload::ranks::Stream;
+use collective::{Algorithm, Kind};
 use finding::{Finding, code};
 use model::Time;
 use model::draw::Key;

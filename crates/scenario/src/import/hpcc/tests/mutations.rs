@@ -2,7 +2,7 @@
 
 use super::servers::RAILS;
 use super::*;
-use crate::testing::Draws;
+use files::damage::Draws;
 use std::collections::BTreeSet;
 
 /// Imports per run of the test.

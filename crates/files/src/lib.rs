@@ -1,0 +1,8 @@
+//! Files of users: read up to a limit, if memory is left for their content, and printed without what a terminal obeys.
+
+#![forbid(unsafe_code)]
+
+pub mod damage;
+pub mod file;
+pub mod printable;
+pub mod room;
