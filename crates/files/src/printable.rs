@@ -37,6 +37,11 @@ pub fn name(text: &str) -> String {
     text.chars().filter(|c| !is_obeyed(*c)).collect()
 }
 
+/// A text without control characters, so that a comment with it stays on one line.
+pub fn on_one_line(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
 /// Refuses a text or a key with such characters: names go to terminals, pages and tables.
 pub fn refuse(table: &Table) -> Result<(), Finding> {
     let mut path = Vec::new();

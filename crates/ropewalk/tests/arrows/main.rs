@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("files", &["finding"]),
     ("collective", &[]),
     ("formats", &["collective", "files", "finding"]),
+    ("ns3", &["files", "finding", "formats", "model"]),
     ("wire", &["themis"]),
     ("tor", &["themis", "wire"]),
     ("checkers", &["themis", "tor", "wire"]),
@@ -25,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bump", &["model", "rnic", "wire"]),
     ("engine", &["model"]),
     ("audit", &["engine", "model"]),
-    ("scenario", &["collective", "files", "finding", "formats", "model", "rnic", "schemes"]),
+    ("scenario", &["collective", "files", "finding", "formats", "model", "ns3", "rnic", "schemes"]),
     ("sim", &["engine", "model", "rnic", "schemes"]),
     ("results", &["engine", "model"]),
     ("lab", &["engine", "model", "results", "scenario", "sim"]),
@@ -92,7 +93,8 @@ const ROOMS: &[&str] = &[
     "checkers/src", // checks of captures, whose subjects are two ways of recovery and Themis
     "tor/src",      // the software ToR, whose subject is Themis
     "papers/src",   // the papers' experiments
-    "scenario/src/import", // settings of another simulator, and what they are called here
+    "ns3/src",             // settings of another simulator, and what they are called here
+    "scenario/src/import", // the command that reads them
     "ropewalk/src/commands/memory.rs", // the formulas of two schemes
     "program/src/tor.rs", // the software ToR
 ];

@@ -14,6 +14,7 @@ pub mod simai;
 mod text;
 
 pub(crate) use fabric::fabric;
+use files::printable::on_one_line;
 use finding::{Finding, code};
 pub use report::{Report, bytes_in};
 
@@ -21,7 +22,6 @@ use crate::{Checked, Source, check, find, show};
 use model::Packet;
 use std::fmt::Write;
 use std::path::PathBuf;
-use text::on_one_line;
 
 /// A scenario that an import has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -51,11 +51,6 @@ fn is_compound(value: &Value) -> bool {
     matches!(value, Value::Table(_) | Value::Array(_))
 }
 
-/// A text without control characters, so that a comment with it stays on one line.
-pub(super) fn on_one_line(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use super::file::File;
 use super::{servers, topology};
-use crate::import::text::on_one_line;
+use files::printable::on_one_line;
 use finding::{Finding, code};
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// The first mistake, with file, line and column.
-pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<Finding>), Finding> {
+pub fn fabric(file: File<'_>) -> Result<(String, Vec<Finding>), Finding> {
     let mut warnings = Vec::new();
     let graph = topology::read(file, &mut warnings)?;
     let mut toml = format!("# From {}.\n\n", on_one_line(file.name));
@@ -22,7 +22,7 @@ pub(crate) fn fabric(file: File<'_>) -> Result<(String, Vec<Finding>), Finding> 
 }
 
 /// True if a text looks like a topology file: its first line has three numbers, or those of one of the other dialects.
-pub(crate) fn is_topology(text: &str) -> bool {
+pub fn is_topology(text: &str) -> bool {
     let first: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
     let number = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
     matches!(first.len(), 3 | 4 | 6) && first.iter().take(5).all(number)

@@ -5,6 +5,8 @@
 //! of the simulator that the flow file belongs to; all other settings come from the configuration file, if there is one, by the
 //! table of [`KEYS`].
 
+#![forbid(unsafe_code)]
+
 mod config;
 mod ends;
 mod fabric;
@@ -17,40 +19,45 @@ mod settings;
 mod tokens;
 mod topology;
 
-pub(crate) use fabric::{fabric, is_topology};
+pub use fabric::{fabric, is_topology};
 pub use file::File;
 pub use keys::{KEYS, Key, Of};
 
-use super::Report;
-use super::text::on_one_line;
-use crate::Source;
+use files::printable::on_one_line;
 use finding::{Finding, Place};
+use flows::Flows;
 use formats::unread;
 use notes::Notes;
 use settings::Settings;
 use std::fmt::Write;
+use topology::Graph;
 
-/// Result of an import.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
+/// The text of a scenario, which nobody has checked, with the words of the files that caused it.
+pub struct Written<'a> {
     /// The scenario as TOML.
     pub toml: String,
-    /// What it runs.
-    pub report: Report,
     /// Warnings of settings that the scenario does not reproduce, one sentence each.
     pub warnings: Vec<String>,
     /// Facts that a comparison of runs must respect, one sentence each.
     pub notes: Vec<String>,
+    graph: Graph<'a>,
+    flows: Flows<'a>,
+    settings: Settings<'a>,
+    /// True if hosts became GPUs of servers.
+    servers: bool,
+    /// First lines of the keys above all tables, the fabric, the settings and the flows.
+    starts: [usize; 4],
 }
 
-/// In place of no flows, so that the check sees a whole scenario.
-const PLACEHOLDER: &str = "[[workload]]\npermutation = { kind = \"shift\" }\n";
-
-/// Makes a scenario of a topology, its flows and, if given, a configuration file.
+/// Writes the scenario of a topology, its flows and, if given, a configuration file.
 ///
 /// # Errors
 /// The first mistake, with file, line and column.
-pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> Result<Imported, Finding> {
+pub fn write<'a>(
+    topology: File<'a>,
+    flows: File<'a>,
+    config: Option<File<'a>>,
+) -> Result<Written<'a>, Finding> {
     for file in [Some(topology), Some(flows), config].into_iter().flatten() {
         if let Some(unread) = unread::of(file.text.as_bytes()) {
             return Err(unread.error(file.name));
@@ -89,43 +96,34 @@ pub fn import(topology: File<'_>, flows: File<'_>, config: Option<File<'_>>) -> 
     settings.write(&mut toml);
     let flows_from = toml.matches('\n').count();
     list.write(&mut toml);
-    // The word that caused the part of the scenario at this place.
-    let origin = |place: &Place| {
-        let line = place.line - 1;
-        let text = toml.lines().nth(line).unwrap_or_default();
-        let before: String = text.chars().take(place.column - 1).collect();
-        match line {
-            line if line >= flows_from => list.origin(line - flows_from, &before),
-            line if line >= config_from => settings.origin(line - config_from),
-            line if line >= graph_from => match servers {
-                Some(_) => graph.origin(0, ""),
-                None => graph.origin(line - graph_from, &before),
-            },
-            line => match settings.top().get(line.saturating_sub(top_from)) {
-                Some((_, word)) => *word,
-                None => graph.origin(0, ""),
-            },
-        }
-    };
-    // Only the check of the whole scenario finds mistakes such as hosts with several links.
-    let whole = format!("{toml}{}", if list.is_empty() { PLACEHOLDER } else { "" });
-    let checked = crate::check(&Source::new("the imported scenario", &*whole), &[]).map_err(|e| {
-        let word = e.place.as_deref().map_or_else(|| graph.origin(0, ""), origin);
-        Finding { help: e.help, ..word.error(format!("the imported scenario cannot run: {}", e.text)) }
-    })?;
-    let mut report = Report::of(&checked, None, 0);
-    let Notes { mut warnings, notes } = notes;
-    if list.is_empty() {
-        (report.sends, report.bytes) = (0, 0);
-        warnings.push(format!(
-            "{}: there are no flows, so the scenario needs a [[workload]] before it can run",
-            flows.name
-        ));
-    } else {
-        warnings.extend(checked.warnings());
-    }
-    Ok(Imported { toml, report, warnings, notes })
+    let starts = [top_from, graph_from, config_from, flows_from];
+    let (servers, Notes { warnings, notes }) = (servers.is_some(), notes);
+    Ok(Written { toml, warnings, notes, graph, flows: list, settings, servers, starts })
 }
 
-#[cfg(test)]
-mod tests;
+impl Written<'_> {
+    /// True if the files have flows.
+    pub fn has_flows(&self) -> bool {
+        !self.flows.is_empty()
+    }
+
+    /// An error about the word that caused the part of the scenario at this place.
+    pub fn error(&self, place: Option<&Place>, text: String) -> Finding {
+        let Some(place) = place else { return self.graph.origin(0, "").error(text) };
+        let line = place.line - 1;
+        let before: String =
+            self.toml.lines().nth(line).unwrap_or_default().chars().take(place.column - 1).collect();
+        let [top, graph, config, flows] = self.starts;
+        let word = match line {
+            line if line >= flows => self.flows.origin(line - flows, &before),
+            line if line >= config => self.settings.origin(line - config),
+            line if line >= graph && self.servers => self.graph.origin(0, ""),
+            line if line >= graph => self.graph.origin(line - graph, &before),
+            line => match self.settings.top().get(line.saturating_sub(top)) {
+                Some((_, word)) => *word,
+                None => self.graph.origin(0, ""),
+            },
+        };
+        word.error(text)
+    }
+}

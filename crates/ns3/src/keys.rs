@@ -14,12 +14,12 @@ pub struct Key {
     /// Setting of a scenario, or the consequence if there is none.
     pub here: &'static str,
     #[serde(skip)]
-    pub(super) takes: Takes,
+    pub(crate) takes: Takes,
     /// Value without the key, in HPCC's program and in ConWeave's; empty if there is none, or none that is possible here.
     #[serde(skip)]
-    pub(super) absent: [&'static str; 2],
+    pub(crate) absent: [&'static str; 2],
     #[serde(skip)]
-    pub(super) fate: Fate,
+    pub(crate) fate: Fate,
 }
 
 /// Programs that read a key.
@@ -44,7 +44,7 @@ pub enum Of {
 
 /// Words after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(crate) enum Takes {
     Words(usize),
     /// A number, then so many pairs.
     Pairs,
@@ -52,7 +52,7 @@ pub(super) enum Takes {
 
 /// Treatment of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     /// The import reads it.
     Read,
     /// It changes no packet.
@@ -422,6 +422,6 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// The key of this name.
-pub(super) fn find(name: &str) -> Option<&'static Key> {
+pub(crate) fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }

@@ -1,8 +1,8 @@
 //! Congestion control, window and loss recovery.
 
 use super::Mapping;
-use crate::import::hpcc::tokens::Token;
-use crate::import::hpcc::topology::Dialect;
+use crate::tokens::Token;
+use crate::topology::Dialect;
 use finding::Finding;
 
 /// Topology files of ConWeave's program, by a part of their names, with their bandwidth-delay products in packets.

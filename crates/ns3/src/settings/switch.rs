@@ -1,8 +1,8 @@
 //! Buffers, PFC and marking.
 
 use super::Mapping;
-use crate::import::hpcc::tokens::Token;
-use crate::import::hpcc::topology::{Dialect, Link};
+use crate::tokens::Token;
+use crate::topology::{Dialect, Link};
 use finding::Finding;
 use model::{Bytes, Rate};
 use std::collections::{BTreeMap, BTreeSet};
