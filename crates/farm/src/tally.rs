@@ -41,7 +41,7 @@ pub struct Broken {
     pub times: u64,
     /// The smallest scenario that breaks the rule, or the steps of the trial.
     pub text: String,
-    /// True if the text is a scenario, which `ropewalk fuzz FILE` runs again.
+    /// True if the text is a scenario, which `ropewalk-workshop fuzz FILE` runs again.
     pub is_scenario: bool,
 }
 
