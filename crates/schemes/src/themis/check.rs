@@ -54,8 +54,10 @@ impl Config {
             let slots = self.slots.unwrap_or(u16::try_from(paths).unwrap_or(u16::MAX));
             match Rule::new(self.settings(slots, (1, 1))) {
                 Err(error @ RuleError::SlotsDoNotFitWidth { .. }) => {
-                    let field = if self.slots.is_some() { "slots" } else { "psn-bits" };
-                    return Err(code::RANGE.at(field, error.to_string()));
+                    // Without the setting, the fabric decides.
+                    let (code, field) =
+                        self.slots.map_or((code::UNSUITED, "psn-bits"), |_| (code::RANGE, "slots"));
+                    return Err(code.at(field, error.to_string()));
                 }
                 Err(error) => return Err(code::RANGE.at("slots", error.to_string())),
                 Ok(_) => {}
