@@ -92,6 +92,12 @@ impl Resolved {
     pub fn to_toml(&self) -> String {
         show::plain(&self.scenario)
     }
+
+    /// The scenario as TOML for readers: every key has a comment with its meaning, unit, default and source, and
+    /// defaults are marked. A comment at the end lists the NICs that schemes bring.
+    pub fn annotated(&self) -> String {
+        annotated(&self.scenario, &self.document)
+    }
 }
 
 /// An entry of a list of schemes: `themis`, or `themis+long-haul` for a scheme and a feedback.
@@ -377,29 +383,34 @@ impl Checked {
         show::plain(&self.scenario)
     }
 
-    /// The scenario as TOML for readers: every key has a comment with its meaning, unit, default and source, and
-    /// defaults are marked. A comment at the end lists the NICs that schemes bring.
+    /// The scenario as TOML for readers, see [`Resolved::annotated`].
     pub fn annotated(&self) -> String {
-        let explicit = |path: &[String]| self.document.is_explicit(path);
-        let mut scenario = self.scenario.clone();
-        if explicit(&["wire".into(), "payload".into()])
-            && let Ok(wire) = scenario.wire.wire(scenario.compat)
-        {
-            // The user gave the payload, and the frame followed from it.
-            (scenario.wire.frame, scenario.wire.payload) = (None, Some(Bytes(wire.payload.into())));
-        }
-        let mut text = show::annotated(&scenario, &explicit);
-        let classes = self.scenario.class.values().filter_map(|class| class.scheme.as_ref());
-        for scheme in std::iter::once(&self.scenario.scheme).chain(classes) {
-            text += &own_nic::about(scheme, &self.scenario.nic);
-        }
-        text
+        annotated(&self.scenario, &self.document)
     }
 
     /// Hash of the resolved configuration, 16 hexadecimal digits (XXH3 of [`Checked::to_toml`]).
     pub fn hash(&self) -> String {
         format!("{:016x}", xxhash_rust::xxh3::xxh3_64(self.to_toml().as_bytes()))
     }
+}
+
+/// The scenario as TOML for readers: every key has a comment with its meaning, unit, default and source, and
+/// defaults are marked. A comment at the end lists the NICs that schemes bring.
+fn annotated(original: &Scenario, document: &Document) -> String {
+    let explicit = |path: &[String]| document.is_explicit(path);
+    let mut scenario = original.clone();
+    if explicit(&["wire".into(), "payload".into()])
+        && let Ok(wire) = scenario.wire.wire(scenario.compat)
+    {
+        // The user gave the payload, and the frame followed from it.
+        (scenario.wire.frame, scenario.wire.payload) = (None, Some(Bytes(wire.payload.into())));
+    }
+    let mut text = show::annotated(&scenario, &explicit);
+    let classes = original.class.values().filter_map(|class| class.scheme.as_ref());
+    for scheme in std::iter::once(&original.scheme).chain(classes) {
+        text += &own_nic::about(scheme, &original.nic);
+    }
+    text
 }
 
 fn nic_error(error: Finding) -> Finding {

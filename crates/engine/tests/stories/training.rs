@@ -53,14 +53,14 @@ fn without_delays_all_schedules_have_the_bubble_of_their_formula() {
 
 #[test]
 fn a_step_of_llama_70b_sends_the_bytes_of_its_collectives() {
-    let text = "[server]\n[topology.rails]\nservers = 32\nspines = 8\n[[workload]]\n[workload.training]\n\
-        model = \"llama-3-70b\"\nparallel = { tp = 8, pp = 4, dp = 8 }\nbatch = { global = 256, sequence = 8192 }\n\
+    let text = "[server]\n[topology.rails]\nservers = 8\nspines = 8\n[[workload]]\n[workload.training]\n\
+        model = \"llama-3-70b\"\nparallel = { tp = 8, pp = 4, dp = 2 }\nbatch = { global = 64, sequence = 8192 }\n\
         compute = { flops = \"400TFLOPS\" }\n";
     let plan = lay(text).plan;
     let operations = |name: &str, dimension: &str| {
         plan.operations.iter().filter(|o| o.name == name && o.dimension == dimension).collect::<Vec<_>>()
     };
-    let groups = 32;
+    let groups = 8;
     // 4 all-gathers and 4 reduce-scatters of each of 20 layers and 32 micro-batches in each of 32 groups.
     let gathers = operations("all-gather", "tp");
     assert!(gathers.iter().all(|o| o.bytes == 134_217_728) && gathers.len() == 4 * 20 * 32 * groups);
@@ -74,7 +74,7 @@ fn a_step_of_llama_70b_sends_the_bytes_of_its_collectives() {
     let compute: u64 = plan
         .tasks
         .iter()
-        .filter(|task| task.role == Role::Compute && task.rank == 64)
+        .filter(|task| task.role == Role::Compute && task.rank == 16)
         .map(|task| match task.work {
             model::plan::Work::On { time, .. } => time.ps(),
             _ => 0,
