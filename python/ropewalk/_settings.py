@@ -718,6 +718,7 @@ class Settings(TypedDict, total=False):
     workload__0__program__pairs: Any
     workload__0__program__qps: Any
     workload__0__qp: Any
+    workload__0__qp__in_turn: Any
     workload__0__random_partner: Any
     workload__0__random_partner__bytes: Any
     workload__0__random_partner__clamp: Any

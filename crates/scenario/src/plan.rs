@@ -12,7 +12,7 @@ use crate::wait::{self, Waits};
 use crate::workload::draft::{Draft, Graph, Sorted};
 use crate::workload::ranks::Ranks;
 use crate::workload::split::Added;
-use crate::workload::{Split, Workload};
+use crate::workload::{QpUse, Split, Workload};
 use finding::{Finding, code, suggestion};
 use model::draw::{Key, Purpose, scaled};
 use model::plan::{Group, Job, OwnQueues, PortSettings, SwitchSettings};
@@ -158,6 +158,16 @@ fn split_of(scenario: &Scenario, entry: &Workload) -> Result<Option<Split>, Find
     Ok(entry.split.or_else(|| pinned.then(Split::default)))
 }
 
+/// Whether messages of a workload can take queue pairs in turn.
+fn in_turn_fits(entry: &Workload) -> Result<(), Finding> {
+    let text = match (entry.program.is_some(), entry.split.is_some()) {
+        (true, _) => "a program chooses the queue pairs of its messages itself",
+        (_, true) => "cannot be `in-turn` with `split`, which gives each subflow a queue pair",
+        _ => return Ok(()),
+    };
+    Err(code::CONFLICT.at("qp", text))
+}
+
 fn workload(
     scenario: &Scenario,
     (fabric, ranks): (&Fabric, &Ranks),
@@ -220,6 +230,10 @@ fn workload(
             let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);
             let late = |node: NodeId| Time(scaled(key.draw(node.0.into()), jitter.ps() + 1));
             draft.graph.delay((added.message, first_task), |host| fabric.node_of(host), late);
+        }
+        if let QpUse::InTurn(count) = draft.qp {
+            in_turn_fits(entry).map_err(|error| error.within(&path))?;
+            draft.graph.take_turns(added.message, count);
         }
         if let Some(split) = split_of(scenario, entry).map_err(|error| error.within(&path))? {
             split.apply(&mut draft, added, Key::new(scenario.seed, Purpose::Split, i as u64))?;

@@ -25,7 +25,9 @@ pub struct Config {
     /// count up from 10000 for each pair of hosts, and destination ports are given; in ConWeave's, source ports count up
     /// from 10000 for each sender, and destination ports from 100 for each receiver. The next hops stand in the order of
     /// the topology's links. A node whose name is `n` and a number has that number; any other node has its position,
-    /// hosts before switches. Default `"salted"` (our choice).
+    /// hosts before switches. `"hosts"`: ropewalk's own, of the addresses alone, so all queue pairs from one host to another
+    /// take one path, as with NICs that give their queue pairs one UDP source port (Meta, SIGCOMM 2024, made its switches hash the
+    /// queue pair for this reason). Default `"salted"`, which sees the queue pair (our choice).
     #[serde(skip_serializing_if = "is_default")]
     pub hash: Hash,
     /// Destination port of every flow, with the hash `"hpcc"`. Default 100 (flow files of HPCC's program).
@@ -45,6 +47,8 @@ pub enum Hash {
     Hpcc,
     /// The hash and the ports of ConWeave's program.
     Conweave,
+    /// ropewalk's own hash, which sees hosts and no queue pairs.
+    Hosts,
 }
 
 fn is_default(hash: &Hash) -> bool {
@@ -71,7 +75,8 @@ pub struct Ecmp {
 impl Recipe for Config {
     type Scheme = Ecmp;
     const LOOK: Option<Look> = Some(Look::new(6, 1));
-    const TRIALS: &'static [&'static str] = &["", "hash = \"hpcc\"", "hash = \"conweave\""];
+    const TRIALS: &'static [&'static str] =
+        &["", "hash = \"hpcc\"", "hash = \"conweave\"", "hash = \"hosts\""];
 
     fn facts(&self) -> Facts {
         Facts {
@@ -96,6 +101,7 @@ impl Recipe for Config {
     fn build(&self, site: Site<'_>) -> Ecmp {
         let foreign = match self.hash {
             Hash::Salted => Hashes::default(),
+            Hash::Hosts => Hashes::of_hosts(site),
             Hash::Hpcc => Hashes::new(site, Ports::PerPair(self.destination_port)),
             Hash::Conweave => Hashes::new(site, Ports::PerHost),
         };

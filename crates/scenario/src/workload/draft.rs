@@ -9,6 +9,7 @@ use model::plan::{Message, Operation, Qp, Task, Trigger, Whole, Work};
 use model::{Fabric, HostId, MessageId, NodeId, QpId, TaskId, Time, Wire};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::ops::Range;
 
 /// A message before it has a queue pair.
@@ -26,7 +27,8 @@ pub(crate) struct DraftMessage {
     pub(crate) fresh_qp: bool,
     /// Path to which the message's queue pair is pinned.
     pub(crate) path: Option<u16>,
-    /// Subflows of one message on the same path, or without a path, have different numbers, and so different queue pairs.
+    /// Messages of one connection with different numbers have different queue pairs: subflows of one message on the same path
+    /// or without a path, and messages that take queue pairs in turn.
     pub(crate) line: u16,
 }
 
@@ -96,6 +98,16 @@ impl Graph {
         }
         for task in &mut self.tasks[task..] {
             task.start = delayed(task.start, task.node);
+        }
+    }
+
+    /// Gives every message from number `first` on one of `count` queue pairs of its connection, in turn.
+    pub(crate) fn take_turns(&mut self, first: usize, count: NonZeroU16) {
+        let mut next: BTreeMap<(HostId, HostId, u32), u16> = BTreeMap::new();
+        for message in &mut self.messages[first..] {
+            let line = next.entry((message.from, message.to, message.lane)).or_default();
+            message.line = *line;
+            *line = (*line + 1) % count;
         }
     }
 
@@ -266,7 +278,11 @@ impl Draft<'_> {
     /// before it adds a message. `pairs` is its number of pairs of hosts; `path` is the key, within the settings of the
     /// job, that determines the number of messages.
     pub(crate) fn reserve(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), Finding> {
-        let qps = if self.qp == QpUse::PerMessage { messages } else { pairs };
+        let qps = match self.qp {
+            QpUse::PerMessage => messages,
+            QpUse::Persistent => pairs,
+            QpUse::InTurn(count) => pairs.saturating_mul(u64::from(count.get())).min(messages),
+        };
         let path = format!("workload.{}.{}.{path}", self.job, self.kind);
         self.memory.add_messages(messages, qps, path)
     }

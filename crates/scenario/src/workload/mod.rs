@@ -19,6 +19,7 @@ use model::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use split::{Paths, Split, Subflows};
+use std::num::NonZeroU16;
 use std::path::Path;
 
 /// Settings of a kind of workload, which generate messages.
@@ -47,6 +48,8 @@ pub enum QpUse {
     Persistent,
     /// A new queue pair for every message.
     PerMessage,
+    /// So many queue pairs per source, destination, job and communicator, which whole messages take in turn.
+    InTurn(NonZeroU16),
 }
 
 macro_rules! workloads {
@@ -76,7 +79,9 @@ macro_rules! workloads {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub class: Option<String>,
             /// Use of queue pairs. `"persistent"`: one queue pair per source, destination and job; `"per-message"`: one
-            /// per message. Default `"persistent"` (collective libraries keep their connections), for `poisson`
+            /// per message; `{ in-turn = 4 }`: so many per source, destination, job and communicator, which messages take in
+            /// turn, as with NCCL's NCCL_IB_QPS_PER_CONNECTION = 4. (NCCL_IB_SPLIT_DATA_ON_QPS = 1, which gives each queue pair a part
+            /// of every message, is `split = { subflows = 4, paths = "free" }`.) Default `"persistent"` (collective libraries keep their connections), for `poisson`
             /// `"per-message"` (in the HPCC family of ns-3 simulators each flow has its own queue pair), for `goal`
             /// `"per-message"` (on a shared queue pair, messages would wait for the order of the file), and for `htsim`.
             #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -395,3 +395,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn messages_of_a_connection_take_its_queue_pairs_in_turn() {
+    let lay = |keys: &str| {
+        let list = "{ from = \"host0\", to = \"host1\", bytes = \"1kB\" }, ".repeat(7);
+        let text = format!(
+            "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n[[workload]]\n{keys}\n\
+             flows = {{ list = [{list} {{ from = \"host1\", to = \"host0\", bytes = \"1kB\" }}] }}\n"
+        );
+        crate::check(&crate::Source::new("s.toml", text), &[])
+    };
+    let shares = |keys: &str| {
+        let plan = lay(keys).unwrap_or_else(|e| panic!("{e}")).plan;
+        plan.qps.iter().map(|qp| (qp.from.0, qp.messages.len())).collect::<Vec<_>>()
+    };
+    assert_eq!(shares(""), [(1, 1), (0, 7)]);
+    assert_eq!(shares("qp = { in-turn = 1 }"), [(1, 1), (0, 7)]);
+    assert_eq!(shares("qp = { in-turn = 3 }"), [(1, 1), (0, 3), (0, 2), (0, 2)]);
+    assert_eq!(shares("qp = \"per-message\"").len(), 8);
+    let both = lay("qp = { in-turn = 3 }\nsplit = { subflows = 2, paths = \"free\" }").unwrap_err();
+    assert_eq!((both.code, both.key.join(".").as_str()), ("conflict", "workload.0.qp"), "{both}");
+}

@@ -7,8 +7,9 @@
 //! destination address, source port + 65536 x destination port. A reply has the addresses and ports of its data
 //! exchanged. The hash modulo the number of next hops selects a next hop.
 
+use model::draw::{Key, Purpose};
 use model::plan::Qp;
-use model::{Fabric, NodeId, Packet, PortIndex, Site, Time};
+use model::{Fabric, HostId, NodeId, Packet, PortIndex, Site, Time};
 
 /// Source port of the first flow.
 const FIRST_SOURCE: u16 = 10_000;
@@ -34,13 +35,28 @@ impl Hashes {
         self.0.is_empty()
     }
 
-    pub(super) fn new(site: Site<'_>, rule: Ports) -> Self {
+    /// True if its switch may choose between ports.
+    fn matter(site: Site<'_>) -> bool {
         let fabric = site.fabric();
-        let may_choose = !site.plan.failures.is_empty()
-            || (0..fabric.racks().len()).any(|rack| fabric.route_to_rack(site.node, rack).len() > 1);
-        if !may_choose {
+        !site.plan.failures.is_empty()
+            || (0..fabric.racks().len()).any(|rack| fabric.route_to_rack(site.node, rack).len() > 1)
+    }
+
+    /// Hashes of the two hosts alone, by our own function, with a salt per switch.
+    pub(super) fn of_hosts(site: Site<'_>) -> Self {
+        if !Hashes::matter(site) {
             return Hashes::default();
         }
+        let key = Key::new(site.plan.seed, Purpose::Salt, site.node.0.into());
+        let hash = |from: HostId, to: HostId| key.draw(u64::from(from.0) << 32 | u64::from(to.0)) as u32;
+        Hashes(site.plan.qps.iter().map(|qp| [hash(qp.from, qp.to), hash(qp.to, qp.from)]).collect())
+    }
+
+    pub(super) fn new(site: Site<'_>, rule: Ports) -> Self {
+        if !Hashes::matter(site) {
+            return Hashes::default();
+        }
+        let fabric = site.fabric();
         let seed = number(fabric, site.node);
         let both = |(qp, [source, destination]): (&Qp, [u16; 2])| {
             let [from, to] = [qp.from, qp.to].map(|host| address(number(fabric, fabric.node_of(host))));
@@ -124,7 +140,8 @@ mod tests {
     use crate::SchemeConfig;
     use crate::bench::{Bench, leaf_spine};
     use crate::ecmp::{Config, Hash};
-    use model::{HostId, Psn, QpId, Verdict};
+    use model::{Psn, QpId, Verdict};
+    use std::collections::{BTreeMap, BTreeSet};
 
     fn words(from: u32, to: u32, source: u16, destination: u16) -> [u32; 3] {
         [address(from), address(to), u32::from(source) | u32::from(destination) << 16]
@@ -132,6 +149,22 @@ mod tests {
 
     /// The values come from a separate program in Python, which agrees with the published test vector
     /// MurmurHash3("test", seed 0) = 0xba6bd213.
+    #[test]
+    fn a_hash_of_hosts_gives_all_queue_pairs_of_two_hosts_one_path_and_spreads_pairs_of_hosts() {
+        let mut plan = leaf_spine(2, 4, 8);
+        let thrice = |qp: &Qp| [qp.clone(), qp.clone(), qp.clone()];
+        plan.qps = plan.qps.iter().flat_map(thrice).collect();
+        let config = SchemeConfig::Ecmp(Config { hash: Hash::Hosts, ..Config::default() });
+        let mut bench = Bench::new(&plan, "leaf0", &config);
+        let mut paths = BTreeMap::<_, BTreeSet<_>>::new();
+        for (i, qp) in (0..).map(QpId).zip(&plan.qps).filter(|(_, qp)| qp.from.0 < 8 && qp.to.0 >= 8) {
+            let seen = bench.see(bench.data(i, Psn::new(0)));
+            paths.entry((qp.from, qp.to)).or_default().insert(format!("{:?}", seen.verdict));
+        }
+        assert!(paths.len() > 8 && paths.values().all(|of_pair| of_pair.len() == 1), "{paths:?}");
+        assert_eq!(paths.values().flatten().collect::<BTreeSet<_>>().len(), 4, "{paths:?}");
+    }
+
     #[test]
     fn hashes_of_five_tuples_equal_those_of_a_separate_program() {
         for (seed, words, hash) in [
