@@ -23,6 +23,7 @@ enum Unit {
     Bytes,
     Time,
     Rate,
+    MessageRate,
     /// Two whole numbers with a colon, such as `2:1`.
     Ratio,
     /// Whole numbers.
@@ -31,17 +32,24 @@ enum Unit {
 
 impl Unit {
     fn of_pattern(pattern: &str) -> Option<Self> {
-        [("iB)$", Unit::Bytes), ("|s)$", Unit::Time), ("bit/s)$", Unit::Rate), ("[0-9]+ *$", Unit::Ratio)]
-            .into_iter()
-            .find_map(|(end, unit)| pattern.ends_with(end).then_some(unit))
+        [
+            ("iB)$", Unit::Bytes),
+            ("|s)$", Unit::Time),
+            ("bit/s)$", Unit::Rate),
+            ("?/s$", Unit::MessageRate),
+            ("[0-9]+ *$", Unit::Ratio),
+        ]
+        .into_iter()
+        .find_map(|(end, unit)| pattern.ends_with(end).then_some(unit))
     }
 
-    /// Least and largest value of keys without a limit of their own: bytes, ps, Mb/s, or a count.
+    /// Least and largest value of keys without a limit of their own: bytes, ps, Mb/s, messages/s, or a count.
     fn usual(self) -> (f64, f64) {
         match self {
             Unit::Bytes => (100.0, 1e6),
             Unit::Time => (1e4, 2e9),
             Unit::Rate => (100.0, 4e5),
+            Unit::MessageRate => (1e5, 1e9),
             Unit::Ratio => (1.0, 4.0),
             Unit::Count => (1.0, 64.0),
         }
@@ -56,6 +64,7 @@ impl Unit {
             Unit::Time => format!("{whole}ps"),
             Unit::Rate if whole % 1e3 == 0.0 => format!("{}Gbps", whole / 1e3),
             Unit::Rate => format!("{whole}Mbps"),
+            Unit::MessageRate => format!("{whole}/s"),
             Unit::Ratio => format!("{whole}:1"),
             Unit::Count => format!("{whole}"),
         }
@@ -297,6 +306,7 @@ fn quantity(unit: Unit, text: &str) -> Option<f64> {
         Unit::Bytes => text.parse::<model::Bytes>().ok().map(|bytes| bytes.get() as f64),
         Unit::Time => text.parse::<model::Time>().ok().map(|time| time.ps() as f64),
         Unit::Rate => text.parse::<model::Rate>().ok().map(|rate| rate.as_gbps() * 1e3),
+        Unit::MessageRate => text.parse::<model::MessageRate>().ok().map(|rate| rate.0 as f64),
         Unit::Ratio | Unit::Count => None,
     }
 }

@@ -4,6 +4,15 @@ use crate::{
     Annex, Congestion, Granter, HostId, Plan, QpId, QpSite, Receiver, Scheme, Sender, Site, Steering, Time,
 };
 
+/// Least times between the starts of two messages at their sender; zero for no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MessageGaps {
+    /// Between two messages of one queue pair.
+    pub queue_pair: Time,
+    /// Between two messages of all queue pairs of a NIC.
+    pub nic: Time,
+}
+
 /// The parts of a run: their types, and a constructor for each. The engine is generic over this trait and names no part.
 pub trait Parts {
     /// Load balancing of a switch.
@@ -45,6 +54,11 @@ pub trait Parts {
     /// Shortest time between two CNPs that a port of the receiving host sends, if the ports of this queue pair's NIC count their CNPs
     /// over all queue pairs. By default each queue pair counts for itself, in its [`Receiver`].
     fn cnp_interval_of_port(&self, _qp: QpId) -> Option<Time> {
+        None
+    }
+
+    /// Limits on the messages that the sender of this queue pair begins. By default there are none.
+    fn message_gaps(&self, _qp: QpId) -> Option<MessageGaps> {
         None
     }
 

@@ -1,11 +1,11 @@
-//! Quantities as text: one grammar for [`Time`], [`Rate`] and [`Bytes`], exact in both directions.
+//! Quantities as text: one grammar for [`Time`], [`Rate`], [`MessageRate`] and [`Bytes`], exact in both directions.
 //!
 //! A quantity is a decimal number and a unit, with or without a space between them: `1us`, `0.4 Tbps`,
 //! `2.5e3kB`. It becomes an integer without passing through a float, so `30.4ns` is 30,400 ps and `0.5ps` is an
 //! error. A number without a unit is an error, since tools disagree about its unit. [`FromStr`] reads every text that
 //! [`std::fmt::Display`] writes.
 
-use crate::{Bytes, Rate, Time};
+use crate::{Bytes, MessageRate, Rate, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
@@ -133,6 +133,17 @@ const RATE: Grammar = Grammar {
     pattern: r"^\d+(\.\d*)?([eE][+-]?\d+)? *[kKmMgGtT]?(bps|b/s|bit/s)$",
     description: "A rate in bits per second with its unit: bps, kbps, Mbps, Gbps or Tbps (also Gb/s, Gbit/s), \
                   such as \"400Gbps\"; 1 Gbps = 10^9 bits per second. A bare number is refused.",
+};
+
+const MESSAGE_RATE: Grammar = Grammar {
+    kind: "message rate",
+    example: "16.7M/s",
+    base: "messages per second",
+    units: &[("M/s", 1_000_000), ("k/s", 1_000), ("G/s", 1_000_000_000), ("/s", 1)],
+    canonical: |unit| unit.replace('K', "k"),
+    pattern: r"^\d+(\.\d*)?([eE][+-]?\d+)? *[kKMG]?/s$",
+    description: "A number of messages per second with its unit: /s, k/s, M/s or G/s, such as \"16.7M/s\". A bare \
+                  number is refused.",
 };
 
 const BYTES: Grammar = Grammar {
@@ -358,6 +369,7 @@ fn bare<E: de::Error>(grammar: &Grammar, found: &dyn fmt::Display) -> E {
 quantity!(Time, TIME);
 quantity!(Rate, RATE);
 quantity!(Bytes, BYTES);
+quantity!(MessageRate, MESSAGE_RATE);
 
 #[cfg(test)]
 mod tests {
@@ -374,6 +386,18 @@ mod tests {
 
     fn bytes(text: &str) -> Result<u64, String> {
         text.parse::<Bytes>().map(|t| t.0).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn message_rates_have_units_and_gaps() {
+        for (text, rate, gap) in
+            [("3.87M/s", 3_870_000, 258_398), ("16.7 M/s", 16_700_000, 59_880), ("2K/s", 2_000, 500_000_000)]
+        {
+            let read: MessageRate = text.parse().unwrap();
+            assert_eq!((read, read.gap()), (MessageRate(rate), Time(gap)), "{text}");
+            assert_eq!(read.to_string().parse(), Ok(read));
+        }
+        assert!("3870000".parse::<MessageRate>().is_err(), "a bare number");
     }
 
     #[test]

@@ -15,6 +15,10 @@ pub struct Rate(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
+/// Messages per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageRate(pub u64);
+
 /// The inverse of a rate, for pacing: picoseconds per byte in steps of 2^-20. Zero means no pacing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pace(u64);
@@ -124,6 +128,13 @@ impl Rate {
     }
 }
 
+impl MessageRate {
+    /// Time from one message to the next, rounded to the nearest picosecond. The rate is not zero.
+    pub const fn gap(self) -> Time {
+        Time((1_000_000_000_000 + self.0 / 2) / self.0)
+    }
+}
+
 impl Bytes {
     /// The number of bytes.
     #[inline]
@@ -218,6 +229,12 @@ impl fmt::Display for Time {
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_whole(f, self.0, &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")])
+    }
+}
+
+impl fmt::Display for MessageRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_whole(f, self.0, &[(1_000_000_000, "G/s"), (1_000_000, "M/s"), (1_000, "k/s"), (1, "/s")])
     }
 }
 

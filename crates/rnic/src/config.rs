@@ -1,5 +1,6 @@
 //! The `[nic]` table of a scenario and its defaults.
 
+use crate::messages::Messages;
 use crate::notification::{Cnp, CnpScope};
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::nic_sr;
@@ -65,6 +66,10 @@ pub struct NicConfig {
     /// Whether `window` shrinks with the rate, to the rate's share of line rate. Default false (our choice; VAR_WIN in
     /// HPCC's simulator).
     pub window_scales_with_rate: bool,
+    /// Most messages that the NIC begins per second: `{ per-qp = "3.87M/s", per-nic = "16.7M/s" }`, where each of the two may be left
+    /// out. A queue pair between two messages waits for its turn, also with a retransmission. Default: no limit (our choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Messages>,
     /// Largest difference between hosts' clocks: each clock is ahead of true time by a uniform draw up to this much. The
     /// spread must not influence schemes that measure one-way delays. Default "1ms" (our choice: NICs whose clocks are not
     /// synchronised may differ by any time).
@@ -92,6 +97,7 @@ impl Default for NicConfig {
             on_timeout: Reaction::AsCnp,
             window: None,
             window_scales_with_rate: false,
+            messages: None,
             clock_spread: Time::from_ms(1),
             transport: TransportConfig::NicSr(nic_sr::Config::default()),
             congestion: CongestionConfig::Dcqcn(congestion::dcqcn::Config::default()),
@@ -162,6 +168,7 @@ impl NicConfig {
         if let Some(window) = &self.window {
             window.validate()?;
         }
+        self.messages.map_or(Ok(()), Messages::validate)?;
         if self.window_scales_with_rate && self.window.is_none() {
             return Err(code::NEEDS.at("window-scales-with-rate", "scales `window`, which is not set"));
         }
@@ -278,6 +285,8 @@ mod tests {
             ("cnp = \"frame\"\n[congestion.mp-rdma]", "cnp"),
             ("cnp = \"flag\"\n[congestion.mp-rdma]\ninitial = 0", "congestion.mp-rdma.initial"),
             ("window = { bytes = \"0B\" }", "window.bytes"),
+            ("messages = { per-qp = \"0/s\" }", "messages.per-qp"),
+            ("messages.per-nic = \"0M/s\"", "messages.per-nic"),
             ("window-scales-with-rate = true", "window-scales-with-rate"),
             (
                 "cnp = \"flag\"\n[transport.uec]\n[congestion.ndp]\nfirst-window = 0",

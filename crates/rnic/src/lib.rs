@@ -20,6 +20,7 @@
 //! | [`window`] | a limit on outstanding packets, for every control |
 //! | [`vendor`] | NVIDIA's names of settings |
 //! | [`notification`] | reports of marks by receivers (CNP) |
+//! | `messages` | limits on the messages that a NIC begins |
 //! | `limits` | values that a setting may not have |
 //! | `path` | the path of a queue pair |
 //! | `paced` | a rate between two bounds, for controls that pace packets |
@@ -39,6 +40,7 @@ mod ends;
 mod facts;
 mod family;
 mod limits;
+mod messages;
 mod nic;
 mod nics;
 mod paced;
@@ -65,6 +67,7 @@ pub use facts::{
     Acks, Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Golden, Grants, OnNack,
     SilentLoss, TransportFacts, Unit,
 };
+pub use messages::Messages;
 pub use nic::Nic;
 pub use nics::Nics;
 pub use path::Path;

@@ -9,7 +9,7 @@ use crate::window::Window;
 use crate::{Evidence, Grants, NicConfig, Reacting, Unit};
 use model::annex::NoticeRules;
 use model::draw::below;
-use model::{Rate, Time};
+use model::{MessageGaps, Rate, Time};
 
 /// Builds the ends of queue pairs and their congestion controls from one `[nic]` table.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +85,11 @@ impl Nic {
     /// Shortest time between two CNPs of a port, if its ports count CNPs over all queue pairs.
     pub fn cnp_interval_of_port(&self) -> Option<Time> {
         (self.config.cnp_interval_per == CnpScope::Port).then_some(self.config.cnp_interval)
+    }
+
+    /// Least times between the starts of two messages, if a rate limits them.
+    pub fn message_gaps(&self) -> Option<MessageGaps> {
+        self.config.messages.map(|limits| limits.gaps())
     }
 
     /// Credit that receivers grant, see [`crate::ControlFacts::grants`].

@@ -10,7 +10,9 @@ use engine::live::Live;
 use engine::{Kind, Observer, Outcome};
 use model::annex::{SackStamp, Stamp, TelemetryStamp};
 use model::steering::{WithSacks, WithTelemetry};
-use model::{Annex, Granter, HostId, Parts, Plan, QpId, QpSite, Receiver, Sender, Site, Steering, Time};
+use model::{
+    Annex, Granter, HostId, MessageGaps, Parts, Plan, QpId, QpSite, Receiver, Sender, Site, Steering, Time,
+};
 use rnic::pacer::AnyGranter;
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
 use schemes::{AnyScheme, AnySteering, Assignment, Carried};
@@ -82,6 +84,10 @@ impl<A: Steered> Parts for RealParts<'_, A> {
 
     fn cnp_interval_of_port(&self, qp: QpId) -> Option<Time> {
         self.nics.of(qp).cnp_interval_of_port()
+    }
+
+    fn message_gaps(&self, qp: QpId) -> Option<MessageGaps> {
+        self.nics.of(qp).message_gaps()
     }
 
     fn port_notice(&self, qp: QpId) -> Option<Time> {

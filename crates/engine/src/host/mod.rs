@@ -12,6 +12,7 @@
 //! | [`ports`], [`sharing`] | ports of a NIC that serve all its queue pairs |
 //! | [`port_status`] | which ports of a NIC and of its peers are down |
 //! | [`granting`] | replies and grants at deadlines |
+//! | [`message_turns`] | when queue pairs may begin a message, if a rate limits them |
 //! | [`messages`] | when messages are posted, and when they are acknowledged |
 //! | [`timers`] | starts of messages, retransmissions, replies and grants |
 //! | [`noting`] | records of the queue pairs that a run records or follows |
@@ -19,6 +20,7 @@
 mod cnp_ports;
 mod granting;
 mod holding;
+mod message_turns;
 mod messages;
 mod nic;
 mod noting;

@@ -2,6 +2,7 @@
 
 use super::cnp_ports::CnpPorts;
 use super::holding::Holding;
+use super::message_turns::MessageTurns;
 use super::ports::Ports;
 use super::queue_pair::{Incoming, OutboundMessage, Outgoing, Recorded, SendQueue};
 use super::ready::{Ready, Turn};
@@ -32,6 +33,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) first_received: u32,
     pub(super) ready: Ready,
     pub(super) holding: Holding,
+    /// Turns to begin a message; `None` without a limit on messages.
+    pub(super) message_turns: Option<Box<MessageTurns>>,
     /// The ports of its NIC, if they serve all queue pairs of the NIC.
     pub(super) ports: Option<Box<Ports>>,
     pub(super) timers: Timers,
@@ -127,6 +130,7 @@ impl<P: Parts> Host<P> {
             first_received: 0,
             ready: Ready::new(full_time),
             holding: Holding::default(),
+            message_turns: None,
             ports: Ports::new(setup, id, full_time),
             timers: Timers::new(),
             freed: Vec::new(),

@@ -68,6 +68,9 @@ impl<P: Parts> Host<P> {
         });
         self.line_pace = self.line_pace.min(Pace::from_bps(plan.line(qp.from).bps() as f64));
         self.holding.add(setup, id);
+        if let Some(gaps) = parts.message_gaps(id) {
+            self.message_turns.get_or_insert_default().add(slot as usize, gaps);
+        }
         self.expect_port_status(setup, parts.port_notice(id), End::Sender(slot));
         let count = qp.messages.len() as u32;
         self.send_queues.push(SendQueue { first, count, posted: 0, acked: 0, current: first, track });
@@ -104,6 +107,12 @@ impl<P: Parts> Host<P> {
                     Some(packet) => return Some(packet),
                     None => out = &mut self.outgoing[slot as usize],
                 }
+            }
+            if self.message_turns.is_some() {
+                if !self.may_begin(now, slot, allowed.window) {
+                    continue;
+                }
+                out = &mut self.outgoing[slot as usize];
             }
             let departure = out.sender.send(Time(now), allowed.window);
             let Some(Departure { seq, again, asks, envelope, backlog, deadline, goes_on }) = departure else {
@@ -173,6 +182,9 @@ impl<P: Parts> Host<P> {
         let mut left = out.sender.row().min(out.current_end.saturating_sub(seq + 1));
         if left == 0 || out.peer.watched() || !out.steering.is_passive() || start >= steady_until {
             return None;
+        }
+        if seq == 0 && self.message_turns.is_some() {
+            return None; // it begins the first message
         }
         let pace = out.congestion.allowance(Time(start)).pace;
         if pace > self.line_pace {

@@ -28,6 +28,7 @@
 //! | [`short_links`] | short links inside racks do not make the windows of the whole fabric short |
 //! | [`conservation`] | every packet and every byte is accounted for, even in a run that is cut short |
 //! | [`memory`] | a run ends before memory runs out, and names the queue that has grown |
+//! | [`message_rates`] | a NIC begins as many messages per second as its limits allow, and no fewer |
 //! | [`ethereal`] | subflows fill all uplinks evenly, and leave a dead path after a timeout |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
 //! | [`frozen`] | replies with entropies of their own outlive a dead cable in frozen routes |
@@ -77,6 +78,7 @@ mod long_haul;
 mod lossless;
 mod many_paths;
 mod memory;
+mod message_rates;
 mod own_queues;
 mod penalties;
 mod port_by_port;
