@@ -254,6 +254,9 @@ class Settings(TypedDict, total=False):
     nic__congestion__timely__min_rtt: Any
     nic__congestion__timely__t_high: Any
     nic__congestion__timely__t_low: Any
+    nic__messages: Any
+    nic__messages__per_nic: Any
+    nic__messages__per_qp: Any
     nic__model: Any
     nic__on_nack: Any
     nic__on_nack__stall: Any
