@@ -1,7 +1,8 @@
 //! The pluggable parts of a run.
 
 use crate::{
-    Annex, Congestion, Granter, HostId, Plan, QpId, QpSite, Receiver, Scheme, Sender, Site, Steering, Time,
+    Annex, Congestion, Granter, HostId, Plan, QpId, QpSite, Rate, Receiver, Scheme, Sender, Site, Steering,
+    Time,
 };
 
 /// Least times between the starts of two messages at their sender; zero for no limit.
@@ -59,6 +60,12 @@ pub trait Parts {
 
     /// Limits on the messages that the sender of this queue pair begins. By default there are none.
     fn message_gaps(&self, _qp: QpId) -> Option<MessageGaps> {
+        None
+    }
+
+    /// Interval and threshold of the CNPs that the receiver of this queue pair sends without marks: one in each interval after one in
+    /// which its port received more. By default there are none.
+    fn self_cnp(&self, _qp: QpId) -> Option<(Time, Rate)> {
         None
     }
 

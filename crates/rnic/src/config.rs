@@ -1,7 +1,7 @@
 //! The `[nic]` table of a scenario and its defaults.
 
 use crate::messages::Messages;
-use crate::notification::{Cnp, CnpScope};
+use crate::notification::{Cnp, CnpScope, SelfCnp};
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::nic_sr;
 use crate::window::Window;
@@ -42,6 +42,12 @@ pub struct NicConfig {
     /// sending CNPs from the port", mstflint and Linux's mlx5 driver); `queue-pair` with `congestion.dcqcn-hpcc` and
     /// `congestion.annulus`, as in the HPCC simulator.
     pub cnp_interval_per: CnpScope,
+    /// CNPs without marks: `{ interval = "3540us", above = "99.8Gbps" }`. A receiver whose port got more than `above` during one
+    /// interval answers with a CNP per queue pair in the next. These CNPs are apart from `cnp-interval`, and need `cnp = "frame"`.
+    /// Default: none; `nic.model = "connectx-5"` has them (measured: 283 per second and queue pair, under switches that marked
+    /// nothing).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub self_cnp: Option<SelfCnp>,
     /// Time that a sender waits without progress before it retransmits: `{ fixed = "1ms" }`, `{ ib = 8 }`,
     /// `{ ib-floor = 14 }`, `{ adp = 14 }` or "none". Default `{ fixed = "1ms" }` (our choice: about a ConnectX's timeout
     /// exponent of 8 without its floor).
@@ -91,6 +97,7 @@ impl Default for NicConfig {
             cnp: Cnp::Frame,
             cnp_interval: Time::from_us(4),
             cnp_interval_per: CnpScope::Port,
+            self_cnp: None,
             timeout: Timeout::Fixed(Time::from_ms(1)),
             backoff: None,
             on_nack: Reaction::AsCnp,
@@ -139,6 +146,7 @@ impl NicConfig {
         if self.ack_every == 0 {
             return Err(code::RANGE.at("ack-every", "must be at least 1"));
         }
+        self.self_cnp.map_or(Ok(()), |own| own.validate())?;
         self.timeout.validate()?;
         self.backoff.map_or(Ok(()), |backoff| backoff.validate())?;
         if self.backoff.is_some() && self.timeout.is_schedule() {
@@ -284,6 +292,8 @@ mod tests {
             ("ack-every = 0", "ack-every"),
             ("cnp = \"frame\"\n[congestion.mp-rdma]", "cnp"),
             ("cnp = \"flag\"\n[congestion.mp-rdma]\ninitial = 0", "congestion.mp-rdma.initial"),
+            ("self-cnp = { interval = \"0us\", above = \"1Gbps\" }", "self-cnp.interval"),
+            ("self-cnp = { interval = \"1us\", above = \"0Gbps\" }", "self-cnp.above"),
             ("window = { bytes = \"0B\" }", "window.bytes"),
             ("messages = { per-qp = \"0/s\" }", "messages.per-qp"),
             ("messages.per-nic = \"0M/s\"", "messages.per-nic"),

@@ -3,7 +3,7 @@
 
 use crate::ack::{AckRules, Answers};
 use crate::ends::{AnyReceiver, AnySender, Receiving, Sending};
-use crate::notification::{CnpScope, MarkRules};
+use crate::notification::{Cnp, CnpScope, MarkRules, SelfCnp};
 use crate::path::Path;
 use crate::window::Window;
 use crate::{Evidence, Grants, NicConfig, Reacting, Unit};
@@ -90,6 +90,11 @@ impl Nic {
     /// Least times between the starts of two messages, if a rate limits them.
     pub fn message_gaps(&self) -> Option<MessageGaps> {
         self.config.messages.map(|limits| limits.gaps())
+    }
+
+    /// CNPs that receivers send without marks.
+    pub fn self_cnp(&self) -> Option<SelfCnp> {
+        self.config.self_cnp.filter(|_| self.config.cnp == Cnp::Frame)
     }
 
     /// Credit that receivers grant, see [`crate::ControlFacts::grants`].

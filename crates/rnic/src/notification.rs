@@ -1,7 +1,8 @@
 //! Reports of marked packets from the receiver to the sender.
 
-use model::Time;
+use finding::{Finding, code};
 use model::transport::{Fate, Reception, Reply};
+use model::{Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,28 @@ pub enum CnpScope {
     Port,
     /// Each queue pair of the receiver.
     QueuePair,
+}
+
+/// CNPs of a receiver whose port is full, although no switch has marked a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SelfCnp {
+    /// Time over which a port measures its ingress, from each multiple of this time on, and between two such CNPs of a queue pair. No
+    /// default.
+    pub interval: Time,
+    /// Ingress above which each queue pair answers its first data packet of the next interval with a CNP: data packets, preamble and gap
+    /// included. No default.
+    pub above: Rate,
+}
+
+impl SelfCnp {
+    pub(crate) fn validate(&self) -> Result<(), Finding> {
+        match (self.interval, self.above) {
+            (Time::ZERO, _) => Err(code::RANGE.at("self-cnp.interval", "must be longer than 0")),
+            (_, Rate(0)) => Err(code::RANGE.at("self-cnp.above", "must be above 0")),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Rules for reports of marks, shared by all queue pairs of a NIC.

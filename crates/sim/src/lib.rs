@@ -11,7 +11,8 @@ use engine::{Kind, Observer, Outcome};
 use model::annex::{SackStamp, Stamp, TelemetryStamp};
 use model::steering::{WithSacks, WithTelemetry};
 use model::{
-    Annex, Granter, HostId, MessageGaps, Parts, Plan, QpId, QpSite, Receiver, Sender, Site, Steering, Time,
+    Annex, Granter, HostId, MessageGaps, Parts, Plan, QpId, QpSite, Rate, Receiver, Sender, Site, Steering,
+    Time,
 };
 use rnic::pacer::AnyGranter;
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
@@ -88,6 +89,10 @@ impl<A: Steered> Parts for RealParts<'_, A> {
 
     fn message_gaps(&self, qp: QpId) -> Option<MessageGaps> {
         self.nics.of(qp).message_gaps()
+    }
+
+    fn self_cnp(&self, qp: QpId) -> Option<(Time, Rate)> {
+        self.nics.of(qp).self_cnp().map(|own| (own.interval, own.above))
     }
 
     fn port_notice(&self, qp: QpId) -> Option<Time> {

@@ -14,6 +14,7 @@
 //! | [`granting`] | replies and grants at deadlines |
 //! | [`message_turns`] | when queue pairs may begin a message, if a rate limits them |
 //! | [`messages`] | when messages are posted, and when they are acknowledged |
+//! | [`self_cnps`] | CNPs without marks, while a port is full |
 //! | [`timers`] | starts of messages, retransmissions, replies and grants |
 //! | [`noting`] | records of the queue pairs that a run records or follows |
 
@@ -29,6 +30,7 @@ mod ports;
 mod queue_pair;
 mod ready;
 mod receiving;
+mod self_cnps;
 mod sending;
 mod sharing;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::message_turns::MessageTurns;
 use super::ports::Ports;
 use super::queue_pair::{Incoming, OutboundMessage, Outgoing, Recorded, SendQueue};
 use super::ready::{Ready, Turn};
+use super::self_cnps::SelfCnps;
 use super::timers::{ReplyTimer, Timer, Timers};
 use crate::outcome::{Control, Data, MessageRecord, Waiting};
 use crate::record::Recorder;
@@ -43,6 +44,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) abroad: Vec<Abroad>,
     /// CNPs that its ports may send; `None` if each queue pair counts for itself.
     pub(super) cnp_ports: Option<Box<CnpPorts>>,
+    /// CNPs that its receivers send without marks, if any do.
+    pub(super) self_cnps: Option<Box<SelfCnps>>,
     /// Timers of its receivers; empty until one of them has a deadline.
     pub(super) reply_timers: Vec<ReplyTimer<P::Annex>>,
     pub(super) granter: P::Granter,
@@ -136,6 +139,7 @@ impl<P: Parts> Host<P> {
             freed: Vec::new(),
             abroad: Vec::new(),
             cnp_ports: None,
+            self_cnps: None,
             reply_timers: Vec::new(),
             granter: parts.granter(plan, id),
             grant_at: u64::MAX,
@@ -168,11 +172,12 @@ impl<P: Parts> Host<P> {
         host
     }
 
-    /// True if arrivals may be computed ahead of departures: no grants, and no record of single events.
+    /// True if arrivals may be computed ahead of departures: no grants, no CNPs without marks, and no record of single events.
     #[inline]
     pub(crate) fn may_run_ahead(&self, setup: &Setup<'_>) -> bool {
         self.granter.is_idle()
             && self.arrivals_of.is_empty()
+            && self.self_cnps.is_none()
             && !setup.several_classes
             && !setup.follows_any()
     }

@@ -36,6 +36,9 @@ impl<P: Parts> Host<P> {
         if let Some(interval) = parts.cnp_interval_of_port(id) {
             self.cnp_ports.get_or_insert_default().add(plan.class_of(id).into(), interval);
         }
+        if let Some((interval, above)) = parts.self_cnp(id) {
+            self.self_cnps.get_or_insert_default().add(plan.class_of(id).into(), interval, above);
+        }
         let (receiver, from) = (parts.receiver(plan, id), self.first_source(setup, id));
         self.incoming.push(Incoming { receiver, message_end, message: qp.messages.start, from });
         let end = End::Receiver(self.incoming.len() as u32 - 1);
@@ -107,6 +110,11 @@ impl<P: Parts> Host<P> {
             && let Some(ports) = &mut self.cnp_ports
         {
             got.cnp = ports.may_send(Time(now), setup.plan.class_of(qp).into(), pkt.ingress().index());
+        }
+        if let Some(own) = &mut self.self_cnps {
+            let (class, port) = (setup.plan.class_of(qp).into(), pkt.ingress().index());
+            let bytes = u64::from(pkt.frame() + self.gap);
+            got.cnp |= own.on_data(Time(now), class, port, bytes, (qp.0 - self.first_incoming) as usize);
         }
         let mut whole = false;
         match got.fate {

@@ -13,10 +13,12 @@ pub(crate) struct Rules {
     pub(crate) answers: Answers,
     /// Time between two NACKs of the same gap.
     pub(crate) renack: Time,
+    /// Whether a packet that has been sent again causes another NACK while the gap is still open.
+    pub(crate) renack_after_rewind: bool,
 }
 
 /// Receiver of one queue pair. The first packet after a gap causes a NACK in place of its ACK; later packets are silently
-/// dropped until the gap is closed.
+/// dropped until the gap is closed, or until one of them shows that the sender has gone back.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
 pub struct Receiver {
@@ -26,12 +28,14 @@ pub struct Receiver {
     marks: Marks,
     rules: Arc<Rules>,
     acks: Acks,
+    /// Distance of the last dropped packet from the gap; unused before the gap's first NACK.
+    ahead: u32,
 }
 
 impl Receiver {
     pub(crate) fn new(rules: Arc<Rules>) -> Self {
         let (marks, acks) = (Marks::default(), Acks::default());
-        Receiver { expected: 0, nack_after: Time::ZERO, marks, rules, acks }
+        Receiver { expected: 0, nack_after: Time::ZERO, marks, rules, acks, ahead: 0 }
     }
 
     /// Handles a data packet.
@@ -46,7 +50,11 @@ impl Receiver {
         } else if distance < 0 {
             (Fate::Duplicate, self.acks.on_duplicate(acks, self.expected))
         } else {
-            let nack = now >= self.nack_after;
+            let ahead = distance as u32;
+            // Only a sender that has gone back sends a packet that is no later than the one before it.
+            let rewound = self.rules.renack_after_rewind && ahead <= self.ahead;
+            let nack = now >= self.nack_after || rewound;
+            self.ahead = ahead;
             if nack {
                 self.nack_after = Time(now.ps().saturating_add(self.rules.renack.ps()));
             }

@@ -16,10 +16,16 @@ fn transports() -> impl Strategy<Value = TransportConfig> {
     let limits = || (prop_oneof![Just(1 << 15), 1..40u32], prop_oneof![Just(1 << 15), 1..40u32]);
     let resend = || prop_oneof![Just(Resend::Oldest), Just(Resend::All)];
     prop_oneof![
-        (limits(), prop::option::of(1..9u64)).prop_map(|((max_outstanding, _), us)| {
-            let renack_interval = us.map(Time::from_us);
-            TransportConfig::GoBackN(go_back_n::Config { max_outstanding, renack_interval })
-        }),
+        (limits(), prop::option::of(1..9u64), any::<bool>()).prop_map(
+            |((max_outstanding, _), us, renack_after_rewind)| {
+                let renack_interval = us.map(Time::from_us);
+                TransportConfig::GoBackN(go_back_n::Config {
+                    max_outstanding,
+                    renack_interval,
+                    renack_after_rewind,
+                })
+            }
+        ),
         (limits(), resend()).prop_map(|((max_outstanding, reorder_window), resend)| {
             TransportConfig::NicSr(nic_sr::Config { max_outstanding, reorder_window, resend })
         }),

@@ -25,11 +25,15 @@ pub struct Config {
     /// Architecture); ConWeave's simulator has "4us".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renack_interval: Option<Time>,
+    /// Whether the receiver NACKs a gap again when a packet arrives out of order whose PSN is not above that of the last such packet:
+    /// the sender has gone back, so the retransmission is lost, too. It decides how long a lost retransmission takes, one round
+    /// trip or the timeout. Reordered packets look alike. Default false, one NACK per gap (InfiniBand Architecture).
+    pub renack_after_rewind: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Config { max_outstanding: PSN_LIMIT, renack_interval: None }
+        Config { max_outstanding: PSN_LIMIT, renack_interval: None, renack_after_rewind: false }
     }
 }
 
@@ -37,6 +41,7 @@ impl Recovery for Config {
     const TRIALS: &'static [&'static str] = &[
         "",
         "max-outstanding = 7\nrenack-interval = \"4us\"\n[nic.congestion.none]",
+        "renack-after-rewind = true\n[nic.congestion.none]",
         "max-outstanding = 16\n[nic]\ncnp = \"flag\"\ntimeout = { ib = 3 }",
     ];
     const GOLDEN: Option<Golden> = Some(("go-back-N", &["nic.transport.go-back-n={}", "links.loss=0.001"]));
@@ -64,7 +69,8 @@ impl Recovery for Config {
 
     fn receiving(&self, answers: Answers) -> Receiving {
         let renack = self.renack_interval.unwrap_or(Time::NEVER);
-        Receiving::InOrder(Arc::new(in_order::Rules { answers, renack }))
+        let renack_after_rewind = self.renack_after_rewind;
+        Receiving::InOrder(Arc::new(in_order::Rules { answers, renack, renack_after_rewind }))
     }
 }
 
@@ -99,6 +105,26 @@ mod tests {
         pair.run(10);
         assert_eq!((pair.nacks, pair.timeouts), (1, 1));
         assert!(pair.finished > Time::from_ms(1));
+    }
+
+    #[test]
+    fn a_packet_sent_again_nacks_a_gap_that_its_sender_went_back_to() {
+        let config = Config { renack_after_rewind: true, ..Config::default() };
+        let mut pair = Pair::new(&go_back_n(config.clone()));
+        pair.lose_data(2);
+        pair.lose_data(10); // packet 2 again
+        pair.lose_data(18); // and once more
+        pair.run(10);
+        assert_eq!((pair.nacks, pair.timeouts, pair.retransmitted), (3, 0, 24));
+        let mut receiver = go_back_n(config).build().receiver();
+        let mut nacked = |psn| {
+            let answer = receiver.on_data(Time::ZERO, Psn::new(psn), false, false);
+            matches!(answer.reply, Some(Reply::Nack(_)))
+        };
+        assert_eq!(
+            [2, 3, 7, 2, 3, 1, 0, 7, 8].map(&mut nacked),
+            [true, false, false, true, false, true, false, true, false]
+        );
     }
 
     #[test]
