@@ -264,6 +264,9 @@ class Settings(TypedDict, total=False):
     nic__on_timeout: Any
     nic__on_timeout__stall: Any
     nic__on_timeout__to: Any
+    nic__self_cnp: Any
+    nic__self_cnp__above: Any
+    nic__self_cnp__interval: Any
     nic__timeout: Any
     nic__timeout__adp: Any
     nic__timeout__fixed: Any
@@ -285,6 +288,7 @@ class Settings(TypedDict, total=False):
     nic__transport__falcon__reply_paths: Any
     nic__transport__go_back_n: Any
     nic__transport__go_back_n__max_outstanding: Any
+    nic__transport__go_back_n__renack_after_rewind: Any
     nic__transport__go_back_n__renack_interval: Any
     nic__transport__ideal: Any
     nic__transport__ideal__max_outstanding: Any

@@ -246,7 +246,8 @@ mod tests {
     fn a_model_fills_in_what_the_scenario_leaves_out() {
         let plain = lay("[nic]\nmodel = \"connectx-5\"").scenario.nic;
         assert_eq!(plain.transport.name(), "go-back-n");
-        let same = lay("[nic.transport.go-back-n]\n[nic.timeout]\nib = 14").scenario.nic;
+        let same = "[nic.transport.go-back-n]\nrenack-after-rewind = true\n[nic.timeout]\nib = 14";
+        let same = lay(same).scenario.nic;
         assert_eq!((&plain.transport, plain.timeout), (&same.transport, same.timeout));
         let own = lay("[nic]\nmodel = \"connectx-5\"\ncnp-interval = \"50us\"\n[nic.transport.nic-sr]\n\
                        [nic.congestion.dcqcn]\ngain = 0.5")

@@ -8,6 +8,7 @@
 //! | [`held`] | a scheme may hold packets and make control packets; the books account for all of them |
 //! | [`closed_form`] | one flow on an idle fabric takes its closed-form time, to the picosecond |
 //! | [`lossless`] | PFC with enough headroom loses nothing; with too little the run names the switches that dropped |
+//! | [`lossy_incast`] | receivers send CNPs without marks while their port is full, and lost retransmissions wait for no timeout |
 //! | [`three_tiers`] | on a fat tree Themis spreads a flow over all paths, and takes no late packet for a lost one |
 //! | [`dragonfly`] | on a Dragonfly every scheme delivers, and virtual channels keep PFC from deadlock |
 //! | [`endpoint`] | a sender that chooses paths moves flows without reordering, or sprays them; classes have schemes of their own |
@@ -76,6 +77,7 @@ mod listed_losses;
 mod live;
 mod long_haul;
 mod lossless;
+mod lossy_incast;
 mod many_paths;
 mod memory;
 mod message_rates;
