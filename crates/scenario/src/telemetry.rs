@@ -73,16 +73,8 @@ pub(crate) fn digest(scenario: &Scenario, plan: &Plan) -> Result<Option<Digest>,
 
 #[cfg(test)]
 mod tests {
-    use crate::{Checked, Source, check};
-    use finding::Finding;
-
-    fn lay(keys: &str) -> Result<Checked, Finding> {
-        let text = format!("{keys}\n[[workload]]\npermutation = {{ kind = \"shift\" }}\n");
-        check(&Source::new("s.toml", text), &[])
-    }
-
-    const LEAVES: &str =
-        "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"100Gbps\"\n";
+    use crate::rules::testing::{LEAVES, lay};
+    use crate::{Source, check};
 
     #[test]
     fn only_data_packets_and_acks_grow_by_the_space_of_telemetry() {

@@ -2,7 +2,7 @@
 
 pub(crate) mod case;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 use case::Case;
 use finding::{Finding, Severity};

@@ -29,28 +29,20 @@ fn unused(case: &Case<'_>, scheme: &SchemeConfig) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Checked, Source};
-
-    fn lay(keys: &str) -> Checked {
-        let text = format!(
-            "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n{keys}\n[[workload]]\nneighbour-ring = {{}}\n"
-        );
-        crate::check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"))
-    }
+    use super::super::testing::told_of;
 
     #[test]
     fn nic_settings_that_are_not_used_are_warned_of_if_the_user_wrote_them() {
-        let warning = |keys| lay(keys).warnings().join(";");
         let brings =
             "`mp-rdma` brings its own recovery mode and congestion control, so its queue pairs do not use";
         assert_eq!(
-            warning("[scheme.mp-rdma]\n[nic.transport.sr-sack]\n[nic.congestion.dcqcn]"),
+            told_of("[scheme.mp-rdma]\n[nic.transport.sr-sack]\n[nic.congestion.dcqcn]"),
             format!("{brings} `nic.transport.sr-sack` and `nic.congestion.dcqcn`")
         );
         assert_eq!(
-            warning("[scheme.mp-rdma]\n[nic]\non-nack = { to = 0.5 }\n[nic.congestion.dcqcn]"),
+            told_of("[scheme.mp-rdma]\n[nic]\non-nack = { to = 0.5 }\n[nic.congestion.dcqcn]"),
             format!("{brings} `nic.congestion.dcqcn`")
         );
-        assert_eq!(warning("[scheme.mp-rdma]\n[nic.transport.mp-rdma]\nbitmap = 99"), "");
+        assert_eq!(told_of("[scheme.mp-rdma]\n[nic.transport.mp-rdma]\nbitmap = 99"), "");
     }
 }

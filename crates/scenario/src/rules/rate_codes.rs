@@ -10,16 +10,7 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Checked, Source, check};
-    use finding::Finding;
-
-    fn lay(keys: &str) -> Result<Checked, Finding> {
-        let text = format!("{keys}\n[[workload]]\npermutation = {{ kind = \"shift\" }}\n");
-        check(&Source::new("s.toml", text), &[])
-    }
-
-    const LEAVES: &str =
-        "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"100Gbps\"\n";
+    use super::super::testing::{LEAVES, lay};
 
     #[test]
     fn a_rate_without_a_code_is_warned_of_only_where_codes_are_used() {

@@ -1,6 +1,7 @@
 //! Small scenarios for the tests of rules.
 
 use crate::{Checked, Source, check};
+use finding::Finding;
 
 /// The first lines of most tests: four ToRs with two hosts each.
 pub(super) const HEAD: &str = "[topology.leaf-spine]\nleaves = 4\nspines = 2\nhosts-per-leaf = 2\n";
@@ -33,4 +34,14 @@ pub(super) fn far_apart(delay: &str, settings: &str) -> Checked {
          {settings}[[workload]]\nflows = {{ list = [{{ from = \"host0\", to = \"host1\", bytes = \"1MB\" }}] }}\n"
     );
     check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The topology of tests with [`lay`]: two ToRs with two hosts each, at 100 Gb/s.
+pub(crate) const LEAVES: &str =
+    "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\nrate = \"100Gbps\"\n";
+
+/// A permutation under these keys, of which the topology is one.
+pub(crate) fn lay(keys: &str) -> Result<Checked, Finding> {
+    let text = format!("{keys}\n[[workload]]\npermutation = {{ kind = \"shift\" }}\n");
+    check(&Source::new("s.toml", text), &[])
 }
