@@ -68,10 +68,11 @@ impl Meter {
             self.ports.resize(port + 1, Ingress::default());
         }
         let span = self.interval.ps().max(1);
-        let (interval, most) = (now.ps() / span, u128::from(self.above.bps()) * u128::from(span));
+        let interval = now.ps() / span;
         let ingress = &mut self.ports[port];
         if interval != ingress.interval {
             // Bits in an interval, and bits per second, times picoseconds in a second.
+            let most = u128::from(self.above.bps()) * u128::from(span);
             let exceeded = u128::from(ingress.bytes) * 8_000_000_000_000 > most;
             *ingress = Ingress { interval, bytes: 0, full: exceeded && interval == ingress.interval + 1 };
         }
