@@ -138,7 +138,7 @@ python-tests: python-package browser
 	@if $(MAKE) --silent target/python-env/made >target/python-env.log 2>&1; then \
 		export NO_MKDOCS_2_WARNING=1 ROPEWALK=$(CARGO_TARGET)/debug/ropewalk PYTHONPATH=$(CURDIR)/target/python && \
 		target/python-env/bin/mkdocs build --strict --quiet && \
-		target/python-env/bin/pytest -q -rs --durations=5 python/tests; \
+		target/python-env/bin/pytest -q -rs -n auto --maxprocesses 4 --dist worksteal --durations=5 python/tests; \
 	else echo "LEFT OUT: all of python/tests and the documentation: no Python packages (target/python-env.log says why)"; fi
 
 # If PyPI does not have all packages, those of the documentation are enough; the tests list the missing ones.
