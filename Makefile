@@ -40,12 +40,12 @@ demo: build
 
 # Runs all tests and, if clippy and rustfmt are installed, the lints.
 # Incremental compilation is off: its artefacts would not be used, and it prevents inlining across crates.
-# Random tests draw from one seed, so that a green tree stays green, and 64 cases each where no other number is stated.
+# Random tests draw from one seed, so that a green tree stays green, and 32 cases each where no other number is stated.
 # `make exhaustive` draws anew, 256 cases or 1,000; PROPTEST_RNG_SEED=7 PROPTEST_CASES=256 make test does so, too.
 # What is quick comes first: lints, then the tests inside the crates, then those of whole programs.
 test: export CARGO_INCREMENTAL = 0
 test: export PROPTEST_RNG_SEED ?= 1
-test: export PROPTEST_CASES ?= 64
+test: export PROPTEST_CASES ?= 32
 test: lint deny bare
 	$(CARGO) test --workspace --locked --lib --bins
 	$(CARGO) test --workspace --locked --test '*'
