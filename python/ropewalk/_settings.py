@@ -261,9 +261,11 @@ class Settings(TypedDict, total=False):
     nic__on_nack: Any
     nic__on_nack__stall: Any
     nic__on_nack__to: Any
+    nic__on_retry_exceeded: Any
     nic__on_timeout: Any
     nic__on_timeout__stall: Any
     nic__on_timeout__to: Any
+    nic__retries: Any
     nic__self_cnp: Any
     nic__self_cnp__above: Any
     nic__self_cnp__interval: Any

@@ -3,7 +3,7 @@
 
 use crate::host::Host;
 use crate::merge::merge;
-use crate::outcome::{Control, Data, Effort, Ending, LinkRecord, MessageRecord, Outcome};
+use crate::outcome::{Control, Data, Effort, Ending, Exceeded, LinkRecord, MessageRecord, Outcome};
 use crate::record::sampler::Sampler;
 use crate::record::{self, Recorder};
 use crate::setup::Setup;
@@ -106,7 +106,7 @@ pub(crate) struct Closing<'r, P: Parts> {
 pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome {
     let plan = setup.plan;
     let Closing {
-        ending,
+        mut ending,
         stopped_at,
         last_sent,
         hosts,
@@ -145,6 +145,9 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
     }
     tasks.sort_by_key(Tasks::first);
     let recorders = hosts.iter().map(|h| &h.recorder).chain(recorders);
+    if let Ending::RetryExceeded(Exceeded { qp, link, .. }) = &mut ending {
+        *link = record::last_lost(recorders.clone(), *qp);
+    }
     let mut outcome = Outcome {
         end,
         messages,

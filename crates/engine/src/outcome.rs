@@ -14,6 +14,8 @@ pub enum Ending {
     Interrupted,
     /// Messages wait, and nothing moves.
     Stalled(Stall),
+    /// A queue pair had no retries left.
+    RetryExceeded(Exceeded),
     /// Memory was running out.
     Memory(Memory),
 }
@@ -26,6 +28,7 @@ impl Ending {
             Ending::Stopped => "stopped",
             Ending::Interrupted => "interrupted",
             Ending::Stalled(_) => "stalled",
+            Ending::RetryExceeded(_) => "retry-exceeded",
             Ending::Memory(_) => "memory",
         }
     }
@@ -52,6 +55,17 @@ impl Memory {
             self.longest = Some((LinkId(link as u32), bytes));
         }
     }
+}
+
+/// The failure of a queue pair whose timer has fired once more than its limit of retries allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exceeded {
+    /// Time of the failure.
+    pub at: Time,
+    /// The queue pair.
+    pub qp: QpId,
+    /// The link that lost its last packet or reply; `None` if no link lost any.
+    pub link: Option<LinkId>,
 }
 
 /// The reasons of a stall.

@@ -26,7 +26,7 @@ use crate::outcome::{Effort, Ending, EventKind, LinkRecord, Memory, Outcome};
 use crate::record::sampler::{self, Sampler};
 use crate::record::{Note, Recorder, hand_over};
 use crate::setup::{NO_TRACK, Setup};
-use crate::stall;
+use crate::stall::{self, Liveness};
 use crate::switch::Switch;
 use crate::tasks::{Ended, Tasks};
 use crate::view::{Views, shown};
@@ -250,7 +250,7 @@ impl<'a, P: Parts> Reference<'a, P> {
     fn end(&self) -> End {
         match self.unfinished() {
             0 => (Ending::Finished, self.end_of_background()),
-            _ => (self.stalled(), None),
+            _ => self.stalled(),
         }
     }
 
@@ -265,7 +265,7 @@ impl<'a, P: Parts> Reference<'a, P> {
         if plan.stop_after.is_some_and(|stop| now >= stop.ps()) {
             return Some(match self.unfinished() {
                 0 => (Ending::Finished, self.end_of_background()),
-                _ => (Ending::Stopped, plan.stop_after),
+                _ => self.exceeded().unwrap_or((Ending::Stopped, plan.stop_after)),
             });
         }
         if now >= self.boundary
@@ -303,7 +303,7 @@ impl<'a, P: Parts> Reference<'a, P> {
             return Some((Ending::Finished, self.end_of_background()));
         }
         if unfinished > 0 && self.is_stalled(crossed) {
-            return Some((self.stalled(), None));
+            return Some(self.stalled());
         }
         if self.sampler.is_due(crossed) {
             self.sample();
@@ -405,12 +405,23 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
-    fn is_stalled(&self, now: u64) -> bool {
+    fn liveness(&self) -> impl Iterator<Item = Liveness> {
         let tasks = self.tasks.iter().flatten().map(|tasks| tasks.liveness);
-        stall::is_stalled(&self.setup, now, self.hosts.iter().map(|host| host.liveness).chain(tasks))
+        self.hosts.iter().map(|host| host.liveness).chain(tasks)
     }
 
-    fn stalled(&self) -> Ending {
+    fn is_stalled(&self, now: u64) -> bool {
+        stall::is_stalled(&self.setup, now, self.liveness())
+    }
+
+    fn exceeded(&self) -> Option<End> {
+        stall::exceeded(&self.setup, self.liveness())
+    }
+
+    fn stalled(&self) -> End {
+        if let Some(end) = self.exceeded() {
+            return end;
+        }
         let blocked = |gp: usize| {
             let port = &self.ports[gp];
             let mut blocked = stall::Blocked::new(port.paused_channels, port.channels);
@@ -422,7 +433,7 @@ impl<P: Parts> Reference<'_, P> {
         };
         let since = self.hosts.iter().map(|host| host.liveness.last_progress).max();
         let waiting = self.hosts.iter().flat_map(|host| host.waiting(&self.setup)).collect();
-        Ending::Stalled(stall::explain(&self.setup, waiting, since, blocked))
+        (Ending::Stalled(stall::explain(&self.setup, waiting, since, blocked)), None)
     }
 
     fn handle(&mut self, now: u64, node: u32, what: NodeEvent) {

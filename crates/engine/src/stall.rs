@@ -1,10 +1,10 @@
-//! Stalls: the rule that detects them, and their causes, which are messages that wait and a possible cycle of
-//! pauses.
+//! Runs that cannot go on: the rule that detects them, and their causes, which are a queue pair without retries, messages that
+//! wait, and a possible cycle of pauses.
 
-use crate::outcome::{Stall, Waiting};
+use crate::outcome::{Ending, Exceeded, Stall, Waiting};
 use crate::setup::Setup;
 use crate::switch::channel;
-use model::{Annex, LinkId, MessageId, NodeId, Parcel, PortIndex, Time};
+use model::{Annex, LinkId, MessageId, NodeId, Parcel, PortIndex, QpId, Time};
 
 /// Most waiting messages that a stall names.
 const NAMED: usize = 20;
@@ -16,17 +16,34 @@ pub(crate) struct Liveness {
     pub(crate) last_progress: u64,
     /// Messages that wait only for their start time.
     pub(crate) pending_starts: u64,
+    /// The first queue pair that has used up its retries, and the time, ps.
+    pub(crate) exceeded: Option<(u64, QpId)>,
 }
 
-/// The no-progress rule. It is true at `now` if no message waits for its start time, and if the last accepted
-/// packet, posted message and repaired link are more than the plan's `no_progress` ago.
+/// True if a queue pair used up its retries before `now`. Else the no-progress rule: it is true if no message waits for its start
+/// time, and if the last accepted packet, posted message and repaired link are more than the plan's `no_progress` ago.
 pub(crate) fn is_stalled(setup: &Setup<'_>, now: u64, parts: impl Iterator<Item = Liveness>) -> bool {
     let (mut last, mut pending) = (setup.failing.last_repair, 0);
     for part in parts {
+        if part.exceeded.is_some_and(|(at, _)| at < now) {
+            return true;
+        }
         last = last.max(part.last_progress);
         pending += part.pending_starts;
     }
     pending == 0 && now.saturating_sub(last) > setup.plan.no_progress.ps()
+}
+
+/// The end of a run in which a queue pair has used up its retries: the first one, and the end of the full window, in which all
+/// nodes have been computed.
+pub(crate) fn exceeded(
+    setup: &Setup<'_>,
+    parts: impl Iterator<Item = Liveness>,
+) -> Option<(Ending, Option<Time>)> {
+    let (at, qp) = parts.filter_map(|part| part.exceeded).min()?;
+    let close = Time((at / setup.window + 1) * setup.window);
+    let end = setup.plan.stop_after.map_or(close, |stop| stop.min(close));
+    Some((Ending::RetryExceeded(Exceeded { at: Time(at), qp, link: None }), Some(end)))
 }
 
 /// The paused priorities of a port, and the data that waits there. A priority is a virtual channel of a group of classes.

@@ -86,7 +86,7 @@ impl Run {
         match self.outcome.ending {
             Ending::Interrupted => Err(Failure::Interrupted),
             Ending::Memory(_) => Err(Failure::Memory(self.faults().join("\n"))),
-            Ending::Finished | Ending::Stopped | Ending::Stalled(_) => Ok(()),
+            Ending::Finished | Ending::Stopped | Ending::Stalled(_) | Ending::RetryExceeded(_) => Ok(()),
         }
     }
 

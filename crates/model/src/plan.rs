@@ -63,6 +63,9 @@ pub struct Plan {
     pub stop_after: Option<Time>,
     /// The run gives up if no data packet is accepted for this long while messages wait.
     pub no_progress: Time,
+    /// By traffic class, the number of retransmission timeouts in a row, without progress, that a queue pair survives: one more
+    /// ends the run. Empty if no queue pair has a limit.
+    pub retries: Vec<Option<u8>>,
     /// Recordings beside the results.
     pub record: RecordPlan,
 }
@@ -579,6 +582,11 @@ impl Plan {
     /// The job of a message.
     pub fn job(&self, message: MessageId) -> &Job {
         &self.jobs[self.messages[message.index()].job as usize]
+    }
+
+    /// The limit of [`Plan::retries`] on a queue pair.
+    pub fn retries_of(&self, qp: QpId) -> Option<u8> {
+        *self.retries.get(usize::from(self.class_of(qp)))?
     }
 
     /// Number of flows: the messages of workloads. A message that is split counts once.

@@ -182,6 +182,8 @@ pub struct Due {
     pub probe: Option<Kind>,
     /// True if the retransmission timer has fired.
     pub timeout: bool,
+    /// If it has fired for packets in flight, the number of timeouts in a row without progress, this one included; else 0.
+    pub fired: u8,
 }
 
 /// The packet that [`Receiver::on_plain`] has accepted.

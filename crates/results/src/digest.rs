@@ -9,7 +9,7 @@ use crate::metrics::control::Control;
 use crate::metrics::hops::Hops;
 use crate::metrics::packets::Packets;
 use crate::metrics::{Digest, Measured, Metric};
-use engine::outcome::Ending;
+use engine::outcome::{Ending, Exceeded};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -70,8 +70,12 @@ pub fn of(run: RunData<'_>) -> String {
         Ending::Interrupted => 2,
         Ending::Stalled(_) => 3,
         Ending::Memory(_) => 4,
+        Ending::RetryExceeded(_) => 5,
     };
     to.put(&[FORMAT, ending, outcome.end.ps()]);
+    if let Ending::RetryExceeded(Exceeded { at, qp, link }) = outcome.ending {
+        to.put(&[at.ps(), qp.0.into(), link.map_or(u64::MAX, |link| link.0.into())]);
+    }
     to.put_section(&Hops::read(run));
     to.put(&[outcome.messages.len() as u64]);
     for m in &outcome.messages {

@@ -1,6 +1,6 @@
 //! Why a simulation failed, in words.
 
-use crate::{memory, stall};
+use crate::{ended_by, memory, stall};
 use engine::Outcome;
 use engine::outcome::Ending;
 use model::Plan;
@@ -17,6 +17,7 @@ pub fn of(plan: &Plan, outcome: &Outcome, left: &str) -> Vec<String> {
             .push(format!("the fabric is lossless, yet packets were dropped for lack of buffer at {names}"));
     }
     match &outcome.ending {
+        Ending::RetryExceeded(exceeded) => faults.push(ended_by::in_words(plan, outcome, *exceeded)),
         Ending::Stalled(stall) => faults.push(stall::explain(plan, stall).trim_end().to_owned()),
         Ending::Memory(use_of_memory) => {
             let (at, text) = (outcome.end.as_us(), memory::explain(plan, use_of_memory));

@@ -54,6 +54,7 @@ mod critical;
 pub mod data;
 pub mod digest;
 pub mod directory;
+mod ended_by;
 pub mod error;
 pub mod faults;
 pub mod flows;

@@ -61,7 +61,7 @@ fn cut_off(plan: &Plan, stall: &Stall) -> Vec<MessageId> {
     stall.waiting.iter().map(|&(message, _)| message).filter(parted).collect()
 }
 
-fn flow(plan: &Plan, message: MessageId) -> String {
+pub(crate) fn flow(plan: &Plan, message: MessageId) -> String {
     let m = &plan.messages[message.index()];
     let qp = &plan.qps[m.qp.index()];
     let name = |host: model::HostId| plan.fabric.host_name(host);
@@ -76,7 +76,7 @@ fn reason(waiting: Waiting) -> String {
     }
 }
 
-fn ends(plan: &Plan, link: LinkId) -> String {
+pub(crate) fn ends(plan: &Plan, link: LinkId) -> String {
     let link = &plan.fabric.links()[link.index()];
     format!("{} -> {}", plan.fabric.name(link.from), plan.fabric.name(link.to))
 }

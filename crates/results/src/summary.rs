@@ -27,6 +27,7 @@ use model::{Plan, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+pub use crate::ended_by::EndedBy;
 pub use crate::metrics::control::Control;
 pub use crate::metrics::flows::{ByDistance, Distance, Flows, SizeBucket};
 pub use crate::metrics::hops::Hops;
@@ -71,8 +72,12 @@ section! {
     /// True if every foreground flow finished, no lossless fabric dropped a packet, and every packet is accounted for.
     complete: bool = is_complete(run.data.plan, run.data.outcome);
 
-    /// `finished` if every foreground flow finished, `stopped` by `[stop]`, `interrupted` by the user, `stalled`, or `memory` if memory ran out.
+    /// `finished` if every foreground flow finished, `stopped` by `[stop]`, `interrupted` by the user, `stalled`, `retry-exceeded` if a queue pair had no retries left, or `memory` if memory ran out.
     ending: String = run.data.outcome.ending.name().to_owned();
+
+    /// The queue pair that had no retries left; left out if none ended the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_by: Option<EndedBy> = EndedBy::of(run.data.plan, run.data.outcome);
 
     /// Simulated time at the end.
     sim_time_us: f64 = run.data.outcome.end.as_us() => { label: "simulated time", unit: Unit::Microseconds };
@@ -158,7 +163,7 @@ pub fn is_complete(plan: &Plan, outcome: &Outcome) -> bool {
 
 /// True if the simulation failed rather than being stopped.
 pub fn failed(outcome: &Outcome) -> bool {
-    let cut_off = matches!(outcome.ending, Ending::Stalled(_) | Ending::Memory(_));
+    let cut_off = matches!(outcome.ending, Ending::Stalled(_) | Ending::RetryExceeded(_) | Ending::Memory(_));
     cut_off || !outcome.broke_lossless.is_empty() || !outcome.violations.is_empty()
 }
 

@@ -61,6 +61,7 @@ pub fn plan(flows: u32) -> Plan {
         digest: None,
         posted: None,
         no_progress: Time::from_ms(10),
+        retries: Vec::new(),
         record: RecordPlan::default(),
     }
 }

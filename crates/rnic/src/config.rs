@@ -2,6 +2,7 @@
 
 use crate::messages::Messages;
 use crate::notification::{Cnp, CnpScope, SelfCnp};
+use crate::retries::{MAX_RETRIES, OnRetryExceeded};
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::nic_sr;
 use crate::window::Window;
@@ -55,6 +56,13 @@ pub struct NicConfig {
     /// Growth of the timeout over consecutive timeouts: `{ factor = 2, cap = "64ms" }`. Default: no growth (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
+    /// Timeouts in a row without progress that a queue pair survives, verbs' `retry_cnt`; one more is `RETRY_EXC_ERR`. A NACK is an
+    /// answer and does not count. Default: no limit (our choice; verbs allow at most 7, and NCCL asks for 7).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u8>,
+    /// What follows the last of `retries`: "job-ends", and with it the run, or "never", so that the sender goes on for ever. Default
+    /// "job-ends" (NCCL without its failover, which is off by default).
+    pub on_retry_exceeded: OnRetryExceeded,
     /// Effect of a NACK on the rate: "as-cnp", "none", `{ stall = "17us" }`, `{ to = 0.5 }` (of line rate) or
     /// "to-min-rate". Default "as-cnp" (ConWeave's simulator; in the Themis paper, section 1, DCQCN reacts to NACKs); "none"
     /// with `transport.irn`, which sends many NACKs, with `transport.uec`, `transport.mrc` and `transport.dcp`, which report
@@ -100,6 +108,8 @@ impl Default for NicConfig {
             self_cnp: None,
             timeout: Timeout::Fixed(Time::from_ms(1)),
             backoff: None,
+            retries: None,
+            on_retry_exceeded: OnRetryExceeded::JobEnds,
             on_nack: Reaction::AsCnp,
             on_timeout: Reaction::AsCnp,
             window: None,
@@ -116,6 +126,11 @@ impl NicConfig {
     /// Builds the parts of queue pairs with these settings.
     pub fn build(&self) -> Nic {
         Nic::new(self)
+    }
+
+    /// Timeouts in a row that a queue pair survives; `None` without a limit.
+    pub fn retry_limit(&self) -> Option<u8> {
+        self.retries.filter(|_| self.on_retry_exceeded == OnRetryExceeded::JobEnds)
     }
 
     /// Hops for which the telemetry area of data packets has room. `None` if the congestion control needs no
@@ -152,6 +167,12 @@ impl NicConfig {
         if self.backoff.is_some() && self.timeout.is_schedule() {
             return Err(code::CONFLICT
                 .at("backoff", "cannot be set with `timeout.adp`, which has a schedule of its own"));
+        }
+        if self.retries.is_some_and(|most| most > MAX_RETRIES) {
+            return Err(code::RANGE.at("retries", format!("must be at most {MAX_RETRIES}")));
+        }
+        if self.retries.is_some() && self.timeout.span() == Time::NEVER {
+            return Err(code::NEEDS.at("retries", "counts timeouts, and `timeout` sets no timer"));
         }
         let facts = self.congestion.facts();
         if facts.evidence == Evidence::Marks && self.cnp != Cnp::Flag {
@@ -309,6 +330,8 @@ mod tests {
             ("cnp = \"flag\"\n[congestion.smartt]\nfair-decrease = -1.0", "congestion.smartt.fair-decrease"),
             ("on-nack = { to = 0.5 }\n[congestion.swift]", "on-nack.to"),
             ("timeout = { fixed = \"0us\" }", "timeout.fixed"),
+            ("retries = 255", "retries"),
+            ("timeout = \"none\"\nretries = 7", "retries"),
             ("timeout = { ib = 32 }", "timeout.ib"),
             ("timeout = { ib-floor = 32 }", "timeout.ib-floor"),
             ("backoff = { factor = 0, cap = \"1ms\" }", "backoff.factor"),

@@ -45,6 +45,7 @@ mod nic;
 mod nics;
 mod paced;
 mod path;
+mod retries;
 
 pub mod config;
 pub mod counted;
@@ -72,6 +73,7 @@ pub use nic::Nic;
 pub use nics::Nics;
 pub use path::Path;
 pub use reaction::{Reacting, Reaction};
+pub use retries::OnRetryExceeded;
 
 use facts::Recovery;
 

@@ -47,7 +47,7 @@ pub enum Timeout {
     /// last progress; one of these is drawn for each queue pair (our choice: the study saw all of them). Further timeouts
     /// come 138.4, 239 and 440.4 ms after the last progress, and with exponents above 16 up to 8225 ms. After that they come
     /// every 2 x 4.096 us x 2^n, with n at least 16 (measured in a public study of RETRY_EXC errors; the vendor's numbers
-    /// are not public). No retry limit ends the queue pair.
+    /// are not public, nor is how it counts `retries`: we count every timeout).
     Adp(u8),
     /// No timer: a packet that no NACK brings back is lost for good.
     None,

@@ -64,6 +64,7 @@ impl Page {
             Ending::Stopped => "stopped by [stop] after",
             Ending::Interrupted => "INTERRUPTED",
             Ending::Stalled(_) => "STALLED",
+            Ending::RetryExceeded(_) => "ENDED: a queue pair had no retries left",
             Ending::Memory(_) => "stopped: memory",
         };
         let flows = if s.flows.count == 1 { "flow" } else { "flows" };

@@ -215,6 +215,23 @@ fn a_stalled_run_ends_with_3_and_prints_its_summary() {
 }
 
 #[test]
+fn a_run_whose_retries_are_used_up_ends_with_3_and_names_flow_and_link() {
+    let sandbox = Sandbox::new();
+    let down = "failure=[{links=[[\"host0\",\"*\"]],at=\"1us\"}]";
+    let args = ["run", "quickstart", "--set", SMALL, "--set", down, "--set", "nic.retries=7", "--json"];
+    let assert = sandbox.ropewalk(&args).assert().code(3).stderr(
+        contains("the job ended at 8000.000 us: flow 0 (host12 -> host0, job all-reduce) had no answer to 7 retries")
+            .and(contains("(RETRY_EXC_ERR); leaf0 -> host0 lost its last packet")),
+    );
+    let summary: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+    assert_eq!((&summary["complete"], &summary["ending"]), (&false.into(), &"retry-exceeded".into()));
+    let by = &summary["ended_by"];
+    assert_eq!((&by["from"], &by["link"]), (&"host12".into(), &"leaf0 -> host0".into()));
+    assert_eq!((by["flow"].as_u64(), by["at_us"].as_f64()), (Some(0), Some(8000.0)));
+    assert!(summary["flows"]["finished"].as_u64() < summary["flows"]["count"].as_u64());
+}
+
+#[test]
 fn the_summary_separates_near_and_far_flows() {
     let sandbox = Sandbox::new();
     let edge = "switch-role.external.feedback.long-haul={interval=\"4us\"}";

@@ -73,8 +73,14 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Lai
         stop_after: scenario.stop.after,
         posted: None,
         no_progress: Time::ZERO,
+        retries: Vec::new(),
         record,
     };
+    let retries = plan.traffic_classes.iter().map(|class| scenario.nic_of(class).retry_limit());
+    plan.retries = retries.collect();
+    if plan.retries.iter().all(Option::is_none) {
+        plan.retries.clear();
+    }
     let nics = wait::of_nics(scenario, &plan);
     let patience = || nics.iter().map(|waits| waits.patience(&plan)).max().unwrap_or(Time::ZERO);
     plan.no_progress = scenario.stop.no_progress.unwrap_or_else(patience);

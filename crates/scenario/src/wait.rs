@@ -77,10 +77,12 @@ impl Waits {
     }
 
     /// Time without progress after which a run should give up: ten retransmission timeouts, ten round trips or ten pauses of the
-    /// NIC.
+    /// NIC, and no sooner than a queue pair without retries.
     pub(crate) fn patience(&self, plan: &Plan) -> Time {
         let longest = self.timeout.max(self.rtt()).max(longest_pause(&self.nic, plan));
-        LEAST_PATIENCE.max(ten(longest)).min(LATEST)
+        let timeouts = u64::from(self.nic.retry_limit().unwrap_or(0)) + 2;
+        let retrying = Time(self.timeout.ps().saturating_mul(timeouts));
+        LEAST_PATIENCE.max(ten(longest)).max(retrying).min(LATEST)
     }
 
     /// The queue pair that may wait longest for an ACK; `None` if all wait surely less than `limit`.

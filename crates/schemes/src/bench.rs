@@ -157,6 +157,7 @@ fn plan(b: FabricBuilder) -> Plan {
         digest: None,
         posted: None,
         no_progress: Time::from_ms(100),
+        retries: Vec::new(),
         record: RecordPlan::default(),
         fabric,
     }

@@ -275,7 +275,7 @@ impl<P: Parts> Host<P> {
                     if out.steering_deadline(self.clock) <= now {
                         out.steering.on_deadline(Time(now + self.clock));
                     }
-                    let Due { probe, timeout } = out.sender.on_deadline(Time(now));
+                    let Due { probe, timeout, fired } = out.sender.on_deadline(Time(now));
                     if let Some(kind) = probe {
                         self.send_probe(setup, now, slot, kind);
                     }
@@ -289,6 +289,10 @@ impl<P: Parts> Host<P> {
                         }
                     }
                     let out = &mut self.outgoing[slot as usize];
+                    if fired > 0 && setup.plan.retries_of(out.qp).is_some_and(|most| fired > most) {
+                        self.liveness.exceeded.get_or_insert((now, out.qp));
+                        continue; // the run ends with this window
+                    }
                     out.tell_losses(now + self.clock);
                     let deadline = out.deadline(self.clock);
                     if deadline != u64::MAX {

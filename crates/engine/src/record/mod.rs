@@ -25,6 +25,8 @@ pub(crate) struct Recorder {
     hops: BTreeMap<(QpId, LinkId), Hop>,
     /// Frames that no observer has taken. The frames of one tap come in order of time.
     frames: Vec<Frame>,
+    /// The last packet or reply of each queue pair that a link lost: its start, ps, and the link. Only of runs with a limit on retries.
+    last_lost: BTreeMap<QpId, (u64, LinkId)>,
 }
 
 /// An [`Event`] without the fields of its packet.
@@ -102,11 +104,26 @@ impl Recorder {
         self.frames.push(Frame { link, at: Time(at), what });
     }
 
+    /// Records that link `gp` has lost a packet that started at `at`, in runs with a limit on retries.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn lost(&mut self, setup: &Setup<'_>, gp: usize, at: u64, pkt: &Packet) {
+        if !setup.plan.retries.is_empty() {
+            let last = self.last_lost.entry(pkt.qp()).or_default();
+            *last = (*last).max((at, LinkId(gp as u32)));
+        }
+    }
+
     /// Memory of the events and frames, bytes.
     pub(crate) fn memory(&self) -> u64 {
         let events: usize = self.events.values().flatten().map(Earliest::capacity).sum();
         (events * size_of::<Event>() + self.frames.capacity() * size_of::<Frame>()) as u64
     }
+}
+
+/// The link that lost the last packet or reply of a queue pair, see [`Recorder::lost`].
+pub(crate) fn last_lost<'r>(recorders: impl Iterator<Item = &'r Recorder>, qp: QpId) -> Option<LinkId> {
+    recorders.filter_map(|recorder| recorder.last_lost.get(&qp)).max().map(|&(_, link)| link)
 }
 
 /// Hands the frames so far to an observer that takes them. Every later frame starts at `until` or later, ps.

@@ -152,6 +152,7 @@ impl<P: Parts> Reference<'_, P> {
         if lost {
             self.links[gp].lost += 1;
             self.tally.lost(&pkt, false);
+            self.recorder.lost(&self.setup, gp, now, &pkt);
             self.note(now, node, EventKind::Lost, &pkt);
         } else {
             let tie = self.ties.rank(facts.peer, at, facts.peer_port);

@@ -53,7 +53,7 @@ impl<P: Parts> Live for LiveReference<'_, P> {
                     return Next::Until;
                 }
                 _ if self.run.unfinished() > 0 => {
-                    self.ended = Some((self.run.stalled(), None));
+                    self.ended = Some(self.run.stalled());
                     return Next::Ended;
                 }
                 _ => {

@@ -169,6 +169,8 @@ impl Clock {
                     _ if groups.iter().any(|group| group.cut_short()) => {
                         Step::End(End { cause: Cause::Stopped, at: setup.plan.stop_after })
                     }
+                    // A turn may have gone beyond the window in which a queue pair failed.
+                    _ if self.in_turns => Step::End(End { cause: Cause::Quiet, at: None }),
                     _ => Step::End(End { cause: Cause::Stalled, at: None }),
                 };
             }

@@ -479,6 +479,7 @@ impl<A: Annex> Departures<A> {
             if lost {
                 out.links[self.p].lost += 1;
                 out.tally.lost(&pkt, false);
+                out.recorder.lost(setup, gp, at, &pkt);
                 out.note(at, EventKind::Lost, &pkt);
                 return;
             }

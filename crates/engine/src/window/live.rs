@@ -303,11 +303,11 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
         let LiveWindow { setup, layout, mut groups, clock, mut board, ended, .. } = *self;
         let finished = End { cause: clock::Cause::Finished, at: clock.end_of_background() };
         let end = ended.unwrap_or(finished);
-        let ending = ending(&setup, &layout, &mut groups, &mut board, &clock, end.cause);
+        let end = ending(&setup, &layout, &mut groups, &mut board, &clock, end);
         let tasks: Vec<_> = groups.iter().flat_map(|group| group.posted_tasks()).collect();
         let plan = grown(setup.plan, setup.posted.as_ref(), &tasks);
         groups.iter_mut().flat_map(|group| group.hosts_mut()).for_each(|host| host.renumber(&setup, &plan));
-        let outcome = finish(&Setup::new(&plan), groups, &board, clock, ending, end.at);
+        let outcome = finish(&Setup::new(&plan), groups, &board, clock, end);
         (plan, outcome)
     }
 }

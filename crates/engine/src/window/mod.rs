@@ -91,8 +91,8 @@ pub(crate) fn run<P: Parts>(
         run = advance(&setup, parts, Attempt { is_first: false, ..attempt }, None, observer);
     }
     let Advanced { layout, mut groups, mut board, clock, end } = run;
-    let ending = ending(&setup, &layout, &mut groups, &mut board, &clock, end.cause);
-    finish(&setup, groups, &board, clock, ending, end.at)
+    let end = ending(&setup, &layout, &mut groups, &mut board, &clock, end);
+    finish(&setup, groups, &board, clock, end)
 }
 
 /// How a run is computed, which its outcome does not show.
@@ -184,16 +184,21 @@ fn board_of<P: Parts>(groups: &[Box<Group<P>>]) -> Board<P::Annex> {
     groups.iter().map(|group| group.empty_lanes()).collect()
 }
 
-/// The way in which a run ended, with its details.
+/// The way in which a run ended, with its details, and the time at which it was cut off.
 fn ending<P: Parts>(
     setup: &Setup<'_>,
     layout: &Layout,
     groups: &mut [Box<Group<P>>],
     board: &mut Board<P::Annex>,
     clock: &Clock,
-    cause: clock::Cause,
-) -> Ending {
-    match cause {
+    clock::End { cause, at }: clock::End,
+) -> (Ending, Option<Time>) {
+    if matches!(cause, clock::Cause::Stalled | clock::Cause::Stopped)
+        && let Some(end) = crate::stall::exceeded(setup, groups.iter().map(|group| group.liveness()))
+    {
+        return end;
+    }
+    let ending = match cause {
         clock::Cause::Stalled => stalled(setup, layout, groups),
         clock::Cause::Finished => Ending::Finished,
         clock::Cause::Stopped => Ending::Stopped,
@@ -205,7 +210,8 @@ fn ending<P: Parts>(
             lanes.for_each(|(group, written)| group.add_memory(&mut memory, written));
             Ending::Memory(memory)
         }
-    }
+    };
+    (ending, at)
 }
 
 fn stalled<P: Parts>(setup: &Setup<'_>, layout: &Layout, groups: &[Box<Group<P>>]) -> Ending {
@@ -227,8 +233,7 @@ fn finish<P: Parts>(
     mut groups: Vec<Box<Group<P>>>,
     board: &Board<P::Annex>,
     mut clock: Clock,
-    ending: Ending,
-    stopped_at: Option<Time>,
+    (ending, stopped_at): (Ending, Option<Time>),
 ) -> Outcome {
     let fabric = setup.fabric();
     if !clock.sampler.is_blind() {

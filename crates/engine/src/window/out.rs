@@ -89,6 +89,7 @@ impl<A: Annex> Out<'_, A> {
         if lost {
             self.links[p].lost += 1;
             self.tally.lost(&pkt, false);
+            self.recorder.lost(self.setup, gp, at, &pkt);
             self.note(at, EventKind::Lost, &pkt);
         } else {
             self.send(p, port, arrival, pkt);

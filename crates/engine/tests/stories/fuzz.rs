@@ -19,10 +19,11 @@ use std::fmt::{self, Debug, Formatter, Write};
 const RATES: [&str; 6] = ["100Gbps", "400Gbps", "40Gbps", "25Gbps", "73Gbps", "1Gbps"];
 const DELAYS: [&str; 9] = ["1us", "1ns", "10ns", "100ns", "333ns", "5us", "50us", "50001ps", "3ms"];
 /// Settings of a NIC that belong to no part of it.
-const PLAIN: [&str; 8] = [
+const PLAIN: [&str; 9] = [
     "",
     "[nic]\nack-every = 3\non-nack = { stall = \"3us\" }\ntimeout = { fixed = \"90us\" }\nbackoff = { cap = \"1ms\" }",
     "[nic]\ntimeout = { adp = 14 }",
+    "[nic]\ntimeout = { fixed = \"90us\" }\nretries = 1",
     "[nic]\ntimeout = \"none\"\n[nic.congestion.none]",
     "[nic]\nack-per-message = true\nwindow = { bytes = \"9kB\" }\nwindow-scales-with-rate = true",
     "[nic.transport.go-back-n]\n[nic.congestion.none]",

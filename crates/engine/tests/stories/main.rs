@@ -91,6 +91,7 @@ mod rate_control;
 mod receivers;
 mod records;
 mod rerouting;
+mod retries;
 mod returned;
 mod servers;
 mod short_links;

@@ -21,6 +21,7 @@ macro_rules! section {
         pub struct $Section:ident read from $run:ident: $Source:ty;
         $(
             $(#[doc = $meaning:literal])+
+            $(#[serde($serde:meta)])?
             $key:ident: $Type:ty = $read:expr $(=> { $($property:ident: $value:expr),* $(,)? })?;
         )+
     ) => {
@@ -34,7 +35,7 @@ macro_rules! section {
         section! {
             $(#[doc = $about])+
             pub struct $Section;
-            $( $(#[doc = $meaning])+ $key: $Type $(=> { $($property: $value),* })?; )+
+            $( $(#[doc = $meaning])+ $(#[serde($serde)])? $key: $Type $(=> { $($property: $value),* })?; )+
         }
     };
     (
@@ -42,6 +43,7 @@ macro_rules! section {
         pub struct $Section:ident;
         $(
             $(#[doc = $meaning:literal])+
+            $(#[serde($serde:meta)])?
             $key:ident: $Type:ty $(=> { $($property:ident: $value:expr),* $(,)? })?;
         )+
     ) => {
@@ -49,7 +51,7 @@ macro_rules! section {
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(default)]
         pub struct $Section {
-            $( $(#[doc = $meaning])+ pub $key: $Type, )+
+            $( $(#[doc = $meaning])+ $(#[serde($serde)])? pub $key: $Type, )+
         }
 
         impl $crate::metrics::Measured for $Section {

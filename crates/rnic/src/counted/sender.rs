@@ -320,10 +320,11 @@ impl model::Sender for Sender {
 
     fn on_deadline(&mut self, now: Time) -> Due {
         let timeout = self.deadline() <= now;
+        let in_flight = timeout && !self.messages.is_empty();
         if timeout {
             self.on_timeout(now);
         }
-        Due { probe: None, timeout }
+        Due { probe: None, timeout, fired: if in_flight { self.fired } else { 0 } }
     }
 }
 

@@ -463,10 +463,11 @@ impl model::Sender for Sender {
             self.on_silence(now);
         }
         let timeout = self.position().deadline <= now;
+        let in_flight = timeout && self.oldest().is_some();
         if timeout {
             self.on_timeout(now);
         }
-        Due { probe, timeout }
+        Due { probe, timeout, fired: if in_flight { self.timer.fired() } else { 0 } }
     }
 }
 

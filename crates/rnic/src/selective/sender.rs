@@ -274,7 +274,8 @@ impl model::Sender for Sender {
     }
 
     fn on_deadline(&mut self, now: Time) -> Due {
-        Due { probe: None, timeout: self.on_timeout(now) }
+        let timeout = self.on_timeout(now);
+        Due { probe: None, timeout, fired: if timeout { self.fired } else { 0 } }
     }
 }
 

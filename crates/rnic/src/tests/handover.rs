@@ -46,7 +46,7 @@ impl model::Sender for Odd {
     }
     fn on_deadline(&mut self, _: Time) -> Due {
         self.0 += 10_000;
-        Due { probe: Some(Kind::Probe), timeout: true }
+        Due { probe: Some(Kind::Probe), timeout: true, fired: 3 }
     }
     fn row(&self) -> u64 {
         11
@@ -112,7 +112,7 @@ fn reaches_the_sender(mut sender: impl model::Sender) {
     assert!(sender.on_free_ack(now, Psn::new(0), 3) && !sender.on_free_ack(now, Psn::new(0), 4));
     assert!(sender.on_held(now, 31) && !sender.on_held(now, 30));
     sender.send_row(3);
-    assert_eq!(sender.on_deadline(now), Due { probe: Some(Kind::Probe), timeout: true });
+    assert_eq!(sender.on_deadline(now), Due { probe: Some(Kind::Probe), timeout: true, fired: 3 });
     assert_eq!((sender.una(), sender.row(), sender.take_lost()), (10_309, 11, Some(37)));
     assert_eq!((sender.high(), sender.deadline()), (13, Time::from_us(17)));
 }

@@ -142,6 +142,8 @@ pub(super) struct Nodes<P: Parts> {
     waits: Waits,
     /// Time of the last progress at any host, ps.
     last_progress: u64,
+    /// The first queue pair that has used up its retries, see [`Liveness`].
+    exceeded: Option<(u64, QpId)>,
 }
 
 /// A switch, borrowed from its group.
@@ -178,6 +180,7 @@ impl<P: Parts> Nodes<P> {
             },
             waits: Waits::default(),
             last_progress: 0,
+            exceeded: None,
         }
     }
 
@@ -332,7 +335,10 @@ impl<P: Parts> Nodes<P> {
         self.count_waits(n, before);
         let hosts = self.hosts[self.all[n].hosts()].iter().map(|host| &host.liveness);
         let progress = hosts.chain(self.tasks(n).map(|tasks| &tasks.liveness));
-        self.last_progress = progress.map(|one| one.last_progress).fold(self.last_progress, u64::max);
+        let so_far = (self.last_progress, self.exceeded);
+        (self.last_progress, self.exceeded) = progress.fold(so_far, |(last, exceeded), one| {
+            (last.max(one.last_progress), exceeded.into_iter().chain(one.exceeded).min())
+        });
     }
 
     /// [`Nodes::waits`] of a host with one port and without tasks.
@@ -348,6 +354,9 @@ impl<P: Parts> Nodes<P> {
         let host = &self.hosts[self.all[n].index as usize];
         self.waits = self.waits.changed(before, Waits::of(host.unfinished, &host.liveness));
         self.last_progress = self.last_progress.max(host.liveness.last_progress);
+        if host.liveness.exceeded.is_some() {
+            self.exceeded = self.exceeded.into_iter().chain(host.liveness.exceeded).min();
+        }
     }
 
     /// Foreground messages and tasks that have not finished.
@@ -357,7 +366,8 @@ impl<P: Parts> Nodes<P> {
 
     /// Recent progress and planned starts of all nodes.
     pub(super) fn liveness(&self) -> Liveness {
-        Liveness { last_progress: self.last_progress, pending_starts: self.waits.pending_starts }
+        let Nodes { last_progress, exceeded, waits, .. } = *self;
+        Liveness { last_progress, pending_starts: waits.pending_starts, exceeded }
     }
 
     /// The hosts by endpoint, the switches by node, and all tasks.
