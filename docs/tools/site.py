@@ -23,7 +23,7 @@ a test compares it with the program and the code.
     <!-- measured: Themis -->           rows of the table of docs/which-scheme.md, beside ECMP
     <!-- fabric: scheme=rps -->          the fabric in the browser with these settings, see fabric.py
     <!-- source: a/file.rs -->          a source file without its tests; `from "X" to "Y"` selects a part
-    <!-- hardware -->                   the models of NICs and switches, figure by figure with their sources
+    <!-- hardware -->                   the models of NICs, NCCL and switches, figure by figure with their sources
     <!-- counters: themis -->           a scheme's counters, from the head of its file
     <!-- speed -->                      the last release's figures of `make bench`
     <!-- rules -->                      the rules of captures, from the heads of the checkers' files
@@ -254,9 +254,9 @@ def measured(names: str) -> str:
 
 
 def hardware(_: str) -> str:
-    """Tables of the models of NICs and switches: figures, their sources, and what is unknown."""
+    """Tables of the models of NICs, NCCL and switches: figures, their sources, and what is unknown."""
     folder = ROOT / "crates" / "scenario" / "hardware"
-    listed = {entry["name"]: entry["about"] for kind in json.loads(ask("list", "nics", "switches", "--json")).values() for entry in kind}
+    listed = {entry["name"]: entry["about"] for kind in json.loads(ask("list", "nics", "nccl", "switches", "--json")).values() for entry in kind}
 
     def tables(path: Path, heading: str) -> list[str]:
         of = tomllib.loads(path.read_text())
@@ -275,9 +275,9 @@ def hardware(_: str) -> str:
         return value if isinstance(value, str) else json.dumps(value).replace('"', "").replace("{}", "its defaults")
 
     text = []
-    for kind in ("nic", "switch"):
+    for kind in ("nic", "nccl", "switch"):
         for path in sorted((folder / kind).glob("*.toml"), key=lambda path: (path.stem not in listed, path.stem)):
-            text += tables(path, path.stem)
+            text += tables(path, f"NCCL {path.stem}" if kind == "nccl" else path.stem)
     return "\n\n".join(text)
 
 

@@ -258,6 +258,7 @@ class Settings(TypedDict, total=False):
     nic__messages__per_nic: Any
     nic__messages__per_qp: Any
     nic__model: Any
+    nic__nccl: Any
     nic__on_nack: Any
     nic__on_nack__stall: Any
     nic__on_nack__to: Any

@@ -20,6 +20,10 @@ pub struct NicConfig {
     /// shows all. Default: none, so every key has its own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Version of NCCL whose default `timeout` and `retries` hold where the scenario leaves them out, before those of `model`: the last
+    /// one up to yours that `ropewalk list nccl` shows, such as "2.23.4". Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nccl: Option<String>,
     /// Data packets per ACK. The last packet of a message, a packet that fills a gap, and a duplicate are always
     /// acknowledged. If this number exceeds the packets that a sender may have outstanding, the sender waits for its timer.
     /// Default 1 (the habit of the HPCC family; no NIC's figure is public).
@@ -99,6 +103,7 @@ impl Default for NicConfig {
     fn default() -> Self {
         NicConfig {
             model: None,
+            nccl: None,
             ack_every: 1,
             ack_per_message: false,
             ack_duplicates: true,

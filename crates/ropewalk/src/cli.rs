@@ -267,7 +267,7 @@ pub enum SchemaOf {
 Examples:
   ropewalk list                                     everything, a line each
   ropewalk list schemes controls
-  ropewalk list presets                             published NICs, switches, servers and clusters
+  ropewalk list presets                             published NICs, NCCL, switches, servers and clusters
   ropewalk list --json | jq -r .schemes[].name")]
 pub struct ListArgs {
     /// Kinds to list, such as schemes or presets [default: all].

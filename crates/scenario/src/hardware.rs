@@ -1,6 +1,7 @@
-//! Published figures of NICs and switches: what `nic.model` and `switch.model` fill in, each with its source.
+//! Published figures of NICs and switches, and the defaults of NCCL: what `nic.model`, `nic.nccl` and `switch.model` fill in, each with
+//! its source.
 //!
-//! A model is a file in `hardware/nic` or `hardware/switch` and a line in a list below. Its first line describes it. A
+//! A model is a file in `hardware/nic`, `hardware/nccl` or `hardware/switch` and a line in a list below. Its first line describes it. A
 //! `[[figure]]` has a key of `[nic]` or `[switch]`, a value, and the source of the value, which begins with `assumed` if nobody
 //! has published the value. `[limits]` is compared with the fabric. An `[[unknown]]` says what the model leaves open. `include`
 //! names files whose figures belong to the model, too.
@@ -24,6 +25,9 @@ macro_rules! models {
 
 models! { "NICs, the values of `nic.model`."
     NICS = "nic": "connectx-4", "connectx-5", "connectx-6", "connectx-7", "connectx-8", "bluefield-2", "bluefield-3"
+}
+models! { "Versions of NCCL that changed its defaults, the values of `nic.nccl`."
+    NCCL = "nccl": "2.3.5", "2.14.3", "2.23.4"
 }
 models! { "Switches, the values of `switch.model`."
     SWITCHES = "switch": "tomahawk-3", "tomahawk-5", "spectrum-2", "spectrum-3", "spectrum-4", "silicon-one-g200"
@@ -100,13 +104,14 @@ impl Model {
     }
 }
 
-/// A table that may name a model: its path, and the models that it may name.
-type Place = (Vec<String>, &'static [Builtin]);
+/// A table that may name a model: its path, the key, and the models that it may name.
+type Place = (Vec<String>, &'static str, &'static [Builtin]);
 
-/// The tables of a scenario that may name a model.
+/// The tables of a scenario that may name a model. NCCL's settings of a queue pair win over those of its NIC.
 fn places(scenario: &Table) -> Vec<Place> {
-    let nics = nics(scenario).into_iter().map(|path| (path, NICS));
-    nics.chain([(vec!["switch".into()], SWITCHES)]).collect()
+    let nics =
+        nics(scenario).into_iter().flat_map(|path| [(path.clone(), "nccl", NCCL), (path, "model", NICS)]);
+    nics.chain([(vec!["switch".into()], "model", SWITCHES)]).collect()
 }
 
 /// The paths of the tables of NICs that a scenario may have.
@@ -122,22 +127,22 @@ pub(crate) fn table_at<'a>(scenario: &'a mut Table, path: &[String]) -> Option<&
     path.iter().try_fold(scenario, |at, part| at.get_mut(part).and_then(Value::as_table_mut))
 }
 
-/// The name of the model in the table at `path`.
-fn chosen<'a>(scenario: &'a Table, path: &[String]) -> Option<&'a str> {
+/// The name of the model that `key` of the table at `path` chooses.
+fn chosen<'a>(scenario: &'a Table, path: &[String], key: &str) -> Option<&'a str> {
     let (first, rest) = path.split_first()?;
     let table = rest.iter().try_fold(scenario.get(first)?, |at, part| at.get(part.as_str()))?;
-    table.get("model")?.as_str()
+    table.get(key)?.as_str()
 }
 
 /// Adds the figures of all models that a scenario names. Keys that the scenario has stay as they are.
 pub(crate) fn fill(scenario: &mut Table) -> Result<(), Finding> {
-    for (path, all) in places(scenario) {
-        let Some(name) = chosen(scenario, &path) else { continue };
+    for (path, key, all) in places(scenario) {
+        let Some(name) = chosen(scenario, &path, key) else { continue };
         let Some(model) = Model::named(all, name) else {
             let names: Vec<&str> = all.iter().map(|model| model.name).collect();
-            let text = format!("unknown model `{name}`; {}", suggestion(name, &names));
+            let text = format!("unknown {key} `{name}`; {}", suggestion(name, &names));
             return Err(code::UNKNOWN_NAME
-                .at(&format!("{}.model", path.join(".")), text)
+                .at(&format!("{}.{key}", path.join(".")), text)
                 .with_help("`ropewalk list presets` shows all models"));
         };
         if let Some(table) = table_at(scenario, &path) {
@@ -168,9 +173,9 @@ fn insert(table: &mut Table, key: &str, value: Value) {
 
 /// The model that set the value at `path` of a filled-in scenario, and the source of the value.
 pub(crate) fn source(scenario: &Table, path: &[String], value: &Value) -> Option<(String, String)> {
-    let of_place = |(place, all): Place| {
+    let of_place = |(place, key, all): Place| {
         let inside = path.strip_prefix(place.as_slice())?;
-        let name = chosen(scenario, &place)?;
+        let name = chosen(scenario, &place, key)?;
         let model = Model::named(all, name)?;
         let source = model.figure(inside, value)?.source.clone();
         Some((name.to_owned(), source))
@@ -181,13 +186,13 @@ pub(crate) fn source(scenario: &Table, path: &[String], value: &Value) -> Option
 /// Comments about the models of a scenario: what they are, what is assumed, and what is unknown.
 pub(crate) fn about(scenario: &Table) -> String {
     let mut text = String::new();
-    for (path, all) in places(scenario) {
-        let Some(name) = chosen(scenario, &path) else { continue };
+    for (path, key, all) in places(scenario) {
+        let Some(name) = chosen(scenario, &path, key) else { continue };
         let Some(file) = all.iter().find(|model| model.name == name) else { continue };
         let Some(model) = Model::named(all, name) else { continue };
         let (assumed, published): (Vec<&Figure>, Vec<&Figure>) =
             model.figures.iter().partition(|figure| figure.source.starts_with("assumed"));
-        let _ = writeln!(text, "# {}.model = \"{name}\": {}", path.join("."), file.about());
+        let _ = writeln!(text, "# {}.{key} = \"{name}\": {}", path.join("."), file.about());
         let _ = writeln!(
             text,
             "# It sets {} keys from published figures and {} from assumptions, unless the scenario sets them.",
@@ -226,11 +231,14 @@ mod tests {
 
     #[test]
     fn every_file_is_read_and_every_figure_fits_its_key_and_has_a_source() {
-        for (all, place) in [(NICS, "nic"), (SWITCHES, "switch")] {
+        for (all, place, key) in
+            [(NICS, "nic", "model"), (NCCL, "nic", "nccl"), (SWITCHES, "switch", "model")]
+        {
             for file in all {
                 let model = Model::named(all, file.name).unwrap_or_else(|| panic!("{}", file.name));
-                assert!(!file.about().is_empty() && !model.limits.source.is_empty(), "{}", file.name);
-                let checked = lay(&format!("[{place}]\nmodel = \"{}\"", file.name));
+                assert!(!file.about().is_empty(), "{}", file.name);
+                assert!(key == "nccl" || !model.limits.source.is_empty(), "{}", file.name);
+                let checked = lay(&format!("[{place}]\n{key} = \"{}\"", file.name));
                 let shown = checked.annotated();
                 for Figure { key, value, source } in &model.figures {
                     assert!(source.len() > 20, "{}: {key}", file.name);
@@ -263,6 +271,16 @@ mod tests {
         let class = lay("[class.old.nic]\nmodel = \"connectx-5\"").scenario;
         assert_eq!(class.class["old"].nic.as_ref().unwrap().transport.name(), "go-back-n");
         assert_eq!(lay("[switch]\nmodel = \"tomahawk-5\"").scenario.switch.buffer.get(), 166_298_880);
+    }
+
+    #[test]
+    fn nccl_sets_timer_and_retries_whatever_the_nic_and_an_explicit_setting_wins() {
+        let nic = lay("[nic]\nnccl = \"2.14.3\"\nmodel = \"connectx-6\"").scenario.nic;
+        assert_eq!((nic.timeout, nic.retry_limit()), (rnic::timeout::Timeout::Ib(18), Some(7)));
+        let own = lay("[nic]\nnccl = \"2.23.4\"\ntimeout = { ib = 22 }\non-retry-exceeded = \"never\"")
+            .scenario
+            .nic;
+        assert_eq!((own.timeout, own.retry_limit()), (rnic::timeout::Timeout::Ib(22), None));
     }
 
     #[test]

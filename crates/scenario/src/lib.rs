@@ -14,7 +14,7 @@
 //! | [`config`] | [`Scenario`]: the keys of a scenario |
 //! | [`values`] | types of single values: `on`/`off` or settings, shares, probabilities |
 //! | [`switch`] | `[switch]`: buffers, PFC, marking |
-//! | [`hardware`] | `nic.model`, `switch.model`: published figures of NICs and switches, with their sources |
+//! | [`hardware`] | `nic.model`, `nic.nccl`, `switch.model`: published figures of NICs and switches, with their sources |
 //! | [`classes`] | `switch.classes`: the priority classes of every port |
 //! | [`topology`] | `[topology.NAME]`: one file per topology |
 //! | [`failure`] | `[[failure]]` and `[routing]`: links and switches that fail |
