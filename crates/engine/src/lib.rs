@@ -25,6 +25,7 @@ pub mod outcome;
 mod posted;
 mod record;
 mod reference;
+mod service;
 mod setup;
 mod stall;
 mod switch;

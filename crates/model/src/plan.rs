@@ -100,6 +100,9 @@ pub enum Service {
 impl Service {
     /// Credit of a turn per unit of weight, bytes: the smallest Ethernet frame.
     pub const QUANTUM: u64 = 64;
+
+    /// Largest weight of a class. With it, a turn brings 64 kB. Our choice.
+    pub const MOST_WEIGHT: u32 = 1000;
 }
 
 /// One traffic class of a port: a queue.

@@ -133,9 +133,6 @@ impl From<PacketKind> for Kind {
     }
 }
 
-/// Largest weight of a class. With it, a turn brings 64 kB.
-const MOST_WEIGHT: u32 = 1000;
-
 impl Classes {
     const NAMES: [&str; 3] = ["strict", "one", "cnp-first"];
 
@@ -219,8 +216,8 @@ fn check(table: &[PortClass], wire: &Wire, flows: &[&str]) -> Result<(), Finding
                 }
             }
         }
-        if class.weight.is_some_and(|weight| !(1..=MOST_WEIGHT).contains(&weight)) {
-            return wrong("weight", format!("expected a weight from 1 to {MOST_WEIGHT}"));
+        if class.weight.is_some_and(|weight| !(1..=Service::MOST_WEIGHT).contains(&weight)) {
+            return wrong("weight", format!("expected a weight from 1 to {}", Service::MOST_WEIGHT));
         }
         let data = class.kinds.contains(&PacketKind::Data);
         if let Some(cap) = class.cap.filter(|cap| data && cap.get() < u64::from(wire.max_frame())) {

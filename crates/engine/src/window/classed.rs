@@ -2,6 +2,7 @@
 
 use super::port::Port;
 use super::queue::Queue;
+use crate::service::Turns;
 use model::plan::{Class, Classes, Service};
 use model::{Annex, Parcel};
 
@@ -11,10 +12,7 @@ pub(super) struct Queues<A> {
     queues: [Queue<A>; Classes::MOST],
     /// Bytes in every queue.
     bytes: [u64; Classes::MOST],
-    /// Credit of every weighted class, bytes.
-    credit: [u64; Classes::MOST],
-    /// The class whose turn it is.
-    turn: usize,
+    turns: Turns,
     /// True at hosts, where all classes leave in the order of the table.
     in_order: bool,
     /// Number of virtual channels in the fabric: the distance between the pauses of two groups of classes.
@@ -34,8 +32,7 @@ impl<A: Annex> Queues<A> {
         Queues {
             queues: Default::default(),
             bytes: [0; Classes::MOST],
-            credit: [0; Classes::MOST],
-            turn: 0,
+            turns: Turns::default(),
             in_order,
             channels,
         }
@@ -75,73 +72,23 @@ impl<A: Annex> Queues<A> {
         self.queues[class].push(pkt);
     }
 
-    /// The first packet of a class that the port's pauses let start.
-    fn first(&self, class: usize, classes: &[Class], port: &Port<A>) -> Option<First> {
-        let packets = self.queues[class].packets();
-        let ahead = match classes[class].charged && port.paused_channels() != 0 {
-            true => {
-                let first_priority = classes[class].group * self.channels;
-                packets.iter().position(|pkt| port.may_start_behind(first_priority, pkt))?
-            }
-            false => 0,
-        };
-        Some(First { ahead, frame: packets.get(ahead)?.frame().into() })
-    }
-
     /// True if a packet waits that may start.
     pub(super) fn has_next(&self, classes: &[Class], port: &Port<A>) -> bool {
-        (0..classes.len()).any(|class| self.first(class, classes, port).is_some())
+        let first = |class: usize| first(&self.queues[class], &classes[class], self.channels, port);
+        (0..classes.len()).any(|class| first(class).is_some())
     }
 
     /// Takes the packet that starts next, with its class.
     pub(super) fn pop(&mut self, classes: &[Class], port: &Port<A>) -> Option<(usize, Parcel<A>)> {
-        let strict = |class: &usize| self.in_order || classes[*class].service == Service::Strict;
-        let strict = (0..classes.len()).filter(strict);
-        let mut firsts = strict.filter_map(|class| Some((class, self.first(class, classes, port)?)));
-        let (class, first) = match firsts.next() {
-            Some(first) => first,
-            None => self.next_weighted(classes, port)?,
-        };
-        let pkt = self.queues[class].pop_behind(first.ahead)?;
-        self.bytes[class] -= first.frame;
-        self.credit[class] = match self.queues[class].is_empty() {
-            true => 0,
-            false => self.credit[class].saturating_sub(first.frame),
-        };
+        let Queues { queues, turns, in_order, channels, .. } = self;
+        let service = |class: &Class| if *in_order { Service::Strict } else { class.service };
+        let first = |class: usize| first(&queues[class], &classes[class], *channels, port);
+        let class = turns.next(classes.iter().map(service), |class| Some(first(class)?.frame))?;
+        let First { ahead, frame } = first(class)?;
+        let pkt = queues[class].pop_behind(ahead)?;
+        turns.spend(class, frame, queues[class].is_empty());
+        self.bytes[class] -= frame;
         Some((class, pkt))
-    }
-
-    /// The weighted class that sends next. It gives all credit of the turns that pass until then in one step.
-    fn next_weighted(&mut self, classes: &[Class], port: &Port<A>) -> Option<(usize, First)> {
-        let count = classes.len() as u64;
-        // Distance to the first turn that brings credit: the class whose turn it is waits for a whole round.
-        let distance = |class: usize| (class as u64 + count - self.turn as u64 - 1) % count + 1;
-        let mut waiting = [None; Classes::MOST];
-        let mut soonest: Option<(u64, usize, First)> = None;
-        for (class, settings) in classes.iter().enumerate() {
-            let Service::Weighted(weight) = settings.service else { continue };
-            let Some(first) = self.first(class, classes, port) else { continue };
-            let quantum = u64::from(weight) * Service::QUANTUM;
-            let lacks = first.frame.saturating_sub(self.credit[class]).div_ceil(quantum);
-            let turns = match (class == self.turn, lacks) {
-                (true, 0) => 0,
-                _ => distance(class) + lacks.saturating_sub(1) * count,
-            };
-            waiting[class] = Some(quantum);
-            if soonest.is_none_or(|(least, ..)| turns < least) {
-                soonest = Some((turns, class, first));
-            }
-        }
-        let (turns, next, first) = soonest?;
-        for (class, quantum) in waiting.into_iter().enumerate() {
-            if let Some(quantum) = quantum
-                && let Some(after) = turns.checked_sub(distance(class))
-            {
-                self.credit[class] += (after / count + 1) * quantum;
-            }
-        }
-        self.turn = next;
-        Some((next, first))
     }
 
     /// Takes the newest data packet of a class out of its queue, if it is `suitable`.
@@ -154,4 +101,17 @@ impl<A: Annex> Queues<A> {
         self.bytes[class] -= pkt.frame() as u64;
         Some(pkt)
     }
+}
+
+/// The first packet of a class that the port's pauses let start.
+fn first<A: Annex>(queue: &Queue<A>, class: &Class, channels: u8, port: &Port<A>) -> Option<First> {
+    let packets = queue.packets();
+    let ahead = match class.charged && port.paused_channels() != 0 {
+        true => {
+            let first_priority = class.group * channels;
+            packets.iter().position(|pkt| port.may_start_behind(first_priority, pkt))?
+        }
+        false => 0,
+    };
+    Some(First { ahead, frame: packets.get(ahead)?.frame().into() })
 }
