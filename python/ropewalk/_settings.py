@@ -92,6 +92,7 @@ class Settings(TypedDict, total=False):
     nic__backoff: Any
     nic__backoff__cap: Any
     nic__backoff__factor: Any
+    nic__classes: Any
     nic__clock_spread: Any
     nic__cnp: Any
     nic__cnp_interval: Any

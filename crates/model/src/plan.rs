@@ -24,6 +24,8 @@ pub struct Plan {
     pub classes: Classes,
     /// Queues that belong to the flows of some traffic classes alone.
     pub own_queues: OwnQueues,
+    /// Classes of the queue pairs of every NIC.
+    pub nic_classes: NicClasses,
     /// The digest of telemetry that switches write on data packets, if a congestion control reads it.
     pub digest: Option<Digest>,
     /// Settings of every port, by [`LinkId`] of its outgoing direction.
@@ -268,6 +270,25 @@ impl OwnQueues {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
+}
+
+/// Classes in which the queue pairs of each port of a host take turns; empty if all take turns with one another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NicClasses {
+    /// By traffic class: the number of its class in `table`.
+    pub of: Vec<u8>,
+    /// One to [`Classes::MOST`] classes.
+    pub table: Vec<NicClass>,
+}
+
+/// A class of queue pairs at a port of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NicClass {
+    /// Order of its packets among those of other classes. Packets that a queue pair sends before its data count, too; replies
+    /// belong to no such class.
+    pub service: Service,
+    /// Most that the class sends, preamble and gap included, if it is limited.
+    pub rate: Option<Rate>,
 }
 
 /// The moment at which a queue decides on a mark.

@@ -31,6 +31,7 @@ pub fn plan(flows: u32) -> Plan {
         wire: Wire::roce(1500),
         classes: Classes::STRICT,
         own_queues: model::plan::OwnQueues::default(),
+        nic_classes: model::plan::NicClasses::default(),
         ports: vec![PortSettings::default(); 4],
         switches: vec![SwitchSettings {
             buffer: Bytes(1_000_000),

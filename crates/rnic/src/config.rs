@@ -1,5 +1,6 @@
 //! The `[nic]` table of a scenario and its defaults.
 
+use crate::classes::NicClass;
 use crate::messages::Messages;
 use crate::notification::{Cnp, CnpScope, SelfCnp};
 use crate::retries::{MAX_RETRIES, OnRetryExceeded};
@@ -88,6 +89,12 @@ pub struct NicConfig {
     /// out. A queue pair between two messages waits for its turn, also with a retransmission. Default: no limit (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Messages>,
+    /// Classes of queue pairs at each port, from first to last, such as `[{ of = ["ep"] }, { weight = 3 }]`. A class that may send
+    /// nothing now never keeps another from sending. Replies and CNPs leave before data, in the order of `switch.classes`. Classes
+    /// hold for all queue pairs of a NIC, so only the scenario's `nic` may have them. Default: none, and all queue pairs take turns
+    /// with one another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<NicClass>,
     /// Largest difference between hosts' clocks: each clock is ahead of true time by a uniform draw up to this much. The
     /// spread must not influence schemes that measure one-way delays. Default "1ms" (our choice: NICs whose clocks are not
     /// synchronised may differ by any time).
@@ -120,6 +127,7 @@ impl Default for NicConfig {
             window: None,
             window_scales_with_rate: false,
             messages: None,
+            classes: Vec::new(),
             clock_spread: Time::from_ms(1),
             transport: TransportConfig::NicSr(nic_sr::Config::default()),
             congestion: CongestionConfig::Dcqcn(congestion::dcqcn::Config::default()),
@@ -203,6 +211,7 @@ impl NicConfig {
             window.validate()?;
         }
         self.messages.map_or(Ok(()), Messages::validate)?;
+        NicClass::validate(&self.classes)?;
         if self.window_scales_with_rate && self.window.is_none() {
             return Err(code::NEEDS.at("window-scales-with-rate", "scales `window`, which is not set"));
         }
@@ -323,6 +332,12 @@ mod tests {
             ("window = { bytes = \"0B\" }", "window.bytes"),
             ("messages = { per-qp = \"0/s\" }", "messages.per-qp"),
             ("messages.per-nic = \"0M/s\"", "messages.per-nic"),
+            ("classes = [{}, {}, {}, {}, {}]", "classes"),
+            ("classes = [{}, {}]", "classes"),
+            ("classes = [{ of = [\"ep\"] }]", "classes"),
+            ("classes = [{ of = [\"ep\"] }, {}, { of = [\"kv\", \"ep\"] }]", "classes.2.of.1"),
+            ("classes = [{ weight = 0 }]", "classes.0.weight"),
+            ("classes = [{ rate = \"0Gbps\" }]", "classes.0.rate"),
             ("window-scales-with-rate = true", "window-scales-with-rate"),
             (
                 "cnp = \"flag\"\n[transport.uec]\n[congestion.ndp]\nfirst-window = 0",

@@ -20,6 +20,7 @@
 //! | [`window`] | a limit on outstanding packets, for every control |
 //! | [`vendor`] | NVIDIA's names of settings |
 //! | [`notification`] | reports of marks by receivers (CNP) |
+//! | `classes` | classes of queue pairs that take turns |
 //! | `messages` | limits on the messages that a NIC begins |
 //! | `limits` | values that a setting may not have |
 //! | `path` | the path of a queue pair |
@@ -36,6 +37,7 @@
 
 mod ack;
 mod bitmap;
+mod classes;
 mod ends;
 mod facts;
 mod family;
@@ -62,6 +64,7 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
+pub use classes::NicClass;
 pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender, WithSacks};
 pub use facts::{

@@ -15,7 +15,7 @@ use crate::workload::split::Added;
 use crate::workload::{QpUse, Split, Workload};
 use finding::{Finding, code, suggestion};
 use model::draw::{Key, Purpose, scaled};
-use model::plan::{Group, Job, OwnQueues, PortSettings, SwitchSettings};
+use model::plan::{Group, Job, NicClass, NicClasses, OwnQueues, PortSettings, SwitchSettings};
 use model::{Fabric, HostId, NodeId, Plan, Time, Wire};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +54,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Lai
         wire,
         classes,
         own_queues,
+        nic_classes: nic_classes(scenario)?,
         digest: None,
         ports,
         switches,
@@ -152,6 +153,23 @@ fn classes(
         groups.push(Group { ports, switches });
     }
     Ok((classes, OwnQueues { rows, groups }))
+}
+
+/// The classes of NICs.
+fn nic_classes(scenario: &Scenario) -> Result<NicClasses, Finding> {
+    let (config, flows) = (&scenario.nic.classes, scenario.traffic_classes()?);
+    for (i, class) in config.iter().enumerate() {
+        if let Some((n, name)) = class.of.iter().enumerate().find(|(_, name)| !flows.contains(&name.as_str()))
+        {
+            let text = format!("there is no traffic class `{name}`; {}", suggestion(name, &flows));
+            return Err(code::UNKNOWN_NAME.at(&format!("nic.classes.{i}.of.{n}"), text));
+        }
+    }
+    let table = config.iter().map(|class| NicClass { service: class.service(), rate: class.rate }).collect();
+    let others = config.iter().position(|class| class.of.is_empty()).unwrap_or_default();
+    let named = |flow: &&str| config.iter().position(|class| class.of.iter().any(|name| name == flow));
+    let of = flows.iter().map(|flow| named(flow).unwrap_or(others) as u8).collect();
+    Ok(NicClasses { of, table })
 }
 
 /// The splitting of a job's messages: that of the workload, or that of a scheme that follows pinned paths.

@@ -137,5 +137,7 @@ fn longest_pause(nic: &NicConfig, plan: &Plan) -> Time {
         true => gap(Time::ZERO),
         false => gap(Ideals::on_slowest_paths(plan).longest_rtt()),
     };
-    gap.max(nic.on_nack.stall()).max(nic.on_timeout.stall())
+    let slowest = plan.nic_classes.table.iter().filter_map(|class| class.rate).min();
+    let by_class = slowest.map_or(Time::ZERO, |rate| rate.time_for(frame));
+    gap.max(nic.on_nack.stall()).max(nic.on_timeout.stall()).max(by_class)
 }

@@ -138,6 +138,7 @@ fn plan(b: FabricBuilder) -> Plan {
         wire: Wire::roce(1500),
         classes: Classes::STRICT,
         own_queues: model::plan::OwnQueues::default(),
+        nic_classes: model::plan::NicClasses::default(),
         ports: vec![PortSettings::default(); fabric.links().len()],
         switches: vec![switch; fabric.switch_count()],
         lose_replies: false,

@@ -7,6 +7,7 @@
 //! | [`nic`] | the host's state; arrivals and timers |
 //! | [`queue_pair`] | state of a queue pair at its sender and at its receiver |
 //! | [`ready`] | the order in which queue pairs send |
+//! | [`classes`] | classes of queue pairs that take turns, if the NIC has any |
 //! | [`holding`] | queue pairs that a pause holds back while others go on |
 //! | [`sending`], [`receiving`] | packets of a queue pair at its sender and at its receiver |
 //! | [`ports`], [`sharing`] | ports of a NIC that serve all its queue pairs |
@@ -18,6 +19,7 @@
 //! | [`timers`] | starts of messages, retransmissions, replies and grants |
 //! | [`noting`] | records of the queue pairs that a run records or follows |
 
+mod classes;
 mod cnp_ports;
 mod granting;
 mod holding;

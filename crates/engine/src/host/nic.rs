@@ -1,5 +1,6 @@
 //! A host's NIC: its state, and what arrives at it.
 
+use super::classes::SendClasses;
 use super::cnp_ports::CnpPorts;
 use super::holding::Holding;
 use super::message_turns::MessageTurns;
@@ -33,6 +34,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) received: Vec<Time>,
     pub(super) first_received: u32,
     pub(super) ready: Ready,
+    /// The classes of its queue pairs, which then are in line there; `None` if all are in line in `ready`.
+    pub(super) classes: Option<Box<SendClasses>>,
     pub(super) holding: Holding,
     /// Turns to begin a message; `None` without a limit on messages.
     pub(super) message_turns: Option<Box<MessageTurns>>,
@@ -132,6 +135,7 @@ impl<P: Parts> Host<P> {
             received: Vec::new(),
             first_received: 0,
             ready: Ready::new(full_time),
+            classes: SendClasses::new(setup, full_time),
             holding: Holding::default(),
             message_turns: None,
             ports: Ports::new(setup, id, full_time),
@@ -185,7 +189,10 @@ impl<P: Parts> Host<P> {
     /// Time from which the first queue pair in line may send; [`u64::MAX`] if no queue pair has anything to send.
     #[inline]
     pub(crate) fn eligible_at(&self) -> u64 {
-        self.ready.first().at
+        match &self.classes {
+            None => self.ready.first().at,
+            Some(classes) => classes.eligible_at(),
+        }
     }
 
     /// Time of the next timer; [`u64::MAX`] if none runs.
@@ -367,7 +374,8 @@ impl<P: Parts> Host<P> {
             self.note_pause(setup, now, before, after);
         }
         if setup.has_own_queues() {
-            let turns = [self.ready.take_all(), self.holding.pause(after)].concat();
+            let classes = self.classes.as_mut().map(|classes| classes.take_all()).unwrap_or_default();
+            let turns = [self.ready.take_all(), classes, self.holding.pause(after)].concat();
             for Turn { at, slot } in turns {
                 self.give_turn(at, slot, now);
             }

@@ -50,6 +50,11 @@ impl Ready {
         self.first
     }
 
+    /// True if no queue pair has a turn.
+    pub(super) fn is_empty(&self) -> bool {
+        self.first == NONE
+    }
+
     /// Number of queue pairs with a turn, at least 1.
     #[inline]
     pub(super) fn len(&self) -> usize {

@@ -68,6 +68,9 @@ impl<P: Parts> Host<P> {
         });
         self.line_pace = self.line_pace.min(Pace::from_bps(plan.line(qp.from).bps() as f64));
         self.holding.add(setup, id);
+        if let Some(classes) = &mut self.classes {
+            classes.add(setup, id);
+        }
         if let Some(gaps) = parts.message_gaps(id) {
             self.message_turns.get_or_insert_default().add(slot as usize, gaps);
         }
@@ -80,6 +83,15 @@ impl<P: Parts> Host<P> {
     /// [`Host::eligible_at`] has then moved.
     #[inline(always)]
     pub(crate) fn pull(&mut self, setup: &Setup<'_>, now: u64) -> Option<Parcel<P::Annex>> {
+        match self.classes {
+            None => self.pull_first(setup, now),
+            Some(_) => self.pull_by_class(setup, now),
+        }
+    }
+
+    /// [`Host::pull`] among the queue pairs in [`Host::ready`].
+    #[inline(always)]
+    pub(super) fn pull_first(&mut self, setup: &Setup<'_>, now: u64) -> Option<Parcel<P::Annex>> {
         loop {
             let Turn { at, slot } = self.ready.first();
             if at > now {
@@ -145,7 +157,9 @@ impl<P: Parts> Host<P> {
             let sent = Sent { seq, again, left, frame: packet.frame() };
             let mut annex = out.steering.on_send(Time(now + self.clock), sent);
             annex.ask(|| {
-                let active = self.ready.len() + self.ports.as_ref().map_or(0, |ports| ports.waiting());
+                let others = self.ports.as_ref().map_or(0, |ports| ports.waiting());
+                let others = others + self.classes.as_ref().map_or(0, |classes| classes.waiting());
+                let active = self.ready.len() + others;
                 let demand = out.congestion.on_send(Time(now), packet.frame(), backlog, active as u64);
                 Request { asks: asks || demand.exhausted, envelope, total: demand.total }
             });

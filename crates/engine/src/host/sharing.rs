@@ -95,7 +95,10 @@ impl<P: Parts> Host<P> {
     pub(super) fn give_turn(&mut self, at: u64, slot: u32, now: u64) {
         match &mut self.ports {
             None if self.holding.keep(Turn { at, slot }) => {}
-            None => self.ready.insert(at, slot, now),
+            None => match &mut self.classes {
+                None => self.ready.insert(at, slot, now),
+                Some(classes) => classes.insert(at, slot, now),
+            },
             Some(ports) => match self.outgoing[slot as usize].peer.port() {
                 0 => self.ready.insert(at, slot, now),
                 port => ports.others[port - 1].insert(at, slot, now),

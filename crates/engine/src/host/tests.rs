@@ -12,10 +12,10 @@ use sim::RealParts;
 use std::fmt::Write;
 
 /// A full frame at the 400 Gb/s of every host here.
-const FRAME: u64 = 30_400;
+pub(super) const FRAME: u64 = 30_400;
 
 /// Two hosts, and `qps` queue pairs from the first to the second with a message of `packets` full frames each.
-fn lay(qps: usize, packets: u64) -> Checked {
+pub(super) fn lay(qps: usize, packets: u64) -> Checked {
     let mut text = String::from(
         "[topology.leaf-spine]\nleaves = 1\nspines = 1\nhosts-per-leaf = 2\n\
          [[workload]]\nqp = \"per-message\"\nflows = { list = [\n",
@@ -28,7 +28,7 @@ fn lay(qps: usize, packets: u64) -> Checked {
 }
 
 /// A congestion control with a constant allowance.
-struct Fixed(Allowance);
+pub(super) struct Fixed(Allowance);
 
 impl Congestion for Fixed {
     fn allowance(&mut self, _: Time) -> Allowance {
@@ -37,7 +37,7 @@ impl Congestion for Fixed {
 }
 
 /// The parts of a scenario, with a rate in Gb/s and a first time to send for each queue pair.
-struct Given<'a, F> {
+pub(super) struct Given<'a, F> {
     parts: RealParts<'a, ()>,
     rate_and_start: F,
 }
@@ -74,15 +74,15 @@ impl<F: Fn(u32) -> (f64, Time)> Parts for Given<'_, F> {
 
 /// The start of a packet, ps.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Start {
-    at: u64,
-    qp: u32,
+pub(super) struct Start {
+    pub(super) at: u64,
+    pub(super) qp: u32,
     psn: u32,
 }
 
 /// Packets that the first host sends before `until`; each occupies the port for its transmission time. Every `ask_every`
 /// ps between two packets, the test also asks the host too early.
-fn sent<P: Parts>(checked: &Checked, parts: &P, until: u64, ask_every: Option<u64>) -> Vec<Start> {
+pub(super) fn sent<P: Parts>(checked: &Checked, parts: &P, until: u64, ask_every: Option<u64>) -> Vec<Start> {
     let setup = Setup::new(&checked.plan);
     let mut host = Host::new(&setup, parts, HostId(0));
     for (i, qp) in checked.plan.qps.iter().enumerate() {
@@ -116,11 +116,11 @@ fn real(checked: &Checked) -> RealParts<'_, ()> {
     RealParts::new(&checked.schemes, &checked.nics)
 }
 
-fn at_rates<F: Fn(u32) -> (f64, Time)>(checked: &Checked, rate_and_start: F) -> Given<'_, F> {
+pub(super) fn at_rates<F: Fn(u32) -> (f64, Time)>(checked: &Checked, rate_and_start: F) -> Given<'_, F> {
     Given { parts: real(checked), rate_and_start }
 }
 
-fn packets_of(starts: &[Start], qp: u32) -> Vec<u64> {
+pub(super) fn packets_of(starts: &[Start], qp: u32) -> Vec<u64> {
     starts.iter().filter(|start| start.qp == qp).map(|start| start.at).collect()
 }
 

@@ -62,6 +62,15 @@ const CLASSES: [&str; 13] = [
      pfc = \"off\", cut = { victim = \"even\" }, ecn = \"off\" }, \
      { kinds = [\"ack\", \"nack\"], of = [\"background\", \"foreground\"], weight = 3, cap = \"1kB\" }]",
 ];
+/// Classes of NICs.
+const NIC_CLASSES: [&str; 6] = [
+    "",
+    "",
+    "[[nic.classes]]\nof = [\"background\"]\n[[nic.classes]]\n",
+    "[[nic.classes]]\nrate = \"730Mbps\"\n[[nic.classes]]\nof = [\"background\"]\n",
+    "[[nic.classes]]\nweight = 3\n[[nic.classes]]\nof = [\"background\"]\nweight = 40\n",
+    "[[nic.classes]]\nweight = 7\nrate = \"9Gbps\"\n[[nic.classes]]\nof = [\"background\"]\nweight = 1\nrate = \"30Gbps\"\n",
+];
 /// Settings of PFC; the empty one stands for none.
 const PFC: [&str; 4] = [
     "",
@@ -144,7 +153,8 @@ fn story() -> impl Strategy<Value = Story> {
     );
     let failures =
         (prop::collection::vec(failure, 0..4), select(&["0us", "1ns", "700ns", "20us", "1ms"][..]));
-    let run = (0..1000u32, stop, any::<bool>(), prop::bool::weighted(0.3), failures);
+    let run =
+        (0..1000u32, stop, any::<bool>(), prop::bool::weighted(0.3), failures, select(&NIC_CLASSES[..]));
     (tree, extra, hosts, flows, world, loss, switch, run).prop_map(
         |(
             tree,
@@ -156,7 +166,7 @@ fn story() -> impl Strategy<Value = Story> {
             (pfc, classes, shared, overflow),
             run,
         )| {
-            let (seed, stop, per_message, chained, (failures, detection)) = run;
+            let (seed, stop, per_message, chained, (failures, detection), nic_classes) = run;
             let nic = nic_beside(&scheme, &nic);
             let scheme = if pfc.is_empty() { without_pauses(&scheme) } else { scheme };
             let mut text = format!("seed = {seed}\n");
@@ -198,7 +208,8 @@ fn story() -> impl Strategy<Value = Story> {
                 if pfc.is_empty() { format!("pfc = \"off\"\n{overflow}") } else { format!("pfc = {pfc}") };
             writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}").unwrap();
             writeln!(text, "[switch]\nbuffer = \"10GB\"\n{pfc}\nclasses = {classes}\n{ecn}").unwrap();
-            writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n{scheme}{nic}\n{feedback}").unwrap();
+            writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n{scheme}{nic}\n{nic_classes}{feedback}")
+                .unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {
                 writeln!(text, "after = \"{after}ps\"").unwrap();

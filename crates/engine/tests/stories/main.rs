@@ -21,6 +21,7 @@
 //! | [`tasks`] | tasks take their time on their streams, and start messages and each other in no time |
 //! | [`long_haul`] | at the edge of a datacentre, a switch that answers for the far end spares local flows |
 //! | [`classes`] | classes of a table get the service, the caps, the pauses and the marks that the table gives them |
+//! | [`nic_classes`] | classes of a NIC keep a message of one class from waiting for others at its own host |
 //! | [`own_queues`] | flows with a queue of their own neither wait behind others nor make them wait, and keep its rules |
 //! | [`cuts`] | a switch that cuts data sends every header on while headers fit; it loses and counts the rest |
 //! | [`penalties`] | a receiver's penalty leaves its sender one packet per round trip until it is over |
@@ -81,6 +82,7 @@ mod lossy_incast;
 mod many_paths;
 mod memory;
 mod message_rates;
+mod nic_classes;
 mod own_queues;
 mod penalties;
 mod port_by_port;

@@ -38,6 +38,7 @@ rules! {
     whole_scheme,
     one_view,
     own_nic,
+    nic_classes,
     scheme_settings,
     ack_per_message,
     rate_codes,
