@@ -70,6 +70,12 @@ impl Page {
         let flows = if s.flows.count == 1 { "flow" } else { "flows" };
         let flows = format!("{} of {} {flows} finished", count(s.flows.finished), count(s.flows.count));
         self.line("end", &[how.into(), flows, format!("{} us simulated", number(s.sim_time_us))]);
+        if let Some(by) = &s.ended_by {
+            let lost =
+                by.link.as_ref().map_or_else(String::new, |link| format!("last packet lost on {link}"));
+            let flow = format!("flow {} ({} -> {}) at {:.3} us", by.flow, by.from, by.to, by.at_us);
+            self.line("ended by", &[flow, lost]);
+        }
         let failures = failures(&run.checked.scenario.failure);
         if !failures.is_empty() {
             self.line("failures", &failures);

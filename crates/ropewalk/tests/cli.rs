@@ -218,8 +218,11 @@ fn a_stalled_run_ends_with_3_and_prints_its_summary() {
 fn a_run_whose_retries_are_used_up_ends_with_3_and_names_flow_and_link() {
     let sandbox = Sandbox::new();
     let down = "failure=[{links=[[\"host0\",\"*\"]],at=\"1us\"}]";
-    let args = ["run", "quickstart", "--set", SMALL, "--set", down, "--set", "nic.retries=7", "--json"];
-    let assert = sandbox.ropewalk(&args).assert().code(3).stderr(
+    let args = ["run", "quickstart", "--set", SMALL, "--set", down, "--set", "nic.retries=7"];
+    sandbox.ropewalk(&args).assert().code(3).stdout(contains(
+        "ended by          flow 0 (host12 -> host0) at 8000.000 us   last packet lost on leaf0 -> host0",
+    ));
+    let assert = sandbox.ropewalk(&[&args[..], &["--json"]].concat()).assert().code(3).stderr(
         contains("the job ended at 8000.000 us: flow 0 (host12 -> host0, job all-reduce) had no answer to 7 retries")
             .and(contains("(RETRY_EXC_ERR); leaf0 -> host0 lost its last packet")),
     );

@@ -60,7 +60,13 @@ fn one(group: &Group<'_>) -> Vec<String> {
                 false if several => {
                     format!("Some runs are NOT complete: after {time} µs,")
                 }
-                false => format!("The run is NOT complete: after {time} µs,"),
+                false => match &runs[0].summary.ended_by {
+                    Some(by) => format!(
+                        "The run is NOT complete: after {time} µs, {} had no retries left to reach {};",
+                        by.from, by.to
+                    ),
+                    None => format!("The run is NOT complete: after {time} µs,"),
+                },
             };
             format!("{how} {} of {} flows{of_seeds} had finished", count(done), count(all))
         }
