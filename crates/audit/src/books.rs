@@ -66,9 +66,12 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
             if held { of_links.min(lost) } else { lost },
         );
         // A link that comes back forgets its pauses, and a switch then sends new ones. A scheme may also have
-        // paused a port for a background job that waits for its timers when the run ends.
+        // paused a port for a background job that waits for its timers when the run ends, and a NIC counts the links that it
+        // still pauses then.
         let all_resumed = plan.failures.is_empty() && finished;
-        let forgotten = if all_resumed { 0 } else { c.pause.saturating_sub(c.resume) };
+        let of_nics =
+            run.counters.iter().find(|(name, _)| *name == "receive_pauses_left").map_or(0, |(_, n)| *n);
+        let forgotten = if all_resumed { of_nics } else { c.pause.saturating_sub(c.resume) };
         equal("pauses, and resumes plus forgotten pauses", c.pause, c.resume + forgotten);
         // Bytes that hosts put on their wires are those of messages, replies and notices.
         let gap = u64::from(plan.wire.gap);

@@ -32,7 +32,7 @@ use crate::tasks::{Ended, Tasks};
 use crate::view::{Views, shown};
 use model::plan::Trigger;
 use model::scheme::Effects;
-use model::{HostId, NodeId, Parcel, Parts, Plan, QpId, Scheme, Time};
+use model::{HostId, NodeId, Parcel, Parts, Plan, PortIndex, QpId, Scheme, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -494,6 +494,15 @@ impl<P: Parts> Reference<'_, P> {
                 let gp = base + port as usize;
                 self.timers[gp] = u64::MAX;
                 self.hosts[gp].on_timer(&self.setup, now);
+                if let Some(on) = self.hosts[gp].take_pause() {
+                    let ports = self.setup.plan.sharing.map_or(1, |sharing| sharing.ports);
+                    for p in port..port + ports {
+                        for channel in 0..self.setup.priorities() {
+                            let at = self.send_pause(now, node, PortIndex(p), channel, on);
+                            self.hosts[gp].last_event = self.hosts[gp].last_event.max(at);
+                        }
+                    }
+                }
                 let made = self.hosts[gp].take_made();
                 made.into_iter().for_each(|pkt| self.queue_at_host(gp, pkt));
                 self.serve(now, node, gp);

@@ -42,7 +42,7 @@ pub use reroute::{Rerouter, Routing};
 pub use router::Router;
 pub use topology::{FabricError, Link, Topology};
 
-use crate::{HostId, NodeId, PortIndex};
+use crate::{HostId, NodeId, PortIndex, Rate};
 use gateways::Gateways;
 use groups::Groups;
 use router::{Damage, Grouped};
@@ -70,6 +70,11 @@ impl Deref for Fabric {
 }
 
 impl Fabric {
+    /// Lowers the rate at which an endpoint sends; its link keeps its rate towards it.
+    pub fn limit_uplink(&mut self, host: HostId, rate: Rate) {
+        self.topology.limit_uplink(host, rate);
+    }
+
     /// The switch's distance from its nearest host, in links: 1 for a ToR, 2 for the switches above ToRs, and so on. It is
     /// 0 for a host, and for a switch that no host reaches.
     pub fn tier(&self, node: NodeId) -> usize {

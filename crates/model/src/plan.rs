@@ -35,6 +35,8 @@ pub struct Plan {
     /// True if links lose ACKs, NACKs, cut packets and control messages as well as data. CNPs, signals and PFC frames are
     /// never lost.
     pub lose_replies: bool,
+    /// Queues of NICs that receive more slowly than their links, by host; empty if there is none.
+    pub receive: Vec<Option<ReceiveQueue>>,
     /// Packets that links lose on purpose.
     pub lost: Vec<ListedLoss>,
     /// Links that go down, come back or slow down, and the changes of routes that follow.
@@ -70,6 +72,17 @@ pub struct Plan {
     pub retries: Vec<Option<u8>>,
     /// Recordings beside the results.
     pub record: RecordPlan,
+}
+
+/// The queue of a NIC for arriving data, where its host takes data more slowly than its link brings it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveQueue {
+    /// Rate at which the queue empties, bytes of payload.
+    pub rate: Rate,
+    /// Longest queue, bytes of payload. A NIC that pauses its links has room for what arrives after the pause.
+    pub buffer: Bytes,
+    /// Whether the NIC pauses its links when the queue is longer, or discards what does not fit.
+    pub pause: bool,
 }
 
 /// A packet that a link loses on purpose.

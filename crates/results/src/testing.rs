@@ -39,6 +39,7 @@ pub fn plan(flows: u32) -> Plan {
             overflow: Overflow::Drop,
         }],
         lose_replies: false,
+        receive: Vec::new(),
         lost: Vec::new(),
         failures: model::Failures::default(),
         qps: vec![Qp { from: HostId(0), to: HostId(1), messages: 0..flows, path: None }],

@@ -3,6 +3,7 @@
 use crate::classes::NicClass;
 use crate::messages::Messages;
 use crate::notification::{Cnp, CnpScope, SelfCnp};
+use crate::receive::{Pcie, Receive};
 use crate::retries::{MAX_RETRIES, OnRetryExceeded};
 use crate::timeout::{Backoff, Timeout};
 use crate::transport::nic_sr;
@@ -95,6 +96,15 @@ pub struct NicConfig {
     /// with one another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<NicClass>,
+    /// Rate at which hosts take data, and what a NIC does whose queue grows: `{ rate = "50Gbps", pause = true }`. Replies of the NIC do
+    /// not wait for the host. Only in `[nic]`, for all traffic classes. Default: hosts take data as it comes (our choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive: Option<Receive>,
+    /// PCIe between a NIC and its host, which limits data in both directions: `{ rate = "192Gbps", gdr = false }`. ACKs and other
+    /// packets without data leave at this rate, too. Data that arrives waits as with `receive`. Only in `[nic]`. Default: no limit (our
+    /// choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pcie: Option<Pcie>,
     /// Largest difference between hosts' clocks: each clock is ahead of true time by a uniform draw up to this much. The
     /// spread must not influence schemes that measure one-way delays. Default "1ms" (our choice: NICs whose clocks are not
     /// synchronised may differ by any time).
@@ -128,6 +138,8 @@ impl Default for NicConfig {
             window_scales_with_rate: false,
             messages: None,
             classes: Vec::new(),
+            receive: None,
+            pcie: None,
             clock_spread: Time::from_ms(1),
             transport: TransportConfig::NicSr(nic_sr::Config::default()),
             congestion: CongestionConfig::Dcqcn(congestion::dcqcn::Config::default()),
@@ -212,6 +224,8 @@ impl NicConfig {
         }
         self.messages.map_or(Ok(()), Messages::validate)?;
         NicClass::validate(&self.classes)?;
+        self.receive.as_ref().map_or(Ok(()), Receive::validate)?;
+        self.pcie.as_ref().map_or(Ok(()), Pcie::validate)?;
         if self.window_scales_with_rate && self.window.is_none() {
             return Err(code::NEEDS.at("window-scales-with-rate", "scales `window`, which is not set"));
         }
@@ -331,6 +345,9 @@ mod tests {
             ("self-cnp = { interval = \"1us\", above = \"0Gbps\" }", "self-cnp.above"),
             ("window = { bytes = \"0B\" }", "window.bytes"),
             ("messages = { per-qp = \"0/s\" }", "messages.per-qp"),
+            ("receive = { rate = \"0bps\" }", "receive.rate"),
+            ("pcie = { rate = \"0.5Gbps\" }", "pcie.rate"),
+            ("receive = { rate = \"1Gbps\", buffer = \"0B\" }", "receive.buffer"),
             ("messages.per-nic = \"0M/s\"", "messages.per-nic"),
             ("classes = [{}, {}, {}, {}, {}]", "classes"),
             ("classes = [{}, {}]", "classes"),

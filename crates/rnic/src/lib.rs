@@ -22,6 +22,7 @@
 //! | [`notification`] | reports of marks by receivers (CNP) |
 //! | `classes` | classes of queue pairs that take turns |
 //! | `messages` | limits on the messages that a NIC begins |
+//! | `receive` | PCIe, and the queue of a NIC for arriving data |
 //! | `limits` | values that a setting may not have |
 //! | `path` | the path of a queue pair |
 //! | `paced` | a rate between two bounds, for controls that pace packets |
@@ -47,6 +48,7 @@ mod nic;
 mod nics;
 mod paced;
 mod path;
+mod receive;
 mod retries;
 
 pub mod config;
@@ -76,6 +78,7 @@ pub use nic::Nic;
 pub use nics::Nics;
 pub use path::Path;
 pub use reaction::{Reacting, Reaction};
+pub use receive::{Pcie, Receive};
 pub use retries::OnRetryExceeded;
 
 use facts::Recovery;

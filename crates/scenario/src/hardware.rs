@@ -24,7 +24,8 @@ macro_rules! models {
 }
 
 models! { "NICs, the values of `nic.model`."
-    NICS = "nic": "connectx-4", "connectx-5", "connectx-6", "connectx-7", "connectx-8", "bluefield-2", "bluefield-3"
+    NICS = "nic": "connectx-4", "connectx-5", "connectx-6", "connectx-7", "connectx-8", "bluefield-2", "bluefield-3",
+        "pollara-400", "thor-2"
 }
 models! { "Versions of NCCL that changed its defaults, the values of `nic.nccl`."
     NCCL = "nccl": "2.3.5", "2.14.3", "2.23.4"

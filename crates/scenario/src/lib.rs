@@ -55,6 +55,7 @@ mod parts;
 mod plan;
 pub mod program;
 pub mod reader;
+mod receive;
 mod record;
 mod resolve;
 mod rules;

@@ -4,6 +4,7 @@ use crate::config::Scenario;
 use crate::failure::FailurePlanner;
 use crate::footprint::MemoryBudget;
 use crate::loss::LossPlanner;
+use crate::receive;
 use crate::switch::{EffectiveSwitch, RoleConfig};
 use crate::telemetry;
 use crate::topology::Ground;
@@ -35,7 +36,8 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Lai
     let wire = telemetry::on_wire(scenario, scenario.wire.wire(scenario.compat)?)?;
     let server = scenario.server.map(|server| server.server().map_err(|e| e.within("server"))).transpose()?;
     let ground = Ground { loss: scenario.links.loss.probability(), server: server.as_ref() };
-    let fabric = scenario.topology.lay(&ground, memory)?;
+    let mut fabric = scenario.topology.lay(&ground, memory)?;
+    receive::limit_uplinks(scenario, &mut fabric, &wire)?;
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
     let (classes, own_queues) = classes(scenario, &fabric, &wire, &mut warnings)?;
     let ranks = Ranks::new(&fabric, server)?;
@@ -47,6 +49,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Lai
     let failures = FailurePlanner { fabric: &fabric, seed: scenario.seed, latest: LATEST };
     let failures = failures.plan(&scenario.failure, &scenario.routing, memory)?;
     let sharing = server.as_ref().and_then(|server| server.sharing(&failures));
+    let receive = receive::queues(scenario, &fabric, &switches, !own_queues.is_empty())?;
     let record = scenario.record.plan(&fabric, &qps, &messages)?;
     let mut plan = Plan {
         seed: scenario.seed,
@@ -59,6 +62,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Lai
         ports,
         switches,
         lose_replies: scenario.links.lose_replies,
+        receive,
         lost,
         failures,
         qps,

@@ -142,6 +142,7 @@ fn plan(b: FabricBuilder) -> Plan {
         ports: vec![PortSettings::default(); fabric.links().len()],
         switches: vec![switch; fabric.switch_count()],
         lose_replies: false,
+        receive: Vec::new(),
         lost: Vec::new(),
         failures: model::Failures::default(),
         qps: qps.collect(),

@@ -7,6 +7,7 @@ use super::message_turns::MessageTurns;
 use super::ports::Ports;
 use super::queue_pair::{Incoming, OutboundMessage, Outgoing, Recorded, SendQueue};
 use super::ready::{Ready, Turn};
+use super::receive_queue::ReceiveQueue;
 use super::self_cnps::SelfCnps;
 use super::timers::{ReplyTimer, Timer, Timers};
 use crate::outcome::{Control, Data, MessageRecord, Waiting};
@@ -39,6 +40,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) holding: Holding,
     /// Turns to begin a message; `None` without a limit on messages.
     pub(super) message_turns: Option<Box<MessageTurns>>,
+    /// The queue for data that its NIC has received, if the host takes data slowly.
+    pub(super) receive_queue: Option<Box<ReceiveQueue>>,
     /// The ports of its NIC, if they serve all queue pairs of the NIC.
     pub(super) ports: Option<Box<Ports>>,
     pub(super) timers: Timers,
@@ -138,6 +141,7 @@ impl<P: Parts> Host<P> {
             classes: SendClasses::new(setup, full_time),
             holding: Holding::default(),
             message_turns: None,
+            receive_queue: ReceiveQueue::new(setup, id),
             ports: Ports::new(setup, id, full_time),
             timers: Timers::new(),
             freed: Vec::new(),
@@ -176,12 +180,14 @@ impl<P: Parts> Host<P> {
         host
     }
 
-    /// True if arrivals may be computed ahead of departures: no grants, no CNPs without marks, and no record of single events.
+    /// True if arrivals may be computed ahead of departures: no grants, no CNPs without marks, no queue for received data, and no
+    /// record of single events.
     #[inline]
     pub(crate) fn may_run_ahead(&self, setup: &Setup<'_>) -> bool {
         self.granter.is_idle()
             && self.arrivals_of.is_empty()
             && self.self_cnps.is_none()
+            && self.receive_queue.is_none()
             && !setup.several_classes
             && !setup.follows_any()
     }
@@ -238,6 +244,9 @@ impl<P: Parts> Host<P> {
     ) -> Replies<P::Annex> {
         self.last_event = now;
         if matches!(pkt.kind(), Kind::Data | Kind::Trimmed) {
+            if self.receive_queue.is_some() && pkt.is_data() && !self.queue_received(setup, now, pkt) {
+                return [None, None];
+            }
             let got = match pkt.is_data() {
                 true => self.receive::<false>(setup, now, pkt),
                 false if self.returns(pkt) => return self.return_header(now, pkt),
@@ -273,6 +282,7 @@ impl<P: Parts> Host<P> {
                 }
                 Timer::Reply(index) => self.on_reply_timer(setup, at, now, index),
                 Timer::Grant => self.on_grant_timer(setup, at, now),
+                Timer::Receive => self.on_receive_timer(now),
                 Timer::Retransmit(slot) => {
                     let out = &mut self.outgoing[slot as usize];
                     if at != out.armed {
@@ -319,9 +329,10 @@ impl<P: Parts> Host<P> {
         recorded.for_each(|got| sampler.arrivals(got.track, &mut got.counts));
     }
 
-    /// Reports the counters of its queue pairs' steerings.
+    /// Reports the counters of its queue pairs' steerings, and of its NIC's queue.
     pub(crate) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
         self.outgoing.iter().for_each(|out| out.steering.counters(sink));
+        self.receive_counters(sink);
     }
 
     /// Copies this host's records into the outcome's table.

@@ -18,6 +18,8 @@ pub(super) enum Timer {
     /// A reply of the receiver of this number among those of its host.
     Reply(u32),
     Grant,
+    /// The NIC pauses its links, or may resume them.
+    Receive,
 }
 
 /// Timers in a heap by time.

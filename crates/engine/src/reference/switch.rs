@@ -194,7 +194,14 @@ impl<P: Parts> Reference<'_, P> {
     }
 
     /// Sends a pause or resume frame for a channel to the neighbour behind `ingress`.
-    pub(super) fn send_pause(&mut self, now: u64, node: u32, ingress: PortIndex, channel: u8, on: bool) {
+    pub(super) fn send_pause(
+        &mut self,
+        now: u64,
+        node: u32,
+        ingress: PortIndex,
+        channel: u8,
+        on: bool,
+    ) -> u64 {
         let gp = self.setup.fabric().link(NodeId(node), ingress);
         let facts = self.setup.ports[gp.index()];
         let at = match self.setup.plan.wire.pfc {
@@ -212,10 +219,11 @@ impl<P: Parts> Reference<'_, P> {
             self.recorder.frame(&self.setup, gp.index(), now, Passed::Pause { channel, on });
         }
         if self.setup.loses_pause(gp.index(), now, at) {
-            return;
+            return at;
         }
         self.sequence += 1;
         let what = NodeEvent::Pause { port: facts.peer_port.0, sequence: self.sequence, channel, on };
         self.schedule(at, facts.peer, what);
+        at
     }
 }

@@ -404,7 +404,8 @@ impl<A: Annex> Play<'_, A> {
         if is_computed || ignores_the_wire {
             let state = &self.ports[port];
             let free = if on { state.busy } else { self.out.free_beside(port, state, (p, at), pkt.frame()) };
-            return self.out.send_pause(port, state, free, at, 0, on);
+            self.out.send_pause(port, state, free, at, 0, on);
+            return;
         }
         let place = key & !LOW;
         let limit = if port < p { place + LOW + 1 } else { place };

@@ -124,6 +124,10 @@ impl<P: Parts> Visit<'_, P> {
         let (event, timer) = (self.events.next(), self.host.timer_at());
         if timer < event {
             self.host.on_timer(self.out.setup, timer);
+            if let Some(on) = self.host.take_pause() {
+                let at = self.out.pause_link(0, self.port, timer, on);
+                self.host.last_event = self.host.last_event.max(at);
+            }
             for pkt in self.host.take_made() {
                 self.queues.push(self.out.setup.class_in_table(&pkt), pkt);
             }

@@ -379,6 +379,10 @@ impl<'v, P: Parts> Visit<'v, P> {
         let (frame, timer) = (self.events.next(), self.host.timer_at());
         if timer < frame {
             self.host.on_timer(self.out.setup, timer);
+            if let Some(on) = self.host.take_pause() {
+                let at = self.out.pause_link(0, self.port, timer, on);
+                self.host.last_event = self.host.last_event.max(at);
+            }
         } else {
             let before = self.port.paused_channels();
             match self.events.take() {

@@ -180,6 +180,12 @@ impl<P: Parts> Visit<'_, '_, P> {
         let (setup, timer) = (self.out.setup, self.host.timer_at());
         let Some((now, p)) = self.next_event().filter(|(at, _)| *at <= timer) else {
             self.host.on_timer(setup, timer);
+            if let Some(on) = self.host.take_pause() {
+                for (p, port) in self.ports.iter().enumerate() {
+                    let mut out = self.out.one(self.first + p, &mut self.events[p].far);
+                    self.host.last_event = self.host.last_event.max(out.pause_link(0, port, timer, on));
+                }
+            }
             self.host.take_made().into_iter().for_each(|pkt| self.push(pkt));
             return;
         };

@@ -274,7 +274,8 @@ impl<A: Annex> Out<'_, A> {
         }
     }
 
-    /// Sends a pause or resume frame for a channel to the neighbour at port `p`, whose wire is free from `free` on.
+    /// Sends a pause or resume frame for a channel to the neighbour at port `p`, whose wire is free from `free` on. Returns the time
+    /// of its arrival.
     #[cold]
     pub(super) fn send_pause(
         &mut self,
@@ -284,7 +285,7 @@ impl<A: Annex> Out<'_, A> {
         now: u64,
         channel: u8,
         on: bool,
-    ) {
+    ) -> u64 {
         let at = match self.setup.plan.wire.pfc {
             0 => now,
             frame => free.max(now) + self.setup.time_on_wire(port.row, frame),
@@ -296,11 +297,19 @@ impl<A: Annex> Out<'_, A> {
         if port.is(TAPPED) {
             self.recorder.frame(self.setup, self.gp + p, now, Passed::Pause { channel, on });
         }
-        if self.setup.loses_pause(self.gp + p, now, at) {
-            return;
+        if !self.setup.loses_pause(self.gp + p, now, at) {
+            let peer_port = port.peer_port;
+            self.lane(p).pauses.push(Pause { at, port: peer_port, channel, on });
         }
-        let peer_port = port.peer_port;
-        self.lane(p).pauses.push(Pause { at, port: peer_port, channel, on });
+        at
+    }
+
+    /// Pauses or resumes all data of the neighbour of a host's port. Returns the time at which this has happened.
+    #[cold]
+    pub(super) fn pause_link(&mut self, p: usize, port: &Port<A>, now: u64, on: bool) -> u64 {
+        let frames =
+            (0..self.setup.priorities()).map(|channel| self.send_pause(p, port, port.busy, now, channel, on));
+        frames.max().unwrap_or(now)
     }
 
     /// Time from which the wire of port `p` is free for the frame that resumes the sender of a packet, when the packet starts at

@@ -31,6 +31,7 @@
 //! | [`conservation`] | every packet and every byte is accounted for, even in a run that is cut short |
 //! | [`memory`] | a run ends before memory runs out, and names the queue that has grown |
 //! | [`message_rates`] | a NIC begins as many messages per second as its limits allow, and no fewer |
+//! | [`slow_receivers`] | a NIC whose host takes data slowly pauses its link or discards, and gets what its host takes |
 //! | [`ethereal`] | subflows fill all uplinks evenly, and leave a dead path after a timeout |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
 //! | [`frozen`] | replies with entropies of their own outlive a dead cable in frozen routes |
@@ -97,6 +98,7 @@ mod retries;
 mod returned;
 mod servers;
 mod short_links;
+mod slow_receivers;
 mod tasks;
 mod telemetry;
 mod three_tiers;

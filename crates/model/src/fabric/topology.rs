@@ -161,6 +161,12 @@ impl Topology {
         &self.links[host.index()]
     }
 
+    /// Lowers the rate at which an endpoint sends.
+    pub(super) fn limit_uplink(&mut self, host: HostId, rate: Rate) {
+        let link = &mut self.links[host.index()];
+        link.rate = link.rate.min(rate);
+    }
+
     /// The host to which an endpoint belongs.
     #[inline]
     pub fn node_of(&self, host: HostId) -> NodeId {

@@ -25,6 +25,7 @@ rules! {
     cut_off,
     spreading,
     pausing,
+    paused_links,
     timeout,
     patience,
     few_acks,
