@@ -267,6 +267,16 @@ class Settings(TypedDict, total=False):
     nic__on_timeout: Any
     nic__on_timeout__stall: Any
     nic__on_timeout__to: Any
+    nic__pcie: Any
+    nic__pcie__gdr: Any
+    nic__pcie__hosts: Any
+    nic__pcie__rate: Any
+    nic__pcie__through_cpu: Any
+    nic__receive: Any
+    nic__receive__buffer: Any
+    nic__receive__hosts: Any
+    nic__receive__pause: Any
+    nic__receive__rate: Any
     nic__retries: Any
     nic__self_cnp: Any
     nic__self_cnp__above: Any

@@ -70,7 +70,7 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         // still pauses then.
         let all_resumed = plan.failures.is_empty() && finished;
         let of_nics =
-            run.counters.iter().find(|(name, _)| *name == "receive_pauses_left").map_or(0, |(_, n)| *n);
+            run.counters.iter().find(|(name, _)| *name == "links_still_paused").map_or(0, |(_, n)| *n);
         let forgotten = if all_resumed { of_nics } else { c.pause.saturating_sub(c.resume) };
         equal("pauses, and resumes plus forgotten pauses", c.pause, c.resume + forgotten);
         // Bytes that hosts put on their wires are those of messages, replies and notices.

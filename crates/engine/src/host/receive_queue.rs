@@ -123,7 +123,7 @@ impl<P: Parts> Host<P> {
     pub(super) fn receive_counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
         let Some(queue) = &self.receive_queue else { return };
         sink("receive_discards", queue.discards);
-        sink("receive_pauses_left", if queue.pause == Pause::On { queue.frames } else { 0 });
+        sink("links_still_paused", if queue.pause == Pause::On { queue.frames } else { 0 });
     }
 }
 

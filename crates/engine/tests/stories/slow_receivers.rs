@@ -93,7 +93,7 @@ fn a_nic_pauses_all_its_ports() {
             "pfc = \"on\"",
         );
     let run = agreed_on(&lay(&text), &text);
-    assert!(run.control.pause > 0 && run.control.pause % 4 == 0, "{}", run.control.pause);
+    assert!(run.control.pause > 0 && run.control.pause.is_multiple_of(4), "{}", run.control.pause);
     assert!(run.messages[0].received > Time((FLOW - 500_000) * 80), "{}", run.messages[0].received);
     assert_eq!(total(&run, |link| link.drops), 0);
 }
