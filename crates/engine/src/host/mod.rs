@@ -10,7 +10,7 @@
 //! | [`classes`] | classes of queue pairs that take turns, if the NIC has any |
 //! | [`holding`] | queue pairs that a pause holds back while others go on |
 //! | [`sending`], [`receiving`] | packets of a queue pair at its sender and at its receiver |
-//! | [`receive_queue`] | the queue of a NIC whose host takes data slowly |
+//! | [`receive_queue`], [`slow_receiver`] | the queue of a NIC whose host takes data slowly |
 //! | [`ports`], [`sharing`] | ports of a NIC that serve all its queue pairs |
 //! | [`port_status`] | which ports of a NIC and of its peers are down |
 //! | [`granting`] | replies and grants at deadlines |
@@ -37,6 +37,7 @@ mod receiving;
 mod self_cnps;
 mod sending;
 mod sharing;
+mod slow_receiver;
 #[cfg(test)]
 mod tests;
 mod timers;

@@ -332,7 +332,7 @@ impl<P: Parts> Host<P> {
     /// Reports the counters of its queue pairs' steerings, and of its NIC's queue.
     pub(crate) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
         self.outgoing.iter().for_each(|out| out.steering.counters(sink));
-        self.receive_counters(sink);
+        self.receive_queue.iter().for_each(|queue| queue.counters(sink));
     }
 
     /// Copies this host's records into the outcome's table.

@@ -3,12 +3,8 @@
 //! Data counts as received when it is in the queue, as a NIC acknowledges it before the host has it. So only the length of the
 //! queue matters, which is known from the time at which it will be empty.
 
-use super::nic::Host;
-use super::timers::Timer;
 use crate::setup::Setup;
 use model::plan;
-use model::transport::Reception;
-use model::{Parcel, Parts};
 
 /// The queue of a NIC. Lengths are times, ps: until the host has taken the data.
 #[derive(Debug)]
@@ -38,7 +34,7 @@ enum Pause {
 
 /// What becomes of a packet that arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Arrival {
+pub(super) enum Arrival {
     Kept,
     /// It is kept, and the NIC pauses its links.
     Pauses,
@@ -61,7 +57,8 @@ impl ReceiveQueue {
         }))
     }
 
-    fn take(&mut self, now: u64, payload: u32) -> Arrival {
+    /// Takes a packet with this payload into the queue, if it fits.
+    pub(super) fn take(&mut self, now: u64, payload: u32) -> Arrival {
         let end = self.empty_at.max(now) + self.settings.rate.time_for(payload.into()).ps();
         let exceeds = end - now > self.limit;
         if exceeds && !self.settings.pause {
@@ -77,7 +74,7 @@ impl ReceiveQueue {
     }
 
     /// Pauses or resumes the links. Returns the time of the next timer, if there is one.
-    fn on_timer(&mut self, now: u64) -> Option<u64> {
+    pub(super) fn on_timer(&mut self, now: u64) -> Option<u64> {
         let resumes_at = self.empty_at.saturating_sub(self.limit / 2);
         let paused = resumes_at > now;
         if paused != (self.pause == Pause::On) {
@@ -86,44 +83,17 @@ impl ReceiveQueue {
         self.pause = if paused { Pause::On } else { Pause::Off };
         paused.then_some(resumes_at)
     }
-}
-
-impl<P: Parts> Host<P> {
-    /// Takes data into the queue of the NIC; false if the NIC discards it.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn queue_received(&mut self, setup: &Setup<'_>, now: u64, pkt: &Parcel<P::Annex>) -> bool {
-        let Some(queue) = &mut self.receive_queue else { return true };
-        let arrival = queue.take(now, pkt.frame().saturating_sub(setup.plan.wire.header));
-        match arrival {
-            Arrival::Kept => {}
-            Arrival::Pauses => self.timers.push(now, Timer::Receive),
-            Arrival::Discarded => {
-                self.data.discarded += 1;
-                self.note_arrival(setup, now, 0, pkt, &Reception::IGNORED);
-            }
-        }
-        arrival != Arrival::Discarded
-    }
-
-    /// Pauses the links of the NIC, or resumes them if its queue is short again.
-    pub(super) fn on_receive_timer(&mut self, now: u64) {
-        if let Some(at) = self.receive_queue.as_mut().and_then(|queue| queue.on_timer(now)) {
-            self.timers.push(at, Timer::Receive);
-        }
-    }
 
     /// Takes the pause (true) or resume frame that the last timer has made for all links of the NIC.
     #[inline]
-    pub(crate) fn take_pause(&mut self) -> Option<bool> {
-        self.receive_queue.as_mut()?.frame.take()
+    pub(super) fn take_frame(&mut self) -> Option<bool> {
+        self.frame.take()
     }
 
     /// Reports what the NIC has discarded, and the pauses of links that it has not taken back.
-    pub(super) fn receive_counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
-        let Some(queue) = &self.receive_queue else { return };
-        sink("receive_discards", queue.discards);
-        sink("links_still_paused", if queue.pause == Pause::On { queue.frames } else { 0 });
+    pub(super) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("receive_discards", self.discards);
+        sink("links_still_paused", if self.pause == Pause::On { self.frames } else { 0 });
     }
 }
 
