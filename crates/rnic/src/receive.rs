@@ -53,11 +53,11 @@ pub struct Pcie {
     /// `topo.h`, twice per generation). No default.
     pub rate: Rate,
     /// Whether the way crosses the CPU instead of a PCIe switch that NIC and GPU share. Then it carries at most 128 Gb/s (16 GB/s,
-    /// measured: NVIDIA/nccl#412). Default false.
+    /// measured: NVIDIA/nccl#412). Default false (our choice).
     #[serde(default)]
     pub through_cpu: bool,
     /// Whether the NIC reaches the GPU's memory by itself. Without GPUDirect, the way carries at most 120 Gb/s (15 GB/s, measured:
-    /// CCI-MOC/roce-testing). Default true.
+    /// CCI-MOC/roce-testing). Default true (our choice).
     #[serde(default = "yes")]
     pub gdr: bool,
     /// Hosts with this way. Default: all hosts.
