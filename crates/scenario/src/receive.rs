@@ -68,7 +68,7 @@ fn chosen(fabric: &Fabric, hosts: Option<&[String]>, key: &str) -> Result<Vec<bo
         (0..fabric.hosts() as u32).map(|host| fabric.name(fabric.node_of(HostId(host)))).collect();
     if let Some(unknown) = hosts.into_iter().flatten().find(|host| !names.contains(&host.as_str())) {
         let text = format!("the host `{unknown}` does not exist; {}", suggestion(unknown, &names));
-        return Err(code::UNKNOWN_NAME.at(key, text));
+        return Err(code::NO_NODE.at(key, text));
     }
     Ok(names.iter().map(|name| hosts.is_none_or(|hosts| hosts.iter().any(|host| host == name))).collect())
 }
