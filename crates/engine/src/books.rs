@@ -3,7 +3,7 @@
 
 use crate::host::Host;
 use crate::merge::merge;
-use crate::outcome::{Control, Data, Effort, Ending, Exceeded, LinkRecord, MessageRecord, Outcome};
+use crate::outcome::{Control, Data, Effort, Ending, Exceeded, Failover, LinkRecord, MessageRecord, Outcome};
 use crate::record::sampler::Sampler;
 use crate::record::{self, Recorder};
 use crate::setup::Setup;
@@ -160,6 +160,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         data_hops,
         control_hops,
         counters: counters(hosts, switches),
+        failovers: failovers(hosts),
         recording: sampler.finish(plan, end),
         notes: record::gather(setup, recorders),
         violations: Vec::new(),
@@ -197,6 +198,13 @@ fn counters<P: Parts>(hosts: &[Host<P>], switches: &[Switch<P>]) -> Vec<(&'stati
     switches.iter().for_each(|switch| switch.scheme.counters(&mut add));
     hosts.iter().for_each(|host| host.counters(&mut add));
     sums.into_iter().collect()
+}
+
+/// All moves of queue pairs to other ports, by time.
+fn failovers<P: Parts>(hosts: &[Host<P>]) -> Vec<Failover> {
+    let mut all: Vec<Failover> = hosts.iter().flat_map(Host::failovers).copied().collect();
+    all.sort_unstable();
+    all
 }
 
 /// Numbers that the rules of conservation compare at the end of a run.

@@ -1,7 +1,7 @@
 //! The outcome of a run: integers only, equal on every machine, engine and number of threads.
 
 use crate::merge::merge;
-use model::{Bytes, Kind, LinkId, MessageId, NodeId, Packet, Psn, QpId, Time};
+use model::{Bytes, HostId, Kind, LinkId, MessageId, NodeId, Packet, Psn, QpId, Time};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +66,21 @@ pub struct Exceeded {
     pub qp: QpId,
     /// The link that lost its last packet or reply; `None` if no link lost any.
     pub link: Option<LinkId>,
+}
+
+/// A queue pair that has left a port by which its retries were used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Failover {
+    /// Time of the last timeout.
+    pub at: Time,
+    /// The queue pair.
+    pub qp: QpId,
+    /// The port that it has left.
+    pub from: HostId,
+    /// The port to which it has moved.
+    pub to: HostId,
+    /// Time of its return; [`Time::NEVER`] if it has not returned.
+    pub back: Time,
 }
 
 /// The reasons of a stall.
@@ -509,6 +524,8 @@ pub struct Outcome {
     pub control_hops: u64,
     /// Counters of the schemes by name, summed over switches and hosts.
     pub counters: Vec<(&'static str, u64)>,
+    /// Queue pairs that have left their ports, by time.
+    pub failovers: Vec<Failover>,
     /// Time series.
     pub recording: Recording,
     /// Records of single packets.

@@ -461,7 +461,7 @@ impl<P: Parts> Reference<'_, P> {
                 self.landed.push(slot);
                 if is_host {
                     let gp = self.home(base + pkt.ingress().index());
-                    let replies = self.hosts[gp].on_arrival(&self.setup, now, &pkt);
+                    let replies = self.hosts[gp].on_arrival_by(&self.setup, now, &pkt);
                     replies.into_iter().flatten().for_each(|reply| self.queue_at_host(gp, reply));
                     self.serve(now, node, gp);
                     self.schedule_host(gp, now);

@@ -11,8 +11,8 @@ use model::packet::Kinds;
 use model::plan::{Marking, Overflow, PortSettings, SwitchSettings};
 use model::telemetry::TracedLink;
 use model::{
-    Annex, Fabric, HostId, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortIndex, PortSharing, Probability,
-    QpId, Routing, Time,
+    Annex, Fabric, HostId, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortChoice, PortIndex, PortSharing,
+    Probability, QpId, Routing, Time,
 };
 
 /// Constants of a port.
@@ -330,10 +330,28 @@ impl<'a> Setup<'a> {
         failures.routing(last)
     }
 
-    /// The own port and the destination by which packets of a bond travel at `now`, see [`PortSharing::joined`].
+    /// The own port and the destination by which packets of a bond travel at `now`, see [`PortSharing::joined`]; those of a queue pair
+    /// on its own device.
     pub(crate) fn joined(&self, sharing: PortSharing, from: HostId, to: HostId, now: u64) -> (usize, HostId) {
-        let (from, to) = sharing.joined(self.fabric(), self.routing_at(now), from, to);
+        let (from, to) = match sharing.choice {
+            PortChoice::Devices(_) => (from, to),
+            _ => sharing.joined(self.fabric(), self.routing_at(now), from, to),
+        };
         (sharing.place(from), to)
+    }
+
+    /// True if packets may travel between two ports at `now`: their links work, and routes join them.
+    pub(crate) fn connects(&self, from: HostId, to: HostId, now: u64) -> bool {
+        let links = [from, to].map(|host| LinkId(host.0));
+        links.iter().all(|&link| !self.is_dead(link, now) && !self.is_dead(self.fabric().reverse(link), now))
+            && self.fabric().reaches_by(self.routing_at(now), from, to)
+    }
+
+    /// True if a link is dead at `now`.
+    pub(crate) fn is_dead(&self, link: LinkId, now: u64) -> bool {
+        let changes = self.plan.failures.of(link);
+        let last = changes[..changes.partition_point(|change| change.at.ps() <= now)].last();
+        last.is_some_and(|change| change.rate.is_none())
     }
 
     /// The ports by which packets may travel at `now`, see [`PortSharing::open`].

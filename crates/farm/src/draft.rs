@@ -130,6 +130,11 @@ impl Drafter {
                 draft.0.extend(top_level(&values, draws, key).map(|value| (key.to_owned(), value)));
             }
         }
+        if draft.0.get("server").is_some_and(|server| server.get("ports-per-nic").is_some())
+            && draws.chance(0.4)
+        {
+            servers::fail_over(draws, &mut draft.0);
+        }
         draft.0.insert("workload".to_owned(), workloads(&values, draws));
         let accepted =
             repaired(&values, draws, draft, &mut refusals).map(|accepted| match draws.chance(0.5) {

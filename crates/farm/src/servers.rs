@@ -23,6 +23,17 @@ pub(crate) fn server(draws: &mut Draws) -> Json {
     keys.into()
 }
 
+/// Makes the ports of NICs devices between which queue pairs fail over.
+pub(crate) fn fail_over(draws: &mut Draws, keys: &mut Map<String, Json>) {
+    if let Some(server) = keys.get_mut("server") {
+        server["bond-failover"] = "wait".into();
+        let nic = keys.entry("nic").or_insert_with(|| json!({}));
+        nic["timeout"] = json!({ "fixed": "90us" });
+        nic["retries"] = draws.below(3).into();
+        nic["on-retry-exceeded"] = "nccl-failover".into();
+    }
+}
+
 /// A table `topology.rails` in which every host reaches every other.
 pub(crate) fn rails(draws: &mut Draws) -> Json {
     let servers = 1 + draws.below(4) as u64;

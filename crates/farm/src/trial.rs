@@ -138,6 +138,7 @@ fn events(outcome: &Outcome) -> Vec<&'static str> {
         ("timeouts", control.timeout),
         ("early stops", u64::from(outcome.ending == Ending::Stopped)),
         ("stalls", u64::from(matches!(outcome.ending, Ending::Stalled(_)))),
+        ("failovers", outcome.failovers.len() as u64),
         ("exceeded retries", u64::from(matches!(outcome.ending, Ending::RetryExceeded(_)))),
     ];
     kinds.into_iter().filter(|(_, count)| *count > 0).map(|(kind, _)| kind).collect()

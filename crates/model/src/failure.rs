@@ -20,7 +20,7 @@
 mod words;
 
 use crate::fabric::Routing;
-use crate::{Fabric, FabricError, HostId, LinkId, PortSharing, Probability, Rate, Time};
+use crate::{Fabric, FabricError, HostId, LinkId, PortChoice, PortSharing, Probability, Rate, Time};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -219,7 +219,8 @@ impl Failures {
     }
 
     /// True if packets from `from` reach `to` by the last routes of the run, in a bond by any ports of their NICs. With frozen
-    /// routes, this holds if packets on at least one of the paths do, in both directions; no queue pair then moves in its bond.
+    /// routes, this holds if packets on at least one of the paths do, in both directions; no queue pair then moves in its bond, but it
+    /// may go to its next device.
     pub fn reach_in_the_end(
         &self,
         fabric: &Fabric,
@@ -229,7 +230,10 @@ impl Failures {
     ) -> bool {
         if !self.dead_for_good.is_empty() {
             let over = |from, to| fabric.reaches_over(&self.dead_for_good, from, to);
-            return over(from, to) && over(to, from);
+            let both = |from, to| over(from, to) && over(to, from);
+            let devices = sharing.filter(|sharing| matches!(sharing.choice, PortChoice::Devices(_)));
+            let next = |sharing: PortSharing| both(sharing.turned(from, 1), sharing.turned(to, 1));
+            return both(from, to) || devices.is_some_and(next);
         }
         let last = self.route_changes.last().and_then(|change| self.routing(change));
         let (from, to) = sharing.map_or((from, to), |sharing| sharing.joined(fabric, last, from, to));

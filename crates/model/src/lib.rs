@@ -65,7 +65,7 @@ pub use parts::{MessageGaps, Parts};
 pub use plan::Plan;
 pub use route_state::{Detour, RouteState};
 pub use scheme::{Cx, Interest, QpSite, Reroute, Scheme, Site, Verdict};
-pub use sharing::{PortChoice, PortSharing};
+pub use sharing::{PortChoice, PortSharing, Resilience};
 pub use steering::Steering;
 pub use themis::Psn;
 pub use transport::{Receiver, Sender};

@@ -1,7 +1,7 @@
 //! NICs with several ports whose queue pairs may change ports.
 
 use crate::fabric::Routing;
-use crate::{Fabric, HostId};
+use crate::{Fabric, HostId, Time};
 
 /// The ports of a NIC serve all its queue pairs. A queue pair belongs to the endpoints that the plan names, its *own* ports;
 /// its packets may leave and arrive by the other ports of these two NICs.
@@ -20,6 +20,22 @@ pub enum PortChoice {
     Failover,
     /// Planes: every packet takes any port, as its steering chooses, and arrives at the port of the same number.
     Spread,
+    /// Devices: a queue pair uses its own ports, whatever routes say, until its retries are used up. Then it moves to the next
+    /// ports, and may return.
+    Devices(Resilience),
+}
+
+/// How a queue pair leaves a port by which its retries are used up, and how it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resilience {
+    /// Time from the last timeout to the first packet by the next port.
+    pub probe: Time,
+    /// Time from the last timeout to the first message that asks whether the own port works again.
+    pub recovery: Time,
+    /// Time between two such messages.
+    pub interval: Time,
+    /// Most of these messages. After two in a row have arrived, the queue pair returns.
+    pub attempts: u8,
 }
 
 impl PortSharing {
@@ -36,6 +52,13 @@ impl PortSharing {
     #[inline]
     pub fn place(&self, host: HostId) -> usize {
         (host.0 % u32::from(self.ports)) as usize
+    }
+
+    /// The port that lies so many places behind another one of its NIC, in a ring.
+    #[inline]
+    pub fn turned(&self, host: HostId, places: usize) -> HostId {
+        let place = (self.place(host) + places) % usize::from(self.ports);
+        HostId(self.home(host).0 + place as u32)
     }
 
     /// The ports at both ends by which packets from `from` to `to` travel in a bond under a routing: these two if it joins

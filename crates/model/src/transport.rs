@@ -168,6 +168,10 @@ pub trait Sender {
         false
     }
 
+    /// Begins anew with the oldest unacknowledged packet: all that has not arrived, as far as the sender knows, will be sent again,
+    /// timeouts count from 0, and no timer runs until a packet leaves. The default, for senders with SACKs, does nothing.
+    fn restart(&mut self) {}
+
     /// The next packet that the sender has taken for lost since the last call. A host asks after deadlines, and after replies
     /// with a [`Delivery::lost`] above 0.
     fn take_lost(&mut self) -> Option<u64> {

@@ -56,6 +56,7 @@ pub mod digest;
 pub mod directory;
 mod ended_by;
 pub mod error;
+mod failovers;
 pub mod faults;
 pub mod flows;
 pub mod json;

@@ -28,6 +28,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub use crate::ended_by::EndedBy;
+pub use crate::failovers::Failover;
 pub use crate::metrics::control::Control;
 pub use crate::metrics::flows::{ByDistance, Distance, Flows, SizeBucket};
 pub use crate::metrics::hops::Hops;
@@ -78,6 +79,10 @@ section! {
     /// The queue pair that had no retries left; left out if none ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_by: Option<EndedBy> = EndedBy::of(run.data.plan, run.data.outcome);
+
+    /// Queue pairs that left a port by which their retries were used up, by time; left out if none did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failovers: Vec<Failover> = Failover::all(run.data.plan, run.data.outcome);
 
     /// Simulated time at the end.
     sim_time_us: f64 = run.data.outcome.end.as_us() => { label: "simulated time", unit: Unit::Microseconds };

@@ -92,6 +92,7 @@ pub fn outcome(flows: u64) -> Outcome {
         data_hops: 60,
         control_hops: 60,
         counters: vec![("nacks_blocked", 5)],
+        failovers: vec![],
         recording: Recording::default(),
         notes: Notes::default(),
         violations: vec![],

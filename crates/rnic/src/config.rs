@@ -66,8 +66,9 @@ pub struct NicConfig {
     /// answer and does not count. Default: no limit (our choice; verbs allow at most 7, and NCCL asks for 7).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u8>,
-    /// What follows the last of `retries`: "job-ends", and with it the run, or "never", so that the sender goes on for ever. Default
-    /// "job-ends" (NCCL without its failover, which is off by default).
+    /// What follows the last of `retries`: "job-ends", and with it the run; "nccl-failover", so that the queue pair moves to the next port
+    /// of its NIC, which needs `server.bond-failover = "wait"` and several ports; or "never", so that the sender goes on for ever.
+    /// Default "job-ends" (NCCL without its failover, which is off by default).
     pub on_retry_exceeded: OnRetryExceeded,
     /// Effect of a NACK on the rate: "as-cnp", "none", `{ stall = "17us" }`, `{ to = 0.5 }` (of line rate) or
     /// "to-min-rate". Default "as-cnp" (ConWeave's simulator; in the Themis paper, section 1, DCQCN reacts to NACKs); "none"
@@ -155,7 +156,12 @@ impl NicConfig {
 
     /// Timeouts in a row that a queue pair survives; `None` without a limit.
     pub fn retry_limit(&self) -> Option<u8> {
-        self.retries.filter(|_| self.on_retry_exceeded == OnRetryExceeded::JobEnds)
+        self.retries.filter(|_| self.on_retry_exceeded != OnRetryExceeded::Never)
+    }
+
+    /// True if queue pairs whose retries are used up move to another port.
+    pub fn fails_over(&self) -> bool {
+        self.on_retry_exceeded == OnRetryExceeded::NcclFailover
     }
 
     /// Hops for which the telemetry area of data packets has room. `None` if the congestion control needs no
@@ -198,6 +204,10 @@ impl NicConfig {
         }
         if self.retries.is_some() && self.timeout.span() == Time::NEVER {
             return Err(code::NEEDS.at("retries", "counts timeouts, and `timeout` sets no timer"));
+        }
+        if self.fails_over() && self.retries.is_none() {
+            let text = "follows the last of `retries`, which has no value";
+            return Err(code::NEEDS.at("on-retry-exceeded", text));
         }
         let facts = self.congestion.facts();
         if facts.evidence == Evidence::Marks && self.cnp != Cnp::Flag {

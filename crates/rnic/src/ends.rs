@@ -227,6 +227,10 @@ macro_rules! calls_any_sender {
                 $of!(self, sender => sender.on_held(now, window))
             }
 
+            fn restart(&mut self) {
+                $of!(self, sender => sender.restart())
+            }
+
             #[inline(always)]
             fn take_lost(&mut self) -> Option<u64> {
                 $of!(self, sender => sender.take_lost())

@@ -79,7 +79,7 @@ pub use nics::Nics;
 pub use path::Path;
 pub use reaction::{Reacting, Reaction};
 pub use receive::{Pcie, Receive};
-pub use retries::OnRetryExceeded;
+pub use retries::{NCCL, OnRetryExceeded};
 
 use facts::Recovery;
 

@@ -1,5 +1,6 @@
 //! The limit on retransmissions by timeout.
 
+use model::{Resilience, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,15 +14,34 @@ pub enum OnRetryExceeded {
     /// The job ends, and with it the run.
     #[default]
     JobEnds,
+    /// The queue pair moves to the next port of its NIC, as under NCCL's port failover, and returns by its port recovery. A second dead
+    /// port ends the job.
+    NcclFailover,
     /// Nothing: the sender goes on for ever.
     Never,
 }
+
+/// NCCL's port failover and port recovery, from 2.30 on (`p2p_resiliency.cc` and `p2p_resiliency_recovery.cc` of `net_ib`). Both
+/// are off by default.
+pub const NCCL: Resilience = Resilience {
+    // NCCL_IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY. The read that follows takes a round trip, which we leave out.
+    probe: Time::from_ms(10),
+    // NCCL_IB_RESILIENCY_PORT_RECOVERY_START_DELAY
+    recovery: Time::from_ms(200),
+    // NCCL_IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT. The sender asks again when no ACK has come for so long; the least time between two
+    // batches, 500 ms, is shorter. A receiver answers after more than five messages in order, and a batch has five, so two batches in
+    // a row must arrive.
+    interval: Time::from_ms(5000),
+    // NCCL_IB_RESILIENCY_PORT_RECOVERY_ATTEMPTS_MAX
+    attempts: 5,
+};
 
 #[cfg(test)]
 mod tests {
     use crate::timeout::{Timeout, Timing};
     use crate::{Nic, NicConfig};
-    use model::{Sender as _, Time};
+    use model::transport::{Heard, Reply};
+    use model::{Psn, Sender as _, Time};
 
     /// NCCL's exponents, with seven retries. A link that comes back before the seventh finds a sender that still tries, and the
     /// eighth timeout, one timer later, is `RETRY_EXC_ERR`.
@@ -38,6 +58,32 @@ mod tests {
             assert_eq!(fires[6], Time(7 * (4_096_000 << exponent)));
             assert!((fires[6].as_secs() / retry_s - 1.0).abs() < 0.01, "{}", fires[6]);
             assert!((fires[7].as_secs() / error_s - 1.0).abs() < 0.01, "{}", fires[7]);
+        }
+    }
+
+    /// A sender that begins anew sends what is not acknowledged once more, and counts timeouts from 0.
+    #[test]
+    fn a_sender_of_queue_pairs_that_move_begins_anew() {
+        for transport in crate::TransportConfig::all().filter(|transport| !transport.facts().sacks) {
+            let name = transport.name();
+            let nic = Nic::new(&NicConfig { transport, ..NicConfig::default() });
+            let mut sender = nic.sender();
+            sender.post_message(4, 1500, 1500);
+            let sent = |sender: &mut crate::AnySender, now| {
+                std::iter::from_fn(|| sender.send(now, 1 << 20)).map(|packet| packet.seq).collect::<Vec<_>>()
+            };
+            assert_eq!(sent(&mut sender, Time::ZERO), [0, 1, 2, 3], "{name}");
+            sender.hear(Time(1), &Heard::Reply(Reply::Ack(Psn::new(0))));
+            for fired in 1..=3 {
+                let now = sender.position().deadline;
+                assert_eq!(sender.on_deadline(now).fired, fired, "{name}");
+            }
+            sender.restart();
+            assert_eq!(sender.position().deadline, Time::NEVER, "{name}");
+            assert_eq!(sent(&mut sender, Time::from_ms(50)), [1, 2, 3], "{name}");
+            let now = sender.position().deadline;
+            assert!(now > Time::from_ms(50) && now < Time::from_ms(52), "{name}: {now}");
+            assert_eq!(sender.on_deadline(now).fired, 1, "{name}");
         }
     }
 

@@ -76,6 +76,14 @@ impl Page {
             let flow = format!("flow {} ({} -> {}) at {:.3} us", by.flow, by.from, by.to, by.at_us);
             self.line("ended by", &[flow, lost]);
         }
+        for moved in s.failovers.iter().take(FAILURES) {
+            let way =
+                format!("flow {} from {} to {} at {:.3} us", moved.flow, moved.from, moved.to, moved.at_us);
+            self.line(
+                "moved",
+                &[way, moved.back_us.map_or_else(String::new, |at| format!("back at {at:.3} us"))],
+            );
+        }
         let failures = failures(&run.checked.scenario.failure);
         if !failures.is_empty() {
             self.line("failures", &failures);

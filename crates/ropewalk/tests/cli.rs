@@ -234,6 +234,38 @@ fn a_run_whose_retries_are_used_up_ends_with_3_and_names_flow_and_link() {
     assert!(summary["flows"]["finished"].as_u64() < summary["flows"]["count"].as_u64());
 }
 
+/// Two servers with a NIC of two ports, each in a plane of its own. Cables die and come back.
+const DEVICES: &str = "[server]\ngpus = 1\nports-per-nic = 2\nbond-failover = \"wait\"\n[topology.links]\nhosts = [\"a\", \"b\"]\n\
+    switches = [\"x\", \"y\"]\nlinks = [[\"a\", \"x\"], [\"a\", \"y\"], [\"b\", \"x\"], [\"b\", \"y\"]]\n[nic]\nretries = 7\n\
+    on-retry-exceeded = \"nccl-failover\"\n[[workload]]\nflows = { list = [{ from = \"ap0\", to = \"bp0\", bytes = \"10MB\" }] }\n\
+    [[failure]]\nlinks = [[\"a\", \"x\"]]\nat = \"1us\"\n";
+
+#[test]
+fn a_queue_pair_that_fails_over_is_named_and_a_second_dead_port_ends_the_job_with_3() {
+    let sandbox = Sandbox::new();
+    sandbox.write("devices.toml", DEVICES);
+    let summary = sandbox.json(&["run", "devices.toml", "--json"]);
+    let moved = &summary["failovers"][0];
+    assert_eq!(
+        (&moved["from"], &moved["to"], &moved["back_us"]),
+        (&"ap0".into(), &"ap1".into(), &Value::Null)
+    );
+    assert_eq!((moved["at_us"].as_f64(), &summary["counters"]["failovers"]), (Some(8000.0), &1.into()));
+    sandbox
+        .ropewalk(&["run", "devices.toml"])
+        .assert()
+        .success()
+        .stdout(contains("moved             flow 0 from ap0 to ap1 at 8000.000 us"));
+    let both = "failure=[{links=[[\"a\",\"x\"],[\"b\",\"y\"]],at=\"1us\"}]";
+    let ended = sandbox.ropewalk(&["run", "devices.toml", "--set", both, "--json"]).assert().code(3);
+    let summary: Value = serde_json::from_slice(&ended.get_output().stdout).unwrap();
+    assert_eq!(
+        (&summary["ended_by"]["link"], &summary["ending"]),
+        (&"y -> b".into(), &"retry-exceeded".into())
+    );
+    assert_eq!(summary["failovers"].as_array().unwrap().len(), 1);
+}
+
 #[test]
 fn the_summary_separates_near_and_far_flows() {
     let sandbox = Sandbox::new();

@@ -42,13 +42,14 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Lai
     let (classes, own_queues) = classes(scenario, &fabric, &wire, &mut warnings)?;
     let ranks = Ranks::new(&fabric, server)?;
     let (graph, jobs) = workload(scenario, (&fabric, &ranks), &wire, memory, &mut warnings)?;
-    let traffic_classes = scenario.traffic_classes()?.into_iter().map(str::to_owned).collect();
+    let traffic_classes: Vec<String> = scenario.traffic_classes()?.into_iter().map(str::to_owned).collect();
     let Sorted { qps, messages, tasks, operations, triggers, wholes } = graph.sorted();
     let losses = LossPlanner { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
     let lost = losses.plan(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
     let failures = FailurePlanner { fabric: &fabric, seed: scenario.seed, latest: LATEST };
     let failures = failures.plan(&scenario.failure, &scenario.routing, memory)?;
-    let sharing = server.as_ref().and_then(|server| server.sharing(&failures));
+    let fails_over = traffic_classes.iter().any(|class| scenario.nic_of(class).fails_over());
+    let sharing = server.as_ref().and_then(|server| server.sharing(&failures, fails_over));
     let receive = receive::queues(scenario, &fabric, &switches, !own_queues.is_empty())?;
     let record = scenario.record.plan(&fabric, &qps, &messages)?;
     let mut plan = Plan {

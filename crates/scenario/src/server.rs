@@ -186,13 +186,13 @@ impl Server {
         self.nics * self.ports_per_nic
     }
 
-    /// The ports that queue pairs share: always if they spread, else if any route ever changes.
-    pub(crate) fn sharing(&self, failures: &Failures) -> Option<PortSharing> {
+    /// The ports that queue pairs share: always if they spread or if their devices fail over, else if any route ever changes.
+    pub(crate) fn sharing(&self, failures: &Failures, fails_over: bool) -> Option<PortSharing> {
         let ports = self.ports_per_nic as u16;
         let choice = match (self.port_use, self.bond_failover) {
             _ if ports == 1 => None,
             (PortUse::Spread, _) => Some(PortChoice::Spread),
-            (PortUse::Own, BondFailover::Wait) => None,
+            (PortUse::Own, BondFailover::Wait) => fails_over.then_some(PortChoice::Devices(rnic::NCCL)),
             (PortUse::Own, BondFailover::Resend) => {
                 (!failures.route_changes().is_empty()).then_some(PortChoice::Failover)
             }

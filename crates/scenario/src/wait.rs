@@ -77,11 +77,14 @@ impl Waits {
     }
 
     /// Time without progress after which a run should give up: ten retransmission timeouts, ten round trips or ten pauses of the
-    /// NIC, and no sooner than a queue pair without retries.
+    /// NIC, and no sooner than a queue pair without retries, which may have moved to another port before.
     pub(crate) fn patience(&self, plan: &Plan) -> Time {
         let longest = self.timeout.max(self.rtt()).max(longest_pause(&self.nic, plan));
         let timeouts = u64::from(self.nic.retry_limit().unwrap_or(0)) + 2;
-        let retrying = Time(self.timeout.ps().saturating_mul(timeouts));
+        let mut retrying = Time(self.timeout.ps().saturating_mul(timeouts));
+        if self.nic.fails_over() {
+            retrying = Time(retrying.ps().saturating_mul(2).saturating_add(rnic::NCCL.probe.ps()));
+        }
         LEAST_PATIENCE.max(ten(longest)).max(retrying).min(LATEST)
     }
 

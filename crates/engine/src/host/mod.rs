@@ -12,6 +12,7 @@
 //! | [`sending`], [`receiving`] | packets of a queue pair at its sender and at its receiver |
 //! | [`receive_queue`], [`slow_receiver`] | the queue of a NIC whose host takes data slowly |
 //! | [`ports`], [`sharing`] | ports of a NIC that serve all its queue pairs |
+//! | [`failover`] | queue pairs that leave a dead port of their NIC, and return |
 //! | [`port_status`] | which ports of a NIC and of its peers are down |
 //! | [`granting`] | replies and grants at deadlines |
 //! | [`message_turns`] | when queue pairs may begin a message, if a rate limits them |
@@ -22,6 +23,7 @@
 
 mod classes;
 mod cnp_ports;
+mod failover;
 mod granting;
 mod holding;
 mod message_turns;

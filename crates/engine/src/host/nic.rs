@@ -283,6 +283,7 @@ impl<P: Parts> Host<P> {
                 Timer::Reply(index) => self.on_reply_timer(setup, at, now, index),
                 Timer::Grant => self.on_grant_timer(setup, at, now),
                 Timer::Receive => self.on_receive_timer(now),
+                Timer::Recover(slot) => self.on_recovery(setup, now, slot),
                 Timer::Retransmit(slot) => {
                     let out = &mut self.outgoing[slot as usize];
                     if at != out.armed {
@@ -306,10 +307,13 @@ impl<P: Parts> Host<P> {
                         }
                     }
                     let out = &mut self.outgoing[slot as usize];
-                    if fired > 0 && setup.plan.retries_of(out.qp).is_some_and(|most| fired > most) {
-                        self.liveness.exceeded.get_or_insert((now, out.qp));
+                    let exceeded =
+                        fired > 0 && setup.plan.retries_of(out.qp).is_some_and(|most| fired > most);
+                    if exceeded && !self.fail_over(setup, now, slot) {
+                        self.liveness.exceeded.get_or_insert((now, self.outgoing[slot as usize].qp));
                         continue; // the run ends with this window
                     }
+                    let out = &mut self.outgoing[slot as usize];
                     out.tell_losses(now + self.clock);
                     let deadline = out.deadline(self.clock);
                     if deadline != u64::MAX {
@@ -329,10 +333,11 @@ impl<P: Parts> Host<P> {
         recorded.for_each(|got| sampler.arrivals(got.track, &mut got.counts));
     }
 
-    /// Reports the counters of its queue pairs' steerings, and of its NIC's queue.
+    /// Reports the counters of its queue pairs' steerings, and of its NIC's queue and ports.
     pub(crate) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
         self.outgoing.iter().for_each(|out| out.steering.counters(sink));
         self.receive_queue.iter().for_each(|queue| queue.counters(sink));
+        self.ports.iter().for_each(|ports| ports.counters(sink));
     }
 
     /// Copies this host's records into the outcome's table.

@@ -53,7 +53,7 @@ impl<P: Parts> Host<P> {
     pub(super) fn on_ports_timer(&mut self, setup: &Setup<'_>, now: u64) {
         let own = self.id;
         let Some((sharing, status)) = self.status_mut() else { return };
-        let is_down = |port: &u16| port_links(setup, own, *port).iter().any(|link| dead(setup, *link, now));
+        let is_down = |port: &u16| port_links(setup, own, *port).iter().any(|link| setup.is_dead(*link, now));
         let down = (0..sharing.ports).filter(is_down).fold(0, |down, port| down | 1 << port);
         let changed = down != status.down;
         if changed {
@@ -187,11 +187,4 @@ impl<P: Parts> Host<P> {
 fn port_links(setup: &Setup<'_>, home: HostId, port: u16) -> [LinkId; 2] {
     let link = LinkId(home.0 + u32::from(port));
     [link, setup.plan.fabric.reverse(link)]
-}
-
-/// True if a link is dead at `at`.
-fn dead(setup: &Setup<'_>, link: LinkId, at: u64) -> bool {
-    let changes = setup.plan.failures.of(link);
-    let last = changes[..changes.partition_point(|change| change.at.ps() <= at)].last();
-    last.is_some_and(|change| change.rate.is_none())
 }

@@ -1,11 +1,12 @@
 //! The ports of a NIC that serve all its queue pairs: their state.
 
 use super::ready::{Ready, Turn};
+use crate::outcome::Failover;
 use crate::setup::Setup;
 use model::draw::{Key, Purpose};
-use model::{HostId, PortChoice, PortSharing, Time};
+use model::{HostId, PortChoice, PortSharing, Resilience, Time};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// One end of a queue pair.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +90,21 @@ pub(super) struct Ports {
     /// Draws of turns, and the number of packets of queue pairs that spread.
     pub(super) turns: (Key, u64),
     pub(super) status: PortStatus,
+    /// Queue pairs that have left their own ports, by slot.
+    pub(super) away: BTreeMap<u32, Away>,
+    /// All moves of queue pairs, in order of time.
+    pub(super) failovers: Vec<Failover>,
+}
+
+/// A queue pair that has left its own port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Away {
+    /// Number of its move in [`Ports::failovers`].
+    pub(super) failover: usize,
+    /// Messages so far that asked whether the port works.
+    pub(super) attempts: u8,
+    /// True if the last one has arrived.
+    pub(super) arrived: bool,
 }
 
 /// Queue pairs that wait for another port, as they have no path by the ports that were free.
@@ -160,7 +176,27 @@ impl Ports {
             // The first entities of this purpose are those of `rnic`.
             turns: (Key::new(setup.plan.seed, Purpose::Nic, 2 << 32 | u64::from(home.0)), 0),
             status: PortStatus::default(),
+            away: BTreeMap::new(),
+            failovers: Vec::new(),
         }))
+    }
+
+    /// How its queue pairs leave dead ports, if they do.
+    #[inline]
+    pub(super) fn resilience(&self) -> Option<Resilience> {
+        match self.sharing.choice {
+            PortChoice::Devices(resilience) => Some(resilience),
+            PortChoice::Failover | PortChoice::Spread => None,
+        }
+    }
+
+    /// Reports the moves of queue pairs to other ports and back.
+    pub(super) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        if self.resilience().is_some() {
+            let back = self.failovers.iter().filter(|failover| failover.back != Time::NEVER);
+            sink("failovers", self.failovers.len() as u64);
+            sink("recoveries", back.count() as u64);
+        }
     }
 
     pub(super) fn spreads(&self) -> bool {

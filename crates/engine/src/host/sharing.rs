@@ -28,8 +28,10 @@ impl<P: Parts> Host<P> {
         let (mut to, mut port) = (qp.to, 0);
         if let Some(ports) = &mut self.ports {
             match ports.sharing.choice {
-                PortChoice::Failover => (port, to) = setup.joined(ports.sharing, qp.from, qp.to, 0),
                 PortChoice::Spread => ports.open.push(setup.open(ports.sharing, qp.from, qp.to, 0)),
+                PortChoice::Failover | PortChoice::Devices(_) => {
+                    (port, to) = setup.joined(ports.sharing, qp.from, qp.to, 0);
+                }
             }
         }
         Peer::new(to, port, watched)
@@ -49,7 +51,7 @@ impl<P: Parts> Host<P> {
 
     /// Expects all changes of routes, which may change the ports of queue pairs.
     pub(super) fn expect_route_changes(&mut self, setup: &Setup<'_>) {
-        if self.ports.is_some() {
+        if self.ports.as_ref().is_some_and(|ports| ports.resilience().is_none()) {
             for change in setup.plan.failures.route_changes().iter().filter(|change| change.at > Time::ZERO) {
                 self.timers.push(change.at.ps(), Timer::Routes);
             }

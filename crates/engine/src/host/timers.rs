@@ -20,6 +20,8 @@ pub(super) enum Timer {
     Grant,
     /// The NIC pauses its links, or may resume them.
     Receive,
+    /// A message asks whether this queue pair's own port works again.
+    Recover(u32),
 }
 
 /// Timers in a heap by time.

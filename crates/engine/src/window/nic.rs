@@ -31,7 +31,7 @@ impl<P: Parts> Visit<'_, '_, P> {
             Step::Arrival(pkt) => {
                 let now = self.out.window.opened + pkt.offset() as u64;
                 self.catch_up(0, now, now);
-                let answers = self.host.on_arrival(setup, now, pkt);
+                let answers = self.host.on_arrival_by(setup, now, pkt);
                 answers.into_iter().flatten().for_each(|answer| self.push(answer));
                 now
             }

@@ -312,6 +312,62 @@ fn groups() -> impl Strategy<Value = Story> {
     )
 }
 
+/// Four servers whose NICs have two ports each, which are devices, with repairs and messages over twenty seconds.
+fn devices() -> impl Strategy<Value = Story> {
+    let head = |planes: usize| {
+        format!(
+            "[server]\ngpus = 1\nports-per-nic = 2\nbond-failover = \"wait\"\n[topology.rails]\nkind = \"per-server\"\n\
+             servers = 4\nservers-per-segment = 2\nspines = 2\nplanes = {planes}\n"
+        )
+    };
+    let flow = "[[workload]]\nflows = { list = [{ from = \"s0g0p0\", to = \"s1g0p0\", bytes = \"1B\" }] }\n";
+    let settings = |retries: usize| {
+        format!(
+            "[nic]\ntimeout = {{ fixed = \"60us\" }}\nretries = {retries}\non-retry-exceeded = \"nccl-failover\"\n"
+        )
+    };
+    let mut nics = nics();
+    nics.retain(|nic| !nic.contains("[nic]"));
+    nics.retain(|nic| suited(&format!("{}{}{nic}{flow}", head(1), settings(1))).is_some());
+    let mut schemes = schemes();
+    schemes.retain(|scheme| !scheme.contains("[nic"));
+    schemes.retain(|scheme| suited(&format!("{}{scheme}{flow}", head(1))).is_some());
+    let starts = select(&["0us", "3us", "9us", "15ms", "900ms", "5300ms", "11s", "16s"][..]);
+    let flows = prop::collection::vec((0..4usize, 1..4usize, 0..2usize, 1..60_000u32, starts), 1..10);
+    let at = select(&[0, 4, 12, 16_000, 1_000_000, 7_000_000_u64][..]);
+    let span = select(&[0, 10, 8_000, 300_000, 2_000_000, 6_000_000, 14_000_000_u64][..]);
+    let failure = (0..4usize, at, span, any::<bool>());
+    let failures = prop::collection::vec(failure, 1..5);
+    let detection = select(&["never", "0us", "20us", "1s"][..]);
+    let loss = select(&[0.0, 0.0, 0.01, 0.3][..]);
+    let world = (select(schemes), select(nics), 1..3usize, 1..3usize, detection, loss);
+    (flows, world, failures, 0..1000u32, 5_000..100_000u64).prop_map(
+        move |(flows, (scheme, nic, planes, retries, detection, loss), failures, seed, shared)| {
+            let mut text = format!("seed = {seed}\n{}{scheme}{}{nic}\n", head(planes), settings(retries));
+            writeln!(text, "[links]\nloss = {loss:?}\nlose-replies = true\n[stop]\nno-progress = \"90ms\"").unwrap();
+            writeln!(text, "[switch]\nbuffer = \"10GB\"\n[routing]\ndetection = \"{detection}\"").unwrap();
+            for (server, at, span, one_way) in failures {
+                writeln!(text, "[[failure]]\nlinks = [[\"s{server}\", \"*\"]]\nrandom = 1\nat = \"{at}us\"").unwrap();
+                writeln!(text, "one-way = {one_way}").unwrap();
+                if span > 0 {
+                    writeln!(text, "until = \"{}us\"", at + span).unwrap();
+                }
+            }
+            writeln!(text, "[[workload]]\n[workload.flows]\nlist = [").unwrap();
+            for (from, to, port, bytes, start) in flows {
+                let to = (from + to) % 4;
+                writeln!(
+                    text,
+                    "  {{ from = \"s{from}g0p{port}\", to = \"s{to}g0p{port}\", bytes = \"{bytes}B\", start = \"{start}\" }},"
+                )
+                .unwrap();
+            }
+            text += "]\n";
+            Story { text, shared, chained: false }
+        },
+    )
+}
+
 /// Makes messages wait for messages that their host receives, where this closes no cycle.
 fn chain(plan: &mut Plan) {
     let ends = |plan: &Plan, m: usize| {
@@ -408,6 +464,27 @@ proptest! {
     fn on_any_dragonfly_the_engines_agree(story in groups()) {
         check_engines(&story)?;
     }
+
+    #[test]
+    fn with_any_failover_the_engines_agree(story in devices()) {
+        check_engines(&story)?;
+    }
+}
+
+#[test]
+fn stories_have_failovers_returns_and_second_dead_ports() {
+    let mut runner = TestRunner::deterministic();
+    let (mut moved, mut back, mut ended) = (0, 0, 0);
+    for _ in 0..150 {
+        let Some(checked) = scenario_of(&devices().new_tree(&mut runner).unwrap().current()) else {
+            continue;
+        };
+        let run = run_on(&checked);
+        moved += u32::from(!run.failovers.is_empty());
+        back += u32::from(run.failovers.iter().any(|failover| failover.back != Time::NEVER));
+        ended += u32::from(!run.failovers.is_empty() && matches!(run.ending, Ending::RetryExceeded(_)));
+    }
+    assert!(moved > 40 && back > 5 && ended > 5, "{moved} {back} {ended}");
 }
 
 #[test]

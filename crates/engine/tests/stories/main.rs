@@ -64,6 +64,7 @@ mod dragonfly;
 mod drains;
 mod endpoint;
 mod ethereal;
+mod failover;
 mod failures;
 mod frozen;
 mod fuzz;

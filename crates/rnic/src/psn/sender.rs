@@ -179,6 +179,10 @@ impl model::Sender for Sender {
         Due { probe: None, timeout, fired: if timeout { self.fired } else { 0 } }
     }
 
+    fn restart(&mut self) {
+        (self.next, self.resend, self.fired, self.deadline) = (0, false, 0, Time::NEVER);
+    }
+
     #[inline]
     fn row(&self) -> u64 {
         let plain = self.next == self.high && !self.resend && self.deadline != Time::NEVER;

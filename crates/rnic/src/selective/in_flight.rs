@@ -153,6 +153,11 @@ impl model::Sender for Sender {
         let timeout = self.on_timeout(now);
         Due { probe: None, timeout, fired: if timeout { self.fired } else { 0 } }
     }
+
+    fn restart(&mut self) {
+        (self.in_flight, self.fired, self.deadline) = (0, 0, Time::NEVER);
+        self.recover();
+    }
 }
 
 #[cfg(test)]

@@ -232,10 +232,16 @@ impl Sender {
         }
         self.fired = self.fired.saturating_add(1);
         self.start_timer(now);
+        self.repeat(self.rules.on_timeout);
+        true
+    }
+
+    /// Plans retransmissions from the oldest unacknowledged packet on.
+    fn repeat(&mut self, resend: Resend) {
         self.arrived.remove(&self.una);
         // Retransmitted packets may have been lost again.
         let highest = self.arrived.last().copied().unwrap_or(self.una);
-        let end = match self.rules.on_timeout {
+        let end = match resend {
             Resend::Oldest => highest.max(self.una + 1),
             Resend::All => self.next,
         };
@@ -244,7 +250,6 @@ impl Sender {
             Resend::Oldest => self.una.max(highest),
             Resend::All => self.next,
         };
-        true
     }
 }
 
@@ -276,6 +281,11 @@ impl model::Sender for Sender {
     fn on_deadline(&mut self, now: Time) -> Due {
         let timeout = self.on_timeout(now);
         Due { probe: None, timeout, fired: if timeout { self.fired } else { 0 } }
+    }
+
+    fn restart(&mut self) {
+        self.repeat(Resend::All);
+        (self.fired, self.deadline) = (0, Time::NEVER);
     }
 }
 

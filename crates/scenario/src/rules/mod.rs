@@ -27,6 +27,7 @@ rules! {
     pausing,
     paused_links,
     timeout,
+    failover,
     patience,
     few_acks,
     cap,
