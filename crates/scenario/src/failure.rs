@@ -3,6 +3,7 @@
 mod words;
 
 use crate::footprint::MemoryBudget;
+use crate::nodes::node;
 use crate::topology::links::possible_rate;
 use crate::values::{Chance, ReducedRate};
 use finding::{Finding, code, nearest};
@@ -374,14 +375,12 @@ impl FailurePlanner<'_> {
         let all = (0..fabric.nodes() as u32).map(NodeId);
         let found: Vec<NodeId> = match name.contains('*') {
             true => all.filter(|&node| fits(name, fabric.name(node))).collect(),
-            false => fabric.find(name).into_iter().collect(),
+            false => Vec::new(),
         };
-        if found.is_empty() {
-            let near = nearest(name, (0..fabric.nodes()).map(|n| fabric.name(NodeId(n as u32))));
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return Err(code::NO_NODE.at(path, format!("there is no node `{name}`{hint}")));
+        match found.is_empty() {
+            true => Ok(vec![node(fabric, name, path)?]),
+            false => Ok(found),
         }
-        Ok(found)
     }
 }
 

@@ -1,8 +1,9 @@
 //! `[[links.lose]]`: single packets that are lost on purpose.
 
-use finding::{Finding, code, nearest};
+use crate::nodes::node;
+use finding::{Finding, code};
 use model::plan::{Job, ListedLoss, Message, Qp};
-use model::{Fabric, HostId, Kind, LinkId, NodeId, Psn, QpId, Wire};
+use model::{Fabric, HostId, Kind, LinkId, Psn, QpId, Wire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -147,20 +148,11 @@ impl LossPlanner<'_> {
         })
     }
 
-    fn node(&self, name: &str, path: &str) -> Result<NodeId, Finding> {
-        let fabric = self.fabric;
-        fabric.find(name).ok_or_else(|| {
-            let near = nearest(name, (0..fabric.nodes()).map(|n| fabric.name(NodeId(n as u32))));
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            code::NO_NODE.at(path, format!("there is no node `{name}`{hint}"))
-        })
-    }
-
     fn host(&self, name: &str, path: &str) -> Result<HostId, Finding> {
         if let Some(host) = self.fabric.find_host(name) {
             return Ok(host);
         }
-        let node = self.node(name, path)?;
+        let node = node(self.fabric, name, path)?;
         let text = match self.fabric.is_host(node) {
             true => format!("`{name}` has several ports; name one of them, such as `{name}p0`"),
             false => format!("expected a host; `{name}` is a switch"),
@@ -173,7 +165,7 @@ impl LossPlanner<'_> {
         let Some([a, b]) = &entry.link else {
             return Ok(vec![LinkId(sender.0)]);
         };
-        let (a, b) = (self.node(a, "link.0")?, self.node(b, "link.1")?);
+        let (a, b) = (node(self.fabric, a, "link.0")?, node(self.fabric, b, "link.1")?);
         let to_b = self.fabric.ports(a).iter().filter(|l| l.to == b);
         let links: Vec<LinkId> = to_b.map(|l| self.fabric.link(l.from, l.port)).collect();
         if links.is_empty() {

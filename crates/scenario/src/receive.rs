@@ -1,22 +1,15 @@
 //! What lies between NICs and their hosts: PCIe, and hosts that take data slowly.
 
 use crate::Scenario;
-use finding::{Finding, code, suggestion};
+use crate::nodes::node;
+use finding::{Finding, code};
 use model::plan::{ReceiveQueue, SwitchSettings};
 use model::{Fabric, HostId, Rate, Wire};
 use rnic::{Pcie, Receive};
+use std::collections::BTreeSet;
 
 /// Lowers the rates at which hosts send to those of their PCIe. Payload then leaves a host at this rate in full packets.
 pub(crate) fn limit_uplinks(scenario: &Scenario, fabric: &mut Fabric, wire: &Wire) -> Result<(), Finding> {
-    for (name, class) in &scenario.class {
-        let Some(nic) = &class.nic else { continue };
-        for (part, is_set) in [("receive", nic.receive.is_some()), ("pcie", nic.pcie.is_some())] {
-            if is_set {
-                let text = "belongs into `[nic]`: all traffic classes of a host share it";
-                return Err(code::CONFLICT.at(&format!("class.{name}.nic.{part}"), text));
-            }
-        }
-    }
     let Some(pcie) = &scenario.nic.pcie else { return Ok(()) };
     let frame = u128::from(wire.max_frame() + wire.gap);
     let on_wire = u128::from(pcie.rate().bps()) * frame / u128::from(wire.payload);
@@ -64,11 +57,15 @@ pub(crate) fn queues(
 
 /// By endpoint, whether its host is among those named; all are without names.
 fn chosen(fabric: &Fabric, hosts: Option<&[String]>, key: &str) -> Result<Vec<bool>, Finding> {
-    let names: Vec<&str> =
-        (0..fabric.hosts() as u32).map(|host| fabric.name(fabric.node_of(HostId(host)))).collect();
-    if let Some(unknown) = hosts.into_iter().flatten().find(|host| !names.contains(&host.as_str())) {
-        let text = format!("the host `{unknown}` does not exist; {}", suggestion(unknown, &names));
-        return Err(code::NO_NODE.at(key, text));
+    let Some(hosts) = hosts else { return Ok(vec![true; fabric.hosts()]) };
+    let mut named = BTreeSet::new();
+    for (i, name) in hosts.iter().enumerate() {
+        let path = format!("{key}.{i}");
+        let found = node(fabric, name, &path)?;
+        if !fabric.is_host(found) {
+            return Err(code::NO_NODE.at(&path, format!("expected a host; `{name}` is a switch")));
+        }
+        named.insert(found);
     }
-    Ok(names.iter().map(|name| hosts.is_none_or(|hosts| hosts.iter().any(|host| host == name))).collect())
+    Ok((0..fabric.hosts() as u32).map(|host| named.contains(&fabric.node_of(HostId(host)))).collect())
 }

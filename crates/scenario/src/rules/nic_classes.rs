@@ -4,12 +4,7 @@ use super::case::Case;
 use finding::{Finding, code};
 
 pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
-    let (scenario, plan) = (case.scenario, case.plan);
-    let own = |nic: &rnic::NicConfig| !nic.classes.is_empty();
-    if let Some((name, _)) = scenario.class.iter().find(|(_, class)| class.nic.as_ref().is_some_and(own)) {
-        let text = "the queue pairs of all traffic classes share the classes of a NIC; set `nic.classes`";
-        return vec![code::CONFLICT.at(&format!("class.{name}.nic.classes"), text)];
-    }
+    let plan = case.plan;
     let table = &plan.nic_classes.table;
     if table.is_empty() {
         return Vec::new();
@@ -62,9 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_nic_of_a_scenario_has_classes() {
-        let text = told_of("[class.background.nic]\nclasses = [{}]");
-        assert!(text.ends_with("share the classes of a NIC; set `nic.classes`"), "{text}");
+    fn a_class_names_traffic_classes_that_exist() {
         let text = told_of("[nic]\nclasses = [{ of = [\"backgroun\"] }, {}]");
         assert!(text.starts_with("s.toml:6:20: there is no traffic class `backgroun`; "), "{text}");
     }

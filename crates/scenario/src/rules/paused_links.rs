@@ -1,16 +1,10 @@
-//! A NIC pauses only links whose switches pause, too: other switches do not listen to pauses. Ports that share queue pairs share PCIe
-//! as well, which is not modelled.
+//! A NIC pauses only links whose switches pause, too: other switches do not listen to pauses.
 
 use super::case::Case;
 use finding::{Finding, code};
 
 pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
     let plan = case.plan;
-    if plan.sharing.is_some() && case.scenario.nic.pcie.is_some() {
-        return vec![
-            code::UNSUITED.at("nic.pcie", "cannot limit a NIC with several ports, which would share it"),
-        ];
-    }
     let pauses = plan.receive.iter().flatten().any(|queue| queue.pause);
     let lossless = plan.switches.iter().all(|switch| switch.flow_control.is_lossless());
     let text = match pauses {
@@ -35,10 +29,10 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_receiver_exists_and_has_one_queue() {
+    fn a_slow_receiver_is_a_host() {
         let told = told_of("[nic]\nreceive = { rate = \"10Gbps\", hosts = [\"hots0\"] }");
-        assert!(told.contains("the host `hots0` does not exist"), "{told}");
-        let told = told_of("[class.a.nic]\nreceive.rate = \"10Gbps\"");
-        assert!(told.contains("belongs into `[nic]`"), "{told}");
+        assert!(told.contains("there is no node `hots0`; did you mean `host0`?"), "{told}");
+        let told = told_of("[nic]\nreceive = { rate = \"10Gbps\", hosts = [\"host0\", \"spine0\"] }");
+        assert!(told.contains("`spine0` is a switch"), "{told}");
     }
 }
