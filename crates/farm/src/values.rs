@@ -88,6 +88,8 @@ const LIMITS: &[(&str, Unit, f64, f64)] = &[
     ("links.lose.", Unit::Count, 0.0, 40.0),
     ("wire.", Unit::Bytes, 66.0, 9000.0),
     ("switch.buffer", Unit::Bytes, 3e4, 1e8),
+    ("nic.ingress", Unit::Time, 1e5, 2e7),
+    ("nic.ingress", Unit::Rate, 1.0, 1e4),
 ];
 
 /// Delays, ps, that are drawn now and then beside the usual ones: inside a rack, and up to three quarters of the way around

@@ -35,6 +35,8 @@ pub enum Purpose {
     Digest = 13,
     /// How late a host starts a job.
     Jitter = 14,
+    /// Whether a NIC begins to lose packets at a full port.
+    Ingress = 15,
 }
 
 /// A seed, a purpose and an entity, mixed into one number; a draw adds the ordinal.

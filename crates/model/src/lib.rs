@@ -61,7 +61,7 @@ pub use failure::Failures;
 pub use granter::Granter;
 pub use ids::{HostId, LinkId, MessageId, NodeId, PortIndex, QpId, TaskId};
 pub use packet::{Kind, Packet};
-pub use parts::{MessageGaps, Parts};
+pub use parts::{IngressLosses, MessageGaps, Parts};
 pub use plan::Plan;
 pub use route_state::{Detour, RouteState};
 pub use scheme::{Cx, Interest, QpSite, Reroute, Scheme, Site, Verdict};

@@ -1,8 +1,8 @@
 //! The pluggable parts of a run.
 
 use crate::{
-    Annex, Congestion, Granter, HostId, Plan, QpId, QpSite, Rate, Receiver, Scheme, Sender, Site, Steering,
-    Time,
+    Annex, Congestion, Granter, HostId, Plan, Probability, QpId, QpSite, Rate, Receiver, Scheme, Sender,
+    Site, Steering, Time,
 };
 
 /// Least times between the starts of two messages at their sender; zero for no limit.
@@ -12,6 +12,19 @@ pub struct MessageGaps {
     pub queue_pair: Time,
     /// Between two messages of all queue pairs of a NIC.
     pub nic: Time,
+}
+
+/// Losses of a receiving NIC: in each interval after one in which a port received more than a rate, bursts of losses begin at random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IngressLosses {
+    /// Length of an interval.
+    pub interval: Time,
+    /// Rate of data packets, preamble and gap included, that an interval must exceed.
+    pub above: Rate,
+    /// Probability that a burst begins with a packet that belongs to none.
+    pub begins: Probability,
+    /// Packets of a burst.
+    pub burst: u32,
 }
 
 /// The parts of a run: their types, and a constructor for each. The engine is generic over this trait and names no part.
@@ -66,6 +79,11 @@ pub trait Parts {
     /// Interval and threshold of the CNPs that the receiver of this queue pair sends without marks: one in each interval after one in
     /// which its port received more. By default there are none.
     fn self_cnp(&self, _qp: QpId) -> Option<(Time, Rate)> {
+        None
+    }
+
+    /// Losses of the receiver of this queue pair while its port is nearly full. By default there are none.
+    fn ingress_losses(&self, _qp: QpId) -> Option<IngressLosses> {
         None
     }
 

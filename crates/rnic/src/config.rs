@@ -1,8 +1,10 @@
 //! The `[nic]` table of a scenario and its defaults.
 
 use crate::classes::NicClass;
+use crate::ingress::Ingress;
 use crate::messages::Messages;
 use crate::notification::{Cnp, CnpScope, SelfCnp};
+use crate::or_off::OrOff;
 use crate::receive::{Pcie, Receive};
 use crate::retries::{MAX_RETRIES, OnRetryExceeded};
 use crate::timeout::{Backoff, Timeout};
@@ -51,10 +53,10 @@ pub struct NicConfig {
     pub cnp_interval_per: CnpScope,
     /// CNPs without marks: `{ interval = "3540us", above = "99.8Gbps" }`. A receiver whose port got more than `above` during one
     /// interval answers with a CNP per queue pair in the next. These CNPs are apart from `cnp-interval`, and need `cnp = "frame"`.
-    /// Default: none; `nic.model = "connectx-5"` has them (measured: 283 per second and queue pair, under switches that marked
+    /// "off" keeps `model` from setting them. Default: none; `nic.model = "connectx-5"` has them (measured: 283 per second and queue pair, under switches that marked
     /// nothing).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub self_cnp: Option<SelfCnp>,
+    pub self_cnp: Option<OrOff<SelfCnp>>,
     /// Time that a sender waits without progress before it retransmits: `{ fixed = "1ms" }`, `{ ib = 8 }`,
     /// `{ ib-floor = 14 }`, `{ adp = 14 }` or "none". Default `{ fixed = "1ms" }` (our choice: about a ConnectX's timeout
     /// exponent of 8 without its floor).
@@ -88,15 +90,20 @@ pub struct NicConfig {
     /// HPCC's simulator).
     pub window_scales_with_rate: bool,
     /// Most messages that the NIC begins per second: `{ per-qp = "3.87M/s", per-nic = "16.7M/s" }`, where each of the two may be left
-    /// out. A queue pair between two messages waits for its turn, also with a retransmission. Default: no limit (our choice).
+    /// out. A queue pair between two messages waits for its turn, also with a retransmission. "off" keeps `model` from setting
+    /// them. Default: no limit (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<Messages>,
+    pub messages: Option<OrOff<Messages>>,
     /// Classes of queue pairs at each port, from first to last, such as `[{ of = ["ep"] }, { weight = 3 }]`. A class that may send
     /// nothing now never keeps another from sending. Replies and CNPs leave before data, in the order of `switch.classes`. Classes
     /// hold for all queue pairs of a NIC, so only the scenario's `nic` may have them. Default: none, and all queue pairs take turns
     /// with one another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<NicClass>,
+    /// Losses of a receiving NIC whose port is nearly full: `{ above = "94Gbps", loss = 0.0018, burst = 73 }`. "off" keeps `model` from
+    /// setting them. Default: none (our choice; these figures were measured on a ConnectX-5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ingress: Option<OrOff<Ingress>>,
     /// Rate at which hosts take data, and what a NIC does whose queue grows: `{ rate = "50Gbps", pause = true }`. Replies of the NIC do
     /// not wait for the host. Only in `[nic]`, for all traffic classes. Default: hosts take data as it comes (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,6 +145,7 @@ impl Default for NicConfig {
             window: None,
             window_scales_with_rate: false,
             messages: None,
+            ingress: None,
             classes: Vec::new(),
             receive: None,
             pcie: None,
@@ -192,7 +200,7 @@ impl NicConfig {
         if self.ack_every == 0 {
             return Err(code::RANGE.at("ack-every", "must be at least 1"));
         }
-        self.self_cnp.map_or(Ok(()), |own| own.validate())?;
+        OrOff::get(self.self_cnp).map_or(Ok(()), |own| own.validate())?;
         self.timeout.validate()?;
         self.backoff.map_or(Ok(()), |backoff| backoff.validate())?;
         if self.backoff.is_some() && self.timeout.is_schedule() {
@@ -232,7 +240,8 @@ impl NicConfig {
         if let Some(window) = &self.window {
             window.validate()?;
         }
-        self.messages.map_or(Ok(()), Messages::validate)?;
+        OrOff::get(self.messages).map_or(Ok(()), Messages::validate)?;
+        OrOff::get(self.ingress).map_or(Ok(()), Ingress::validate)?;
         NicClass::validate(&self.classes)?;
         self.receive.as_ref().map_or(Ok(()), Receive::validate)?;
         self.pcie.as_ref().map_or(Ok(()), Pcie::validate)?;
@@ -355,6 +364,14 @@ mod tests {
             ("self-cnp = { interval = \"1us\", above = \"0Gbps\" }", "self-cnp.above"),
             ("window = { bytes = \"0B\" }", "window.bytes"),
             ("messages = { per-qp = \"0/s\" }", "messages.per-qp"),
+            ("ingress = { above = \"0bps\", loss = 0.1, burst = 1 }", "ingress.above"),
+            ("ingress = { above = \"1Gbps\", loss = 0.0, burst = 1 }", "ingress.loss"),
+            ("ingress = { above = \"1Gbps\", loss = nan, burst = 1 }", "ingress.loss"),
+            ("ingress = { above = \"1Gbps\", loss = 0.1, burst = 0 }", "ingress.burst"),
+            (
+                "ingress = { above = \"1Gbps\", loss = 0.1, burst = 1, interval = \"0us\" }",
+                "ingress.interval",
+            ),
             ("receive = { rate = \"0bps\" }", "receive.rate"),
             ("pcie = { rate = \"0.5Gbps\" }", "pcie.rate"),
             ("receive = { rate = \"1Gbps\", buffer = \"0B\" }", "receive.buffer"),

@@ -42,10 +42,12 @@ mod classes;
 mod ends;
 mod facts;
 mod family;
+mod ingress;
 mod limits;
 mod messages;
 mod nic;
 mod nics;
+mod or_off;
 mod paced;
 mod path;
 mod receive;
@@ -73,9 +75,11 @@ pub use facts::{
     Acks, Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Golden, Grants, OnNack,
     SilentLoss, TransportFacts, Unit,
 };
+pub use ingress::Ingress;
 pub use messages::Messages;
 pub use nic::Nic;
 pub use nics::Nics;
+pub use or_off::OrOff;
 pub use path::Path;
 pub use reaction::{Reacting, Reaction};
 pub use receive::{Pcie, Receive};

@@ -3,13 +3,16 @@
 
 use crate::ack::{AckRules, Answers};
 use crate::ends::{AnyReceiver, AnySender, Receiving, Sending};
+use crate::ingress::Ingress;
+use crate::messages::Messages;
 use crate::notification::{Cnp, CnpScope, MarkRules, SelfCnp};
+use crate::or_off::OrOff;
 use crate::path::Path;
 use crate::window::Window;
 use crate::{Evidence, Grants, NicConfig, Reacting, Unit};
 use model::annex::NoticeRules;
 use model::draw::below;
-use model::{MessageGaps, Rate, Time};
+use model::{IngressLosses, MessageGaps, Rate, Time};
 
 /// Builds the ends of queue pairs and their congestion controls from one `[nic]` table.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,12 +92,17 @@ impl Nic {
 
     /// Least times between the starts of two messages, if a rate limits them.
     pub fn message_gaps(&self) -> Option<MessageGaps> {
-        self.config.messages.map(|limits| limits.gaps())
+        OrOff::get(self.config.messages).map(Messages::gaps)
     }
 
     /// CNPs that receivers send without marks.
     pub fn self_cnp(&self) -> Option<SelfCnp> {
-        self.config.self_cnp.filter(|_| self.config.cnp == Cnp::Frame)
+        OrOff::get(self.config.self_cnp).filter(|_| self.config.cnp == Cnp::Frame)
+    }
+
+    /// Losses of receivers whose port is nearly full.
+    pub fn ingress_losses(&self) -> Option<IngressLosses> {
+        OrOff::get(self.config.ingress).map(Ingress::losses)
     }
 
     /// Credit that receivers grant, see [`crate::ControlFacts::grants`].

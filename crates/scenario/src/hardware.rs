@@ -275,6 +275,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_model_brings_can_be_switched_off() {
+        let keys = "[nic]\nmodel = \"connectx-5\"\nself-cnp = \"off\"\nmessages = false\ningress = \"off\"";
+        let checked = lay(keys);
+        let built = checked.scenario.nic.build();
+        assert_eq!((built.self_cnp(), built.message_gaps(), built.ingress_losses()), (None, None, None));
+        let again = check(&Source::new("shown.toml", checked.annotated()), &[]).unwrap();
+        assert_eq!(again.scenario.nic, checked.scenario.nic);
+        let built = lay("[nic]\nmodel = \"connectx-5\"").scenario.nic.build();
+        assert!(
+            built.self_cnp().is_some() && built.message_gaps().is_some() && built.ingress_losses().is_some()
+        );
+    }
+
+    #[test]
     fn nccl_sets_timer_and_retries_whatever_the_nic_and_an_explicit_setting_wins() {
         let nic = lay("[nic]\nnccl = \"2.14.3\"\nmodel = \"connectx-6\"").scenario.nic;
         assert_eq!((nic.timeout, nic.retry_limit()), (rnic::timeout::Timeout::Ib(18), Some(7)));

@@ -11,8 +11,8 @@ use engine::{Kind, Observer, Outcome};
 use model::annex::{SackStamp, Stamp, TelemetryStamp};
 use model::steering::{WithSacks, WithTelemetry};
 use model::{
-    Annex, Granter, HostId, MessageGaps, Parts, Plan, QpId, QpSite, Rate, Receiver, Sender, Site, Steering,
-    Time,
+    Annex, Granter, HostId, IngressLosses, MessageGaps, Parts, Plan, QpId, QpSite, Rate, Receiver, Sender,
+    Site, Steering, Time,
 };
 use rnic::pacer::AnyGranter;
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
@@ -93,6 +93,10 @@ impl<A: Steered> Parts for RealParts<'_, A> {
 
     fn self_cnp(&self, qp: QpId) -> Option<(Time, Rate)> {
         self.nics.of(qp).self_cnp().map(|own| (own.interval, own.above))
+    }
+
+    fn ingress_losses(&self, qp: QpId) -> Option<IngressLosses> {
+        self.nics.of(qp).ingress_losses()
     }
 
     fn port_notice(&self, qp: QpId) -> Option<Time> {

@@ -10,7 +10,10 @@
 //! | [`classes`] | classes of queue pairs that take turns, if the NIC has any |
 //! | [`holding`] | queue pairs that a pause holds back while others go on |
 //! | [`sending`], [`receiving`] | packets of a queue pair at its sender and at its receiver |
-//! | [`receive_queue`], [`slow_receiver`] | the queue of a NIC whose host takes data slowly |
+//! | [`intake`] | what a NIC does not take in |
+//! | [`receive_queue`] | the queue of a NIC whose host takes data slowly |
+//! | [`ingress`] | losses while a port is nearly full |
+//! | [`meter`] | ingress of ports over intervals |
 //! | [`ports`], [`sharing`] | ports of a NIC that serve all its queue pairs |
 //! | [`failover`] | queue pairs that leave a dead port of their NIC, and return |
 //! | [`port_status`] | which ports of a NIC and of its peers are down |
@@ -26,8 +29,11 @@ mod cnp_ports;
 mod failover;
 mod granting;
 mod holding;
+mod ingress;
+mod intake;
 mod message_turns;
 mod messages;
+mod meter;
 mod nic;
 mod noting;
 mod port_status;
@@ -39,7 +45,6 @@ mod receiving;
 mod self_cnps;
 mod sending;
 mod sharing;
-mod slow_receiver;
 #[cfg(test)]
 mod tests;
 mod timers;

@@ -3,6 +3,7 @@
 use super::classes::SendClasses;
 use super::cnp_ports::CnpPorts;
 use super::holding::Holding;
+use super::ingress::Ingress;
 use super::message_turns::MessageTurns;
 use super::ports::Ports;
 use super::queue_pair::{Incoming, OutboundMessage, Outgoing, Recorded, SendQueue};
@@ -42,6 +43,8 @@ pub(crate) struct Host<P: Parts> {
     pub(super) message_turns: Option<Box<MessageTurns>>,
     /// The queue for data that its NIC has received, if the host takes data slowly.
     pub(super) receive_queue: Option<Box<ReceiveQueue>>,
+    /// Packets that its NIC loses while a port is nearly full, if it does.
+    pub(super) ingress: Option<Box<Ingress>>,
     /// The ports of its NIC, if they serve all queue pairs of the NIC.
     pub(super) ports: Option<Box<Ports>>,
     pub(super) timers: Timers,
@@ -142,6 +145,7 @@ impl<P: Parts> Host<P> {
             holding: Holding::default(),
             message_turns: None,
             receive_queue: ReceiveQueue::new(setup, id),
+            ingress: None,
             ports: Ports::new(setup, id, full_time),
             timers: Timers::new(),
             freed: Vec::new(),
@@ -180,14 +184,15 @@ impl<P: Parts> Host<P> {
         host
     }
 
-    /// True if arrivals may be computed ahead of departures: no grants, no CNPs without marks, no queue for received data, and no
-    /// record of single events.
+    /// True if arrivals may be computed ahead of departures: no grants, no CNPs without marks, no losses in the NIC, no queue for received
+    /// data, and no record of single events.
     #[inline]
     pub(crate) fn may_run_ahead(&self, setup: &Setup<'_>) -> bool {
         self.granter.is_idle()
             && self.arrivals_of.is_empty()
             && self.self_cnps.is_none()
             && self.receive_queue.is_none()
+            && self.ingress.is_none()
             && !setup.several_classes
             && !setup.follows_any()
     }
@@ -244,7 +249,10 @@ impl<P: Parts> Host<P> {
     ) -> Replies<P::Annex> {
         self.last_event = now;
         if matches!(pkt.kind(), Kind::Data | Kind::Trimmed) {
-            if self.receive_queue.is_some() && pkt.is_data() && !self.queue_received(setup, now, pkt) {
+            if (self.receive_queue.is_some() || self.ingress.is_some())
+                && pkt.is_data()
+                && !self.take_in(setup, now, pkt)
+            {
                 return [None, None];
             }
             let got = match pkt.is_data() {
@@ -333,10 +341,11 @@ impl<P: Parts> Host<P> {
         recorded.for_each(|got| sampler.arrivals(got.track, &mut got.counts));
     }
 
-    /// Reports the counters of its queue pairs' steerings, and of its NIC's queue and ports.
+    /// Reports the counters of its queue pairs' steerings, and of its NIC.
     pub(crate) fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
         self.outgoing.iter().for_each(|out| out.steering.counters(sink));
         self.receive_queue.iter().for_each(|queue| queue.counters(sink));
+        self.ingress.iter().for_each(|ingress| ingress.counters(sink));
         self.ports.iter().for_each(|ports| ports.counters(sink));
     }
 

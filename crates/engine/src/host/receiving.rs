@@ -1,5 +1,6 @@
 //! The packets of a queue pair at its receiver.
 
+use super::ingress::Ingress;
 use super::nic::{Abroad, Host, Replies};
 use super::ports::End;
 use super::queue_pair::Incoming;
@@ -38,6 +39,10 @@ impl<P: Parts> Host<P> {
         }
         if let Some((interval, above)) = parts.self_cnp(id) {
             self.self_cnps.get_or_insert_default().add(plan.class_of(id).into(), interval, above);
+        }
+        if let Some(losses) = parts.ingress_losses(id) {
+            let none = || Box::new(Ingress::new(plan.seed, self.id));
+            self.ingress.get_or_insert_with(none).add(plan.class_of(id).into(), losses);
         }
         let (receiver, from) = (parts.receiver(plan, id), self.first_source(setup, id));
         self.incoming.push(Incoming { receiver, message_end, message: qp.messages.start, from });

@@ -1,5 +1,6 @@
 //! CNPs that receivers send without marks, while their port is full.
 
+use super::meter::Meter;
 use model::{Rate, Time};
 
 /// Ingress of a host's ports, and the CNPs that its receivers have sent for it.
@@ -11,31 +12,18 @@ pub(super) struct SelfCnps {
     told: Vec<u64>,
 }
 
-/// Measures the ingress of all ports over the intervals of one class.
-#[derive(Clone)]
-struct Meter {
-    interval: Time,
-    above: Rate,
-    /// By port.
-    ports: Vec<Ingress>,
-}
-
-/// Ingress of a port in the current interval.
-#[derive(Clone, Copy, Default)]
-struct Ingress {
-    interval: u64,
-    bytes: u64,
-    /// True if the interval before exceeded the threshold.
-    full: bool,
-}
-
 impl SelfCnps {
     /// Makes the receivers of this traffic class send CNPs.
     pub(super) fn add(&mut self, class: usize, interval: Time, above: Rate) {
         if self.meters.len() <= class {
             self.meters.resize(class + 1, None);
         }
-        self.meters[class].get_or_insert(Meter { interval, above, ports: Vec::new() });
+        self.meters[class].get_or_insert(Meter::new(interval, above));
+    }
+
+    /// Counts bytes that `port` has received.
+    pub(super) fn count(&mut self, now: Time, port: usize, bytes: u64) {
+        self.meters.iter_mut().flatten().for_each(|meter| meter.count(now, port, bytes));
     }
 
     /// Counts the bytes of a data packet of this class that `port` has received for a receiver; true if the receiver sends a CNP.
@@ -48,35 +36,17 @@ impl SelfCnps {
         bytes: u64,
         receiver: usize,
     ) -> bool {
-        self.meters.iter_mut().flatten().for_each(|meter| meter.count(now, port, bytes));
-        let Some(meter) = self.meters.get(class).and_then(Option::as_ref) else { return false };
-        let Ingress { interval, full, .. } = meter.ports[port];
+        self.count(now, port, bytes);
+        let meter = self.meters.get(class).and_then(Option::as_ref);
+        let Some(interval) = meter.and_then(|meter| meter.after_full(port)) else { return false };
         if self.told.len() <= receiver {
             self.told.resize(receiver + 1, 0);
         }
-        let due = full && self.told[receiver] <= interval;
+        let due = self.told[receiver] <= interval;
         if due {
             self.told[receiver] = interval + 1;
         }
         due
-    }
-}
-
-impl Meter {
-    fn count(&mut self, now: Time, port: usize, bytes: u64) {
-        if self.ports.len() <= port {
-            self.ports.resize(port + 1, Ingress::default());
-        }
-        let span = self.interval.ps().max(1);
-        let interval = now.ps() / span;
-        let ingress = &mut self.ports[port];
-        if interval != ingress.interval {
-            // Bits in an interval, and bits per second, times picoseconds in a second.
-            let most = u128::from(self.above.bps()) * u128::from(span);
-            let exceeded = u128::from(ingress.bytes) * 8_000_000_000_000 > most;
-            *ingress = Ingress { interval, bytes: 0, full: exceeded && interval == ingress.interval + 1 };
-        }
-        ingress.bytes += bytes;
     }
 }
 

@@ -19,7 +19,7 @@ use std::fmt::{self, Debug, Formatter, Write};
 const RATES: [&str; 6] = ["100Gbps", "400Gbps", "40Gbps", "25Gbps", "73Gbps", "1Gbps"];
 const DELAYS: [&str; 9] = ["1us", "1ns", "10ns", "100ns", "333ns", "5us", "50us", "50001ps", "3ms"];
 /// Settings of a NIC that belong to no part of it.
-const PLAIN: [&str; 12] = [
+const PLAIN: [&str; 14] = [
     "",
     "[nic]\nack-every = 3\non-nack = { stall = \"3us\" }\ntimeout = { fixed = \"90us\" }\nbackoff = { cap = \"1ms\" }",
     "[nic]\ntimeout = { adp = 14 }",
@@ -30,6 +30,9 @@ const PLAIN: [&str; 12] = [
     "[nic]\nreceive = { rate = \"9Gbps\", buffer = \"6kB\" }",
     "[nic]\nreceive = { rate = \"500Mbps\", buffer = \"20kB\", pause = false }",
     "[nic]\nreceive = { rate = \"30Gbps\", buffer = \"2kB\" }\n[nic.transport.uec]\n[nic.congestion.none]",
+    "[nic]\ningress = { above = \"700Mbps\", loss = 0.2, burst = 3, interval = \"2us\" }",
+    "[nic]\ningress = { above = \"1Mbps\", loss = 0.05, burst = 7, interval = \"10us\" }\ncnp = \"frame\"\n\
+     self-cnp = { interval = \"5us\", above = \"1Gbps\" }\n[nic.transport.go-back-n]",
     "[nic]\nmessages = { per-qp = \"300k/s\", per-nic = \"700k/s\" }",
     "[nic]\nmessages.per-nic = \"200k/s\"\nwindow = { bytes = \"9kB\" }\n[nic.transport.uec]\n[nic.congestion.none]",
 ];

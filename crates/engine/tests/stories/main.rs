@@ -32,6 +32,7 @@
 //! | [`memory`] | a run ends before memory runs out, and names the queue that has grown |
 //! | [`message_rates`] | a NIC begins as many messages per second as its limits allow, and no fewer |
 //! | [`slow_receivers`] | a NIC whose host takes data slowly pauses its link or discards, and gets what its host takes |
+//! | [`ingress`] | a NIC whose port is nearly full loses data in bursts at the share that was asked for |
 //! | [`ethereal`] | subflows fill all uplinks evenly, and leave a dead path after a timeout |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
 //! | [`frozen`] | replies with entropies of their own outlive a dead cable in frozen routes |
@@ -75,6 +76,7 @@ mod graph;
 mod held;
 mod htsim;
 mod in_order;
+mod ingress;
 mod lab;
 mod listed_losses;
 mod live;
