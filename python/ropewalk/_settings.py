@@ -255,6 +255,11 @@ class Settings(TypedDict, total=False):
     nic__congestion__timely__min_rtt: Any
     nic__congestion__timely__t_high: Any
     nic__congestion__timely__t_low: Any
+    nic__ingress: Any
+    nic__ingress__above: Any
+    nic__ingress__burst: Any
+    nic__ingress__interval: Any
+    nic__ingress__loss: Any
     nic__messages: Any
     nic__messages__per_nic: Any
     nic__messages__per_qp: Any
@@ -272,6 +277,7 @@ class Settings(TypedDict, total=False):
     nic__pcie__hosts: Any
     nic__pcie__rate: Any
     nic__pcie__through_cpu: Any
+    nic__reads: Any
     nic__receive: Any
     nic__receive__buffer: Any
     nic__receive__hosts: Any
@@ -878,6 +884,7 @@ class Settings(TypedDict, total=False):
     workload__0__training__schedule: Any
     workload__0__training__schedule__interleaved: Any
     workload__0__training__steps: Any
+    workload__0__verb: Any
 
 
 class AllSettings(Settings, total=False):

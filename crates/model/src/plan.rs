@@ -47,7 +47,7 @@ pub struct Plan {
     pub sharing: Option<PortSharing>,
     /// Messages, sorted by queue pair. Each queue pair posts its messages strictly in this order.
     pub messages: Vec<Message>,
-    /// Messages of workloads that are split into subflows, each of which is one of `messages`.
+    /// Messages of workloads that are several of `messages`.
     pub wholes: Vec<Whole>,
     /// Work of hosts that sends nothing, sorted by host.
     pub tasks: Vec<Task>,
@@ -468,11 +468,14 @@ impl Message {
     }
 }
 
-/// A message of a workload that is split into subflows. What waits for it waits for all its subflows.
+/// A message of a workload that is several messages of the plan: split into subflows, or a READ with its request. What waits for it
+/// waits for all its subflows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole {
-    /// The subflows, two or more, in ascending order.
+    /// The subflows, in ascending order: two or more, or the data of a READ.
     pub subflows: Box<[MessageId]>,
+    /// The request of a READ, which goes from the receiver of the data to its sender.
+    pub request: Option<MessageId>,
 }
 
 /// What a trigger starts, once all its triggers have fired.
@@ -626,9 +629,10 @@ impl Plan {
         *self.retries.get(usize::from(self.class_of(qp)))?
     }
 
-    /// Number of flows: the messages of workloads. A message that is split counts once.
+    /// Number of flows: the messages of workloads. A message that is several messages of the plan counts once.
     pub fn flows(&self) -> usize {
-        self.wholes.iter().fold(self.messages.len(), |flows, whole| flows + 1 - whole.subflows.len())
+        let parts = |whole: &Whole| whole.subflows.len() + usize::from(whole.request.is_some());
+        self.wholes.iter().fold(self.messages.len(), |flows, whole| flows + 1 - parts(whole))
     }
 
     /// Rate at which the queue pairs of a host may send: that of its link, or of all ports of its NIC if they spread over them.

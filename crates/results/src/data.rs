@@ -31,21 +31,21 @@ impl<'a> RunData<'a> {
         })
     }
 
-    /// For every message, the number of its whole and its place in it; empty if all messages travel in one subflow.
+    /// For every message, the number of its whole and its place in it; empty if there is none.
     fn subflows(self) -> Vec<Option<(u32, u32)>> {
         let wholes = &self.plan.wholes;
         let mut subflows = vec![None; if wholes.is_empty() { 0 } else { self.plan.messages.len() }];
         for (whole, number) in wholes.iter().zip(0..) {
-            for (subflow, place) in whole.subflows.iter().zip(0..) {
-                subflows[subflow.index()] = Some((number, place));
+            for (part, place) in whole.subflows.iter().chain(&whole.request).zip(0..) {
+                subflows[part.index()] = Some((number, place));
             }
         }
         subflows
     }
 
-    /// The flow of a message that travels in subflows, of which `message` is the first.
+    /// The flow of a whole, of which `message` is the first subflow.
     fn whole(self, whole: usize, number: u32, message: &'a Message) -> Flow<'a> {
-        let Whole { subflows } = &self.plan.wholes[whole];
+        let Whole { subflows, request } = &self.plan.wholes[whole];
         let mut all = self.outcome.messages[number as usize];
         for subflow in &subflows[1..] {
             let record = &self.outcome.messages[subflow.index()];
@@ -57,6 +57,13 @@ impl<'a> RunData<'a> {
             all.wire_bytes += record.wire_bytes;
             all.retransmitted += record.retransmitted;
             all.slow = all.slow.max(record.slow);
+        }
+        if let Some(request) = request {
+            let record = &self.outcome.messages[request.index()];
+            all.start = record.start;
+            all.acked = all.received; // the requester knows that it has the data
+            all.wire_bytes += record.wire_bytes;
+            all.retransmitted += record.retransmitted;
         }
         Flow {
             number,
@@ -105,7 +112,7 @@ mod tests {
     fn a_message_in_parts_is_one_flow_from_the_first_start_to_the_last_end() {
         // Message i takes 10 x (i + 1) us. Messages 1 and 3 are subflows of one.
         let mut plan = testing::plan(4);
-        plan.wholes = vec![Whole { subflows: [MessageId(1), MessageId(3)].into() }];
+        plan.wholes = vec![Whole { subflows: [MessageId(1), MessageId(3)].into(), request: None }];
         let mut outcome = testing::outcome(4);
         outcome.messages[1].start = Time::from_us(3);
         outcome.messages[3].start = Time::from_us(2);

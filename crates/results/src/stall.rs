@@ -15,7 +15,7 @@ pub fn explain(plan: &Plan, stall: &Stall) -> String {
         stall.count
     );
     if !plan.wholes.is_empty() {
-        text.push_str("(subflows count as flows here)\n");
+        text.push_str("(subflows, and requests and data of READs, count as flows here)\n");
     }
     for &(message, waiting) in stall.waiting.iter().take(LISTED) {
         let _ = writeln!(text, "  {} waits {}", flow(plan, message), reason(waiting));

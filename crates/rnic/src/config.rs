@@ -100,6 +100,10 @@ pub struct NicConfig {
     /// with one another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<NicClass>,
+    /// Most READs that a queue pair has under way: those whose data has not arrived. Default: no limit (our choice; verbs'
+    /// `max_rd_atomic`, often 16).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<u8>,
     /// Losses of a receiving NIC whose port is nearly full: `{ above = "94Gbps", loss = 0.0018, burst = 73 }`. "off" keeps `model` from
     /// setting them. Default: none (our choice; these figures were measured on a ConnectX-5).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,6 +149,7 @@ impl Default for NicConfig {
             window: None,
             window_scales_with_rate: false,
             messages: None,
+            reads: None,
             ingress: None,
             classes: Vec::new(),
             receive: None,
@@ -242,6 +247,9 @@ impl NicConfig {
         }
         OrOff::get(self.messages).map_or(Ok(()), Messages::validate)?;
         OrOff::get(self.ingress).map_or(Ok(()), Ingress::validate)?;
+        if self.reads == Some(0) {
+            return Err(code::RANGE.at("reads", "must be at least 1"));
+        }
         NicClass::validate(&self.classes)?;
         self.receive.as_ref().map_or(Ok(()), Receive::validate)?;
         self.pcie.as_ref().map_or(Ok(()), Pcie::validate)?;
@@ -372,6 +380,7 @@ mod tests {
                 "ingress = { above = \"1Gbps\", loss = 0.1, burst = 1, interval = \"0us\" }",
                 "ingress.interval",
             ),
+            ("reads = 0", "reads"),
             ("receive = { rate = \"0bps\" }", "receive.rate"),
             ("pcie = { rate = \"0.5Gbps\" }", "pcie.rate"),
             ("receive = { rate = \"1Gbps\", buffer = \"0B\" }", "receive.buffer"),

@@ -7,6 +7,7 @@ use crate::notification::{Cnp, CnpScope};
 use crate::path::Path;
 use crate::reaction::Reaction;
 use crate::timeout::Timing;
+use crate::verb::Verb;
 use finding::Finding;
 use model::digest::Code;
 use model::{Congestion, Rate, Time};
@@ -75,6 +76,8 @@ pub struct TransportFacts {
     pub silent: SilentLoss,
     /// When a receiver owes an ACK.
     pub acks: Acks,
+    /// Operations whose losses the mode repairs as its file describes. Every mode carries WRITEs.
+    pub verbs: &'static [Verb],
 }
 
 impl TransportFacts {
@@ -88,6 +91,7 @@ impl TransportFacts {
         cuts: CutReport::None,
         silent: SilentLoss::Found,
         acks: Acks::Packets,
+        verbs: &[Verb::Write],
     };
 
     /// The same with maps of what has arrived, and NACKs for trimmed packets alone.

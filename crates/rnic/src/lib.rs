@@ -52,6 +52,7 @@ mod paced;
 mod path;
 mod receive;
 mod retries;
+mod verb;
 
 pub mod config;
 pub mod counted;
@@ -84,6 +85,7 @@ pub use path::Path;
 pub use reaction::{Reacting, Reaction};
 pub use receive::{Pcie, Receive};
 pub use retries::{NCCL, OnRetryExceeded};
+pub use verb::Verb;
 
 use facts::Recovery;
 

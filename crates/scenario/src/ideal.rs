@@ -25,7 +25,7 @@ pub fn ideal_fct(plan: &Plan, from: HostId, to: HostId, bytes: u64) -> Time {
     }
 }
 
-/// The ideal FCT of every message, and then of every message that is split.
+/// The ideal FCT of every message, and then of [`Plan::wholes`].
 pub fn of_flows(plan: &Plan) -> Vec<Time> {
     let mut ideals = Ideals::new(plan);
     let of = |m: &Message| (m.qp, m.bytes);
@@ -34,12 +34,21 @@ pub fn of_flows(plan: &Plan) -> Vec<Time> {
         (plan.messages[whole.subflows[0].index()].qp, subflows().map(|subflow| subflow.bytes).sum())
     };
     let flows = plan.messages.iter().map(of).chain(plan.wholes.iter().map(whole));
-    flows
+    let mut times: Vec<Time> = flows
         .map(|(qp, bytes)| {
             let qp = &plan.qps[qp.index()];
             ideals.fct(qp.from, qp.to, bytes)
         })
-        .collect()
+        .collect();
+    for (whole, time) in plan.wholes.iter().zip(&mut times[plan.messages.len()..]) {
+        let Some(request) = whole.request.map(|request| &plan.messages[request.index()]) else { continue };
+        // A READ begins with its request, and ends with the last byte and not with its ACK.
+        let (qp, wire) = (&plan.qps[request.qp.index()], &plan.wire);
+        let request = crossing(plan, qp.from, qp.to, wire.data_frame(request.bytes as u32));
+        let ack = crossing(plan, qp.from, qp.to, wire.ack);
+        *time = Time(time.ps().saturating_add(request.ps()).saturating_sub(ack.ps()));
+    }
+    times
 }
 
 /// Least time from the start of a frame of `frame` bytes at one host to its arrival at another, over a shortest path;

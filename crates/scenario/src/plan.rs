@@ -12,12 +12,14 @@ use crate::values::LATEST;
 use crate::wait::{self, Waits};
 use crate::workload::draft::{Draft, Graph, Sorted};
 use crate::workload::ranks::Ranks;
+use crate::workload::reads;
 use crate::workload::split::Added;
 use crate::workload::{QpUse, Split, Workload};
 use finding::{Finding, code, suggestion};
 use model::draw::{Key, Purpose, scaled};
 use model::plan::{Group, Job, NicClass, NicClasses, OwnQueues, PortSettings, SwitchSettings};
 use model::{Fabric, HostId, NodeId, Plan, Time, Wire};
+use rnic::Verb;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -184,7 +186,11 @@ fn split_of(scenario: &Scenario, entry: &Workload) -> Result<Option<Split>, Find
         return entry.split.map_or(Ok(None), |_| Err(code::CONFLICT.at("split", text)));
     }
     let pinned = scenario.scheme_of(entry.class()).facts().pinned;
-    Ok(entry.split.or_else(|| pinned.then(Split::default)))
+    let split = entry.split.or_else(|| pinned.then(Split::default));
+    if split.is_some() && entry.verb == Verb::Read {
+        return Err(code::UNSUITED.at("verb", "cannot be \"read\" where messages are split into subflows"));
+    }
+    Ok(split)
 }
 
 /// Whether messages of a workload can take queue pairs in turn.
@@ -258,7 +264,8 @@ fn workload(
         if let Some(jitter) = entry.jitter {
             let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);
             let late = |node: NodeId| Time(scaled(key.draw(node.0.into()), jitter.ps() + 1));
-            draft.graph.delay((added.message, first_task), |host| fabric.node_of(host), late);
+            let reads = entry.verb == Verb::Read;
+            draft.graph.delay((added.message, first_task), |host| fabric.node_of(host), late, reads);
         }
         if let QpUse::InTurn(count) = draft.qp {
             in_turn_fits(entry).map_err(|error| error.within(&path))?;
@@ -266,6 +273,11 @@ fn workload(
         }
         if let Some(split) = split_of(scenario, entry).map_err(|error| error.within(&path))? {
             split.apply(&mut draft, added, Key::new(scenario.seed, Purpose::Split, i as u64))?;
+        }
+        if entry.verb == Verb::Read {
+            let limit = scenario.nic_of(entry.class()).reads;
+            reads::apply(draft.graph, added, limit, fabric, draft.memory, &format!("{path}.verb"))
+                .map_err(|error| error.within(&path))?;
         }
         let tokens = draft.tokens;
         warnings.extend(own.into_iter().map(|warning| warning.within(&path)));

@@ -51,8 +51,8 @@ pub(crate) fn open(scenario: &Scenario, plan: &mut Plan) {
         qp.messages = first..left;
     }
     plan.messages.retain(|message| message.job != job);
-    for subflow in plan.wholes.iter_mut().flat_map(|whole| &mut whole.subflows) {
-        subflow.0 = moved[subflow.index()];
+    for part in plan.wholes.iter_mut().flat_map(|whole| whole.subflows.iter_mut().chain(&mut whole.request)) {
+        part.0 = moved[part.index()];
     }
     for trigger in &mut plan.triggers {
         if let model::plan::Trigger::Message(m) = trigger {

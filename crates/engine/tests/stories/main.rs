@@ -33,6 +33,7 @@
 //! | [`message_rates`] | a NIC begins as many messages per second as its limits allow, and no fewer |
 //! | [`slow_receivers`] | a NIC whose host takes data slowly pauses its link or discards, and gets what its host takes |
 //! | [`ingress`] | a NIC whose port is nearly full loses data in bursts at the share that was asked for |
+//! | [`reads`] | a READ takes the time of its request and its data, and so many under way give their sizes per round trip |
 //! | [`ethereal`] | subflows fill all uplinks evenly, and leave a dead path after a timeout |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
 //! | [`frozen`] | replies with entropies of their own outlive a dead cable in frozen routes |
@@ -94,6 +95,7 @@ mod port_status;
 mod probes;
 mod pulls;
 mod rate_control;
+mod reads;
 mod receivers;
 mod records;
 mod rerouting;

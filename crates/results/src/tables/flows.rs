@@ -48,7 +48,7 @@ pub fn table(run: RunData<'_>) -> Table {
         Column::real(
             "acked_us",
             "us",
-            "time at which the ACK of its last byte reached the sender",
+            "time at which the ACK of its last byte reached the sender; of a READ, received_us",
             rows().map(|r| us(r.record.acked)),
         ),
         Column::real(
@@ -88,7 +88,7 @@ pub fn table(run: RunData<'_>) -> Table {
         let about = "time for which a rate below a hundredth of line rate held it";
         columns.push(Column::real("throttled_us", "us", about, rows().map(|r| Some(r.record.slow.as_us()))));
     }
-    if !plan.wholes.is_empty() {
+    if flows.iter().any(|flow| flow.subflows > 1) {
         let about =
             "subflows into which it was split, see subflows.parquet; flow and qp are those of the first";
         columns.push(Column::count("subflows", "-", about, rows().map(|r| r.subflows.into())));

@@ -11,15 +11,13 @@ const MOST_ROWS: usize = 1_000_000;
 /// The table of subflows; `None` if no flow was split.
 pub fn table(run: RunData<'_>) -> Option<Table> {
     let plan = run.plan;
-    let count: usize = plan.wholes.iter().map(|whole| whole.subflows.len()).sum();
+    let split = || plan.wholes.iter().filter(|whole| whole.request.is_none());
+    let count: usize = split().map(|whole| whole.subflows.len()).sum();
     if count == 0 {
         return None;
     }
     let every = count.div_ceil(MOST_ROWS);
-    let all = plan
-        .wholes
-        .iter()
-        .flat_map(|whole| whole.subflows.iter().map(|subflow| (whole.subflows[0], *subflow)));
+    let all = split().flat_map(|whole| whole.subflows.iter().map(|subflow| (whole.subflows[0], *subflow)));
     let rows: Vec<(MessageId, MessageId)> = all.step_by(every).collect();
     let rows = || rows.iter();
     let message = |subflow: &MessageId| &plan.messages[subflow.index()];

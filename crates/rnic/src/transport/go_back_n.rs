@@ -8,6 +8,7 @@ use crate::limits::outstanding;
 use crate::psn::in_order;
 use crate::psn::sender::{self, Resend};
 use crate::timeout::Timing;
+use crate::verb::Verb;
 use finding::{Finding, code};
 use model::Time;
 use schemars::JsonSchema;
@@ -47,7 +48,9 @@ impl Recovery for Config {
     const GOLDEN: Option<Golden> = Some(("go-back-N", &["nic.transport.go-back-n={}", "links.loss=0.001"]));
 
     fn facts(&self) -> TransportFacts {
-        TransportFacts { keeps_out_of_order: false, ..TransportFacts::KEEPING }
+        // The requester of a READ asks again from the gap on (InfiniBand Architecture), which takes as long as a NACK.
+        let verbs = &[Verb::Write, Verb::Send, Verb::Read];
+        TransportFacts { keeps_out_of_order: false, verbs, ..TransportFacts::KEEPING }
     }
 
     fn validate(&self) -> Result<(), Finding> {

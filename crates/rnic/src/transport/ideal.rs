@@ -12,6 +12,7 @@ use crate::limits::outstanding;
 use crate::psn::receiver;
 use crate::psn::sender::{self, Resend};
 use crate::timeout::Timing;
+use crate::verb::Verb;
 use finding::Finding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,7 @@ impl Recovery for Config {
         TransportFacts {
             // Senders ignore NACKs of any origin, so their default reaction is without effect.
             silent: SilentLoss::Unfound,
+            verbs: &[Verb::Write, Verb::Send, Verb::Read],
             ..TransportFacts::KEEPING
         }
     }

@@ -15,6 +15,7 @@ use crate::reaction::Reaction;
 use crate::selective::receiver::{self, Report};
 use crate::selective::sender;
 use crate::timeout::{Timeout, Timing};
+use crate::verb::Verb;
 use finding::{Finding, code};
 use model::Time;
 use schemars::JsonSchema;
@@ -72,6 +73,8 @@ impl Recovery for Config {
             // Reordering causes many NACKs.
             on_nack: OnNack::Default(Reaction::None),
             names_packets: true,
+            // IRN (SIGCOMM 2018), section 5: all operations, with NACKs for the responses of READs.
+            verbs: &[Verb::Write, Verb::Send, Verb::Read],
             ..TransportFacts::KEEPING
         }
     }

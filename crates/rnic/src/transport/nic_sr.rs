@@ -20,6 +20,7 @@ use crate::limits::outstanding;
 use crate::psn::receiver;
 use crate::psn::sender::{self, Resend};
 use crate::timeout::Timing;
+use crate::verb::Verb;
 use finding::Finding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,7 +57,8 @@ impl Recovery for Config {
     ];
 
     fn facts(&self) -> TransportFacts {
-        TransportFacts::KEEPING
+        // US patent 11,870,590, claims 1 to 4.
+        TransportFacts { verbs: &[Verb::Write, Verb::Read], ..TransportFacts::KEEPING }
     }
 
     fn validate(&self) -> Result<(), Finding> {

@@ -36,6 +36,7 @@ rules! {
     invariants,
     hardware,
     unused_rates,
+    verbs,
     slowed,
     silent,
     whole_scheme,

@@ -30,6 +30,15 @@ pub(crate) struct DraftMessage {
     /// Messages of one connection with different numbers have different queue pairs: subflows of one message on the same path
     /// or without a path, and messages that take queue pairs in turn.
     pub(crate) line: u16,
+    /// True for the request of a READ. Requests have queue pairs of their own.
+    pub(crate) asks: bool,
+}
+
+/// A message of a workload that is several messages of the draft, see [`Whole`].
+#[derive(Clone, Debug)]
+pub(crate) struct DraftWhole {
+    pub(crate) subflows: Range<u32>,
+    pub(crate) request: Option<u32>,
 }
 
 /// Event of one message that starts another message.
@@ -69,8 +78,7 @@ pub(crate) struct Graph {
     pub(crate) operations: Vec<Operation>,
     /// Pairs of cause and effect.
     pub(crate) causes: Vec<(Event, Item)>,
-    /// Messages of a workload that are split: the numbers of their subflows.
-    pub(crate) wholes: Vec<Range<u32>>,
+    pub(crate) wholes: Vec<DraftWhole>,
 }
 
 /// The parts of a plan that come from workloads.
@@ -85,16 +93,18 @@ pub(crate) struct Sorted {
 }
 
 impl Graph {
-    /// Lets every host start the messages and tasks from these numbers on later, by `late`.
+    /// Lets every host start the messages and tasks from these numbers on later, by `late`. Receivers start `reads`.
     pub(crate) fn delay(
         &mut self,
         (message, task): (usize, usize),
         node_of: impl Fn(HostId) -> NodeId,
         late: impl Fn(NodeId) -> Time,
+        reads: bool,
     ) {
         let delayed = |start: Time, node| Time(start.ps().saturating_add(late(node).ps()));
         for message in &mut self.messages[message..] {
-            message.start = delayed(message.start, node_of(message.from));
+            let first = if reads { message.to } else { message.from };
+            message.start = delayed(message.start, node_of(first));
         }
         for task in &mut self.tasks[task..] {
             task.start = delayed(task.start, task.node);
@@ -116,10 +126,11 @@ impl Graph {
         let Graph { messages: all, tasks, operations, mut causes, wholes } = self;
         let (mut qps, mut messages, place) = on_queue_pairs(&all);
         drop(all);
-        let whole = |subflows: Range<u32>| {
-            let mut subflows: Vec<MessageId> = subflows.map(|m| MessageId(place[m as usize])).collect();
+        let id = |m: u32| MessageId(place[m as usize]);
+        let whole = |whole: DraftWhole| {
+            let mut subflows: Vec<MessageId> = whole.subflows.map(id).collect();
             subflows.sort_unstable_by_key(|subflow| subflow.0);
-            Whole { subflows: subflows.into() }
+            Whole { subflows: subflows.into(), request: whole.request.map(id) }
         };
         let wholes = wholes.into_iter().map(whole).collect();
         let (mut tasks, rank) = by_host(tasks);
@@ -175,8 +186,8 @@ impl Graph {
 /// The queue pairs, the messages in the order of a plan, and the place of every message of the draft in it.
 fn on_queue_pairs(all: &[DraftMessage]) -> (Vec<Qp>, Vec<Message>, Vec<u32>) {
     let qp_key = |i: u32| {
-        let DraftMessage { from, to, job, lane, fresh_qp, path, line, .. } = all[i as usize];
-        (to, from, job, lane, path, line, if fresh_qp { i + 1 } else { 0 })
+        let DraftMessage { from, to, job, lane, fresh_qp, path, line, asks, .. } = all[i as usize];
+        (to, from, job, lane, path, line, asks, if fresh_qp { i + 1 } else { 0 })
     };
     let mut order: Vec<u32> = (0..all.len() as u32).collect();
     order.sort_by_key(|&i| (qp_key(i), i));
@@ -318,6 +329,7 @@ impl Draft<'_> {
             fresh_qp: self.qp == QpUse::PerMessage,
             path: None,
             line: 0,
+            asks: false,
         });
         self.graph.messages.len() as u32 - 1
     }

@@ -10,12 +10,14 @@ pub mod host_sample;
 pub mod peers;
 pub mod rank_groups;
 pub(crate) mod ranks;
+pub(crate) mod reads;
 pub mod sizes;
 pub(crate) mod split;
 
 use draft::Draft;
 use finding::{Finding, code};
 use model::Time;
+use rnic::Verb;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use split::{Paths, Split, Subflows};
@@ -50,6 +52,10 @@ pub enum QpUse {
     PerMessage,
     /// So many queue pairs per source, destination, job and communicator, which whole messages take in turn.
     InTurn(NonZeroU16),
+}
+
+fn is_write(verb: &Verb) -> bool {
+    *verb == Verb::Write
 }
 
 macro_rules! workloads {
@@ -90,6 +96,14 @@ macro_rules! workloads {
             /// pinned paths (`ethereal`), else messages stay whole.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub split: Option<Split>,
+            /// RDMA operation of all messages: `"write"`, `"send"` or `"read"`. Data goes from sender to receiver with all of them. A READ
+            /// begins with a request packet of the receiver on a queue pair of its own, and the flow ends when its last byte has arrived;
+            /// `nic.reads` limits how many are under way. Responses are acknowledged as WRITEs are, and captures show both as WRITEs. A READ
+            /// cannot be split, and messages cannot be READs where hosts other than their receivers start them, as in a ring.
+            /// SENDs differ from WRITEs in loss recovery alone, and only modes that repair both alike carry them. Default `"write"`
+            /// (collective libraries write).
+            #[serde(default, skip_serializing_if = "is_write")]
+            pub verb: Verb,
             $(
                 $(#[$doc])*
                 #[serde(rename = $name, default, skip_serializing_if = "Option::is_none")]
@@ -176,7 +190,7 @@ workloads! {
 impl Workload {
     /// Keys of every workload, whatever its kind.
     pub(crate) const COMMON_KEYS: &'static [&'static str] =
-        &["name", "start", "jitter", "background", "class", "qp", "split"];
+        &["name", "start", "jitter", "background", "class", "qp", "split", "verb"];
 
     /// Whether `key` is a key of the `[[workload]]` table: one that every kind has, or the name of a kind.
     pub(crate) fn has_key(key: &str) -> bool {

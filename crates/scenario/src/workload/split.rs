@@ -4,7 +4,7 @@
 //! causes. They have the same size and leave over the same number of paths; others form steps of their own. Subflows are messages
 //! of the plan. What waits for a message waits for all of its subflows, and the results show the message as one flow.
 
-use super::draft::{Draft, DraftMessage, Event, Item, part};
+use super::draft::{Draft, DraftMessage, DraftWhole, Event, Item, part};
 use finding::Finding;
 use model::draw::{Key, below};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -206,7 +206,7 @@ impl Split {
             }
             let subflows = at..graph.messages.len() as u32;
             if count > 1 {
-                graph.wholes.push(subflows.clone());
+                graph.wholes.push(DraftWhole { subflows: subflows.clone(), request: None });
             }
             place.push(subflows);
         }
