@@ -1,4 +1,5 @@
-//! Recursive halving (reduce-scatter) and recursive doubling (all-gather).
+//! Recursive halving (reduce-scatter) and recursive doubling (all-gather). All bytes of a member go by the channel of its place in its
+//! server, so that they leave by a NIC of its own.
 
 use super::{After, Builder, Call, Kind, Schedule, Way};
 use std::ops::Range;
@@ -15,6 +16,7 @@ pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
         return Err(format!("`halving-doubling` needs a power of two of ranks, found {n}"));
     }
     let mut builder = Builder::new(n);
+    let channels = call.places();
     // Arrivals that a member waits for before its next step: all so far, because they come from different members.
     let mut arrived: Vec<Vec<After>> = vec![Vec::new(); n as usize];
     let mut exchange = |half: u32, way: Way, builder: &mut Builder| {
@@ -28,7 +30,10 @@ pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
                 };
                 let pieces = call.pieces(share(call, block, half));
                 let after = &arrived[i as usize];
-                pieces.into_iter().map(|data| builder.step((i, peer), data, way, 0, after.clone())).collect()
+                pieces
+                    .into_iter()
+                    .map(|data| builder.step((i, peer), data, way, channels[i as usize], after.clone()))
+                    .collect()
             })
             .collect();
         for i in 0..n {

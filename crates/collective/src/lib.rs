@@ -23,7 +23,8 @@ mod schedule;
 mod tests;
 mod tree;
 
-pub use schedule::{After, Builder, Schedule, Step, Way};
+pub use nccl::{CANDIDATES, Cpu, Estimate, Gpu, Machine, channels, estimates, near_tie};
+pub use schedule::{After, Builder, Made, Schedule, Step, Way};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,8 +91,10 @@ pub struct Call {
     pub servers: Vec<u32>,
     /// Number of channels; each carries its share of the bytes by its own connections.
     pub channels: u32,
-    /// Most bytes of a message; [`u64::MAX`] for no limit.
+    /// Most bytes of a message; [`u64::MAX`] for NCCL's.
     pub chunk: u64,
+    /// True if rings and direct exchanges send slices, as NCCL does, in place of whole chunks.
+    pub slices: bool,
     /// Number of peers to which a rank of a direct algorithm sends at the same time; 0 for all.
     pub window: u32,
     /// Parts of a buffer are multiples of this many bytes, except for the last part.
@@ -100,8 +103,8 @@ pub struct Call {
     pub nvlink: bool,
     /// Encoding of bytes on the wire.
     pub protocol: Protocol,
-    /// Rates of a rank, for NCCL's choice: through its NICs, and through its NVLink port, bits/s.
-    pub rates: (u64, u64),
+    /// What NCCL's choice knows beside the call.
+    pub machine: Machine,
 }
 
 /// NCCL's protocol, which determines how many bytes a byte of payload takes on the wire.
@@ -127,13 +130,29 @@ impl Protocol {
         }
     }
 
-    /// Payload of a message between servers under ring algorithms: two of eight slots of the buffer for `Simple`, one for the
-    /// others (NCCL, `enqueue.cc`).
-    pub const fn message(self) -> u64 {
+    /// Payload of an eighth of the buffer between two GPUs: the longest message of trees and chains (NCCL, `init.cc`).
+    const fn step(self) -> u64 {
         match self {
-            Protocol::Simple => 1 << 20,
+            Protocol::Simple => 512 << 10,
             Protocol::Ll => 32 << 10,
             Protocol::Ll128 => 576_000,
+        }
+    }
+
+    /// Payload of a slice of a chunk of a ring: half of it with `Simple`, of two eighths of the buffer at most (NCCL, `enqueue.cc`).
+    fn slice(self, chunk: u64) -> u64 {
+        match self {
+            Protocol::Simple => chunk.div_ceil(2).clamp(1, 2 * self.step()),
+            _ => chunk.clamp(1, self.step()),
+        }
+    }
+
+    /// The name in scenarios and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Protocol::Simple => "simple",
+            Protocol::Ll => "ll",
+            Protocol::Ll128 => "ll128",
         }
     }
 }
@@ -148,6 +167,16 @@ impl Call {
     fn per_server(&self) -> Option<u32> {
         let first = *self.servers.first()?;
         self.servers.iter().all(|&n| n == first).then_some(first)
+    }
+
+    /// Number of ranks of the server that has the most of them.
+    fn most(&self) -> u32 {
+        self.servers.iter().copied().max().unwrap_or(1).max(1)
+    }
+
+    /// The place of every member in its server.
+    fn places(&self) -> Vec<u32> {
+        self.servers.iter().flat_map(|&members| 0..members).collect()
     }
 
     /// Bytes of part `i` of `n` parts of `bytes`, with their offset.
@@ -200,7 +229,7 @@ macro_rules! algorithms {
                 match self { $(Algorithm::$variant => $kinds,)+ }
             }
 
-            /// The schedule of a call, or the reason why the algorithm cannot do it.
+            /// The schedule of a call that [`Algorithm::resolve`] has returned, or the reason why the algorithm cannot do it.
             ///
             /// # Errors
             /// The collectives that it can do, or the numbers of ranks.
@@ -217,8 +246,47 @@ macro_rules! algorithms {
 
 use Kind::{AllGather, AllReduce, AllToAll, Broadcast, Reduce, ReduceScatter};
 
+/// Most pieces of a channel's bytes, unless a longest message is given. Our choice: a longer pipeline costs memory, and saves less than
+/// a 64th of the time.
+const MOST_PIECES: u64 = 64;
+
 impl Algorithm {
-    /// A lower bound of the number of steps.
+    /// The algorithm and the call as they are done: NCCL's choice is made, and messages are as long as NCCL's, unless the call says how
+    /// long they are.
+    ///
+    /// # Errors
+    /// NCCL has no algorithm for the call.
+    pub fn resolve(self, call: &Call) -> Result<(Algorithm, Call), String> {
+        let (algorithm, call) = match self {
+            Algorithm::Nccl => nccl::chosen(call)?,
+            own => (own, call.clone()),
+        };
+        let chunk = if call.chunk == u64::MAX { algorithm.longest_message(&call) } else { call.chunk };
+        Ok((algorithm, Call { chunk, ..call }))
+    }
+
+    /// How a resolved call is done.
+    pub fn made(self, call: &Call) -> Made {
+        let channels = if self == Algorithm::Tree { 2 * tree::pairs(call) } else { call.channels };
+        Made { algorithm: self, protocol: call.protocol, channels }
+    }
+
+    /// The longest message of those algorithms that NCCL pipelines (`enqueue.cc`): an eighth of the protocol's buffer for a chain
+    /// and a tree, 128 KiB for NVLS, and 64 KiB from four servers on; and with slices, a slice of a ring's chunk.
+    fn longest_message(self, call: &Call) -> u64 {
+        let (usual, parts) = match self {
+            Algorithm::Ring if call.slices => return call.protocol.slice(ring::share(call)),
+            Algorithm::Direct if call.slices => return 128 << 10,
+            Algorithm::Chain => (call.protocol.step(), call.channels),
+            Algorithm::Tree => (tree::chunk(call), 2 * tree::pairs(call)),
+            Algorithm::Nvls if call.servers.len() < 4 => (128 << 10, call.most()),
+            Algorithm::Nvls => (64 << 10, call.most()),
+            _ => return u64::MAX,
+        };
+        usual.max((call.bytes / u64::from(parts.max(1))).div_ceil(MOST_PIECES))
+    }
+
+    /// A lower bound of the number of steps of a resolved call.
     pub fn least_steps(self, call: &Call) -> u64 {
         let n = u64::from(call.ranks());
         let others = n.saturating_sub(1);
@@ -231,7 +299,7 @@ impl Algorithm {
         // All members but one get all bytes, in every round.
         let cut = |others: u64| whole.max((rounds * others).saturating_mul(call.bytes / call.chunk.max(1)));
         match self {
-            Algorithm::Nccl => nccl::chosen(call).map_or(0, |(algorithm, call)| algorithm.least_steps(&call)),
+            Algorithm::Nccl => 0,
             // It cuts no messages.
             Algorithm::Pat => whole,
             // It cuts those between servers.

@@ -1,5 +1,6 @@
 //! Schedules: the steps of a collective, without times and without a fabric.
 
+use crate::{Algorithm, Protocol};
 use std::ops::Range;
 
 /// What a step of a schedule waits for. The event happens at the step's own rank, or for a step over the NVSwitch in its server.
@@ -20,8 +21,12 @@ pub enum Way {
     Reduce,
     /// From `from` to `to`, which keeps them.
     Copy,
-    /// Over the NVSwitch of the server of `from`, in both directions; the switch reduces or copies. `to` equals `from`.
+    /// Over the NVSwitch of the server of `from`, which equals `to`: all bytes leave it, and the switch returns their sums.
     Switch,
+    /// As `Switch`, but the switch returns the sums of `data` alone.
+    SwitchReduce,
+    /// As `Switch`, but only `data` leaves, and the switch returns all bytes.
+    SwitchCopy,
 }
 
 /// A step: bytes that move from one member to another.
@@ -49,10 +54,26 @@ impl Step {
         std::iter::once(&self.data).chain(&self.more)
     }
 
+    /// Whether the NVSwitch moves the bytes.
+    pub fn over_switch(&self) -> bool {
+        matches!(self.way, Way::Switch | Way::SwitchReduce | Way::SwitchCopy)
+    }
+
     /// Number of bytes that move.
     pub fn bytes(&self) -> u64 {
         self.ranges().map(|range| range.end - range.start).sum()
     }
+}
+
+/// How NCCL, or the scenario, does a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Encoding of bytes on the wire.
+    pub protocol: Protocol,
+    /// Number of channels.
+    pub channels: u32,
 }
 
 /// The steps of a collective, and when its members leave it.

@@ -1,6 +1,6 @@
 //! Claim: after a collective, every rank has the bytes that the collective promises, in whatever order its steps happen.
 
-use super::{After, Algorithm, Call, Kind, Protocol, Schedule, Step, Way};
+use super::{After, Algorithm, Call, Kind, Machine, Protocol, Schedule, Step, Way};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,11 +13,12 @@ pub(super) fn call(kind: Kind, servers: Vec<u32>, bytes: u64) -> Call {
         servers,
         channels: 1,
         chunk: u64::MAX,
+        slices: false,
         window: 0,
         grain: 1,
         nvlink: false,
         protocol: Protocol::Simple,
-        rates: (400_000_000_000, 3_600_000_000_000),
+        machine: Machine { nics: 8, nic: 400_000_000_000, nvlink: 2_966_400_000_000, ..Machine::default() },
     }
 }
 
@@ -105,7 +106,8 @@ impl<'s> Play<'s> {
 
     fn step(&mut self, step: &Step) {
         let (from, to) = (step.from as usize, step.to as usize);
-        for range in step.ranges() {
+        let returned = if step.way == Way::SwitchReduce { 1 } else { usize::MAX };
+        for range in step.ranges().take(returned) {
             for cell in 0..self.cuts.len() - 1 {
                 let bytes = &self.known[from][cell].0;
                 if bytes.start < range.start || bytes.end > range.end {
@@ -125,7 +127,7 @@ impl<'s> Play<'s> {
                         assert!(!copy.is_empty(), "{step:?} copies bytes that its sender does not have");
                         self.known[to][cell].1 = copy;
                     }
-                    Way::Switch => self.through_the_switch(to, cell),
+                    Way::Switch | Way::SwitchReduce | Way::SwitchCopy => self.through_the_switch(to, cell),
                 }
             }
         }
@@ -191,8 +193,11 @@ fn all(
     for &algorithm in Algorithm::ALL {
         for &kind in algorithm.kinds() {
             // A range per member is what the check of all-gather and reduce-scatter understands.
+            let slices = grain == 1;
             let channels = if matches!(kind, Kind::AllGather | Kind::ReduceScatter) { 1 } else { channels };
-            let call = Call { channels, chunk, grain, nvlink: true, ..call(kind, servers.to_vec(), bytes) };
+            let call =
+                Call { channels, chunk, slices, grain, nvlink: true, ..call(kind, servers.to_vec(), bytes) };
+            let Ok((algorithm, call)) = algorithm.resolve(&call) else { continue };
             if let Ok(schedule) = algorithm.schedule(&call) {
                 found.push((algorithm, call, schedule));
             }
@@ -244,7 +249,7 @@ proptest! {
                         open.extend(&causes[s as usize]);
                     }
                 }
-                let own = (0..).zip(&schedule.steps).filter(|(_, step)| step.to == member && step.way != Way::Switch);
+                let own = (0..).zip(&schedule.steps).filter(|(_, step)| step.to == member && !step.over_switch());
                 for (number, _) in own {
                     let waited = seen[number];
                     prop_assert!(waited, "{} {:?}: member {member} leaves before step {number}", algorithm.name(), call);
@@ -257,7 +262,7 @@ proptest! {
 /// Bytes that every member sends to others.
 fn sent(call: &Call, schedule: &Schedule) -> Vec<u64> {
     let mut sent = vec![0; call.ranks() as usize];
-    for step in schedule.steps.iter().filter(|step| step.way != Way::Switch) {
+    for step in schedule.steps.iter().filter(|step| !step.over_switch()) {
         sent[step.from as usize] += step.bytes();
     }
     sent

@@ -1,9 +1,9 @@
 //! Double binary trees of servers (NCCL, `trees.cc`), with a chain of GPUs inside each server.
 //!
-//! Each tree reduces and broadcasts one half of the buffer. An inner server of one tree is a leaf of the other, so that every
-//! server sends at most twice the buffer.
+//! The trees come in pairs, and each tree reduces and broadcasts its share of the buffer. An inner server of one tree is a leaf of
+//! the other, and both use the same NICs, so that every NIC sends at most twice its share.
 
-use super::{After, Builder, Call, Schedule, Way};
+use super::{After, Builder, Call, Protocol, Schedule, Way};
 use std::ops::Range;
 
 /// The place of a server in a tree.
@@ -62,14 +62,8 @@ fn first_tree(n: u32, r: u32) -> Place {
 
 pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
     let mut builder = Builder::new(call.ranks());
-    // The first half of the channels has the first tree; one channel does both.
-    let halves: Vec<(u32, Range<u64>, bool)> = if call.channels == 1 {
-        (0..2).map(|half| (half, call.part(call.bytes, 2, half.into()), half == 1)).collect()
-    } else {
-        let count = call.channels.next_multiple_of(2);
-        let part = |c: u32| call.part(call.bytes, count.into(), c.into());
-        (0..count).map(|c| (c, part(c), c >= count / 2)).collect()
-    };
+    let trees = trees(call).into_iter().zip(0..);
+    let count = 2 * pairs(call);
     let first: Vec<u32> = call
         .servers
         .iter()
@@ -78,7 +72,8 @@ pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
             Some(*sum - members)
         })
         .collect();
-    for (channel, range, second) in halves {
+    for ((channel, second), tree) in trees {
+        let range = call.part(call.bytes, count.into(), tree);
         let places = places(call.servers.len() as u32, second);
         // The GPU of each server on the tree, then the others of its chain.
         let chain = |server: u32| -> Vec<u32> {
@@ -90,6 +85,38 @@ pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
         }
     }
     Ok(builder.done())
+}
+
+/// The longest message: with LL128, NCCL shortens it for a buffer that would fill the pipeline too little.
+pub(super) fn chunk(call: &Call) -> u64 {
+    let mut chunk = call.protocol.step();
+    if call.protocol == Protocol::Ll128 {
+        let servers = call.servers.len().max(1) as u32;
+        let each = f64::from(call.ranks()) / f64::from(servers);
+        let steps = f64::from(1 + servers.ilog2()) + 0.1 * each;
+        for (depth, least) in [(64.0, 131_072), (16.0, 32_768)] {
+            let few = |chunk: u64| {
+                ((call.bytes / (u64::from(2 * pairs(call)) * chunk)) as f64) < steps * depth / each
+            };
+            while few(chunk) && chunk > least {
+                chunk /= 2;
+            }
+        }
+    }
+    chunk
+}
+
+/// Number of pairs of trees: one per channel. If there are more channels than GPUs in a server, NCCL has doubled its rings, and
+/// a pair takes two of them.
+pub(super) fn pairs(call: &Call) -> u32 {
+    if call.channels <= call.most() { call.channels } else { call.channels.div_ceil(2) }
+}
+
+/// The channel of every tree, and whether it is the second of its pair. Both leave a server by the same GPU.
+fn trees(call: &Call) -> Vec<(u32, bool)> {
+    let pairs = pairs(call);
+    let apart = pairs.next_multiple_of(call.most());
+    (0..pairs).map(|c| (c, false)).chain((0..pairs).map(|c| (c + apart, true))).collect()
 }
 
 /// One piece of the buffer goes up the tree and down again.

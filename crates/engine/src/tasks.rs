@@ -18,6 +18,8 @@ enum Event {
     End,
     /// The first byte of a copy reaches the stream by which it enters.
     Enter,
+    /// The engine of a slice starts it.
+    Leave,
     /// The earliest time at which the task is ready.
     Ready,
 }
@@ -29,6 +31,13 @@ pub(crate) enum Ended<'p> {
     Planned(&'p Task),
     /// The posted task of this number among those of its host.
     Posted(u32),
+}
+
+/// Occupies what is free from `free` on for `time`, from `now` on or later. Returns the start.
+fn book(free: &mut u64, now: u64, time: Time) -> u64 {
+    let start = now.max(*free);
+    *free = start + time.ps();
+    start
 }
 
 /// The tasks of a host.
@@ -43,6 +52,8 @@ pub(crate) struct Tasks {
     pub(crate) records: Vec<TaskRecord>,
     /// Time from which each stream is free, ps.
     free: Vec<u64>,
+    /// Time from which each engine is free, ps.
+    engines: Vec<u64>,
     events: BinaryHeap<Reverse<(u64, Event, u32)>>,
     /// Tasks of foreground jobs that have not ended.
     pub(crate) unfinished: u64,
@@ -63,6 +74,11 @@ impl Tasks {
         }
         let streams =
             mine.iter().flat_map(|task| task.work.streams()).max().map_or(0, |last| last as usize + 1);
+        let engine = |task: &Task| match task.work {
+            Work::Slice { engine, .. } if engine != Work::NONE => engine as usize + 1,
+            _ => 0,
+        };
+        let engines = mine.iter().map(engine).max().unwrap_or(0);
         let foreground = |task: &&Task| !plan.jobs[usize::from(task.job)].background;
         let mut tasks = Tasks {
             range: first as u32..end as u32,
@@ -70,6 +86,7 @@ impl Tasks {
             needs: mine.iter().map(|task| task.needs).collect(),
             records: vec![TaskRecord::default(); mine.len()],
             free: vec![0; streams],
+            engines: vec![0; engines],
             events: BinaryHeap::new(),
             unfinished: mine.iter().filter(foreground).count() as u64,
             liveness: Liveness::default(),
@@ -134,13 +151,21 @@ impl Tasks {
             self.liveness.pending_starts -= 1;
             self.liveness.last_progress = now;
             match event {
-                Event::Ready => self.start(now, t, self.work(plan, t)),
-                Event::Enter => {
-                    if let Work::Copy { to, time, .. } = self.work(plan, t) {
+                Event::Ready => self.start(plan, now, t, self.work(plan, t)),
+                Event::Enter => match self.work(plan, t) {
+                    Work::Copy { to, time, .. } => {
                         let entered = self.occupy(to, now, time);
                         self.push(entered + time.ps(), Event::End, t);
                     }
-                }
+                    Work::Slice { to, times, .. } => {
+                        let times = plan.slices[times as usize];
+                        let entered = self.occupy(to, now, times.enter);
+                        let start = self.records[(t - self.range.start) as usize].start.ps();
+                        self.push(times.end(start, now - times.delay.ps(), entered), Event::End, t);
+                    }
+                    Work::Free { .. } | Work::On { .. } => {}
+                },
+                Event::Leave => self.leave(plan, now, t),
                 Event::End => {
                     self.records[(t - self.range.start) as usize].end = Time(now);
                     if let Some(posted) = t.checked_sub(self.range.end) {
@@ -156,7 +181,7 @@ impl Tasks {
         None
     }
 
-    fn start(&mut self, now: u64, t: u32, work: Work) {
+    fn start(&mut self, plan: &Plan, now: u64, t: u32, work: Work) {
         let start = match work {
             Work::Free { time } => {
                 self.push(now + time.ps(), Event::End, t);
@@ -172,17 +197,36 @@ impl Tasks {
                 self.push(start + delay.ps(), Event::Enter, t);
                 start
             }
+            Work::Slice { engine, from, times, .. } => {
+                let times = plan.slices[times as usize];
+                let start = match self.engines.get_mut(engine as usize) {
+                    Some(free) => book(free, now, times.busy),
+                    None => now,
+                };
+                match from {
+                    Work::NONE => self.push(start + times.lasts.ps(), Event::End, t),
+                    _ if start > now => self.push(start, Event::Leave, t),
+                    _ => self.leave(plan, now, t),
+                }
+                start
+            }
         };
         let record = &mut self.records[(t - self.range.start) as usize];
         (record.ready, record.start) = (Time(now), Time(start));
     }
 
+    /// Lets the bytes of a slice leave as soon as their stream is free.
+    fn leave(&mut self, plan: &Plan, now: u64, t: u32) {
+        if let Work::Slice { from, times, .. } = self.work(plan, t) {
+            let times = plan.slices[times as usize];
+            let left = self.occupy(from, now, times.out);
+            self.push(left + times.delay.ps(), Event::Enter, t);
+        }
+    }
+
     /// Occupies a stream for `time` from `now` on, as soon as it is free. Returns the start.
     fn occupy(&mut self, stream: u32, now: u64, time: Time) -> u64 {
-        let free = &mut self.free[stream as usize];
-        let start = now.max(*free);
-        *free = start + time.ps();
-        start
+        book(&mut self.free[stream as usize], now, time)
     }
 
     fn push(&mut self, at: u64, event: Event, t: u32) {

@@ -299,6 +299,7 @@ fn busiest(plan: &Plan, job: &str, step: u64) -> u64 {
         if u64::from(operation.step) == step && plan.jobs[usize::from(task.job)].name == job {
             *of_ranks.entry(task.rank).or_default() += match task.work {
                 Work::On { time, .. } | Work::Free { time } | Work::Copy { time, .. } => time.ps(),
+                Work::Slice { .. } => 0,
             };
         }
     }

@@ -51,6 +51,8 @@ pub struct Plan {
     pub wholes: Vec<Whole>,
     /// Work of hosts that sends nothing, sorted by host.
     pub tasks: Vec<Task>,
+    /// Times of the slices of collectives, see [`Work::Slice`].
+    pub slices: Vec<SliceTimes>,
     /// Operations to which tasks belong, for the results.
     pub operations: Vec<Operation>,
     /// Messages and tasks that wait for others, see [`Message::on_received`], [`Message::on_acked`] and [`Task::on_done`].
@@ -543,6 +545,16 @@ pub struct Operation {
     pub bytes: u64,
     /// Number of ranks of a collective.
     pub ranks: u32,
+    /// Algorithm of a collective; empty for all others.
+    pub algorithm: &'static str,
+    /// Protocol of a collective; empty for all others.
+    pub protocol: &'static str,
+    /// Number of channels of a collective.
+    pub channels: u32,
+    /// The next best algorithm and protocol by NCCL's model, and by how many per cent it takes longer, if that is 10 at most.
+    pub near_tie: Option<(&'static str, &'static str, u8)>,
+    /// Time of a collective on an idle fabric by the closed form of its costs, where there is one.
+    pub closed_form: Option<Time>,
     /// Bytes on the bus per byte of size, as nccl-tests define it: (numerator, denominator).
     pub bus: (u32, u32),
     /// Index of the operation's job in [`Plan::jobs`].
@@ -587,15 +599,54 @@ pub enum Work {
         /// Time from one to the other.
         delay: Time,
     },
+    /// A slice of a collective: an engine of a GPU starts it, and it is copied as by `Copy` or handed to a NIC.
+    Slice {
+        /// The engine, a number within the host apart from its streams; [`Work::NONE`] if no engine is occupied.
+        engine: u32,
+        /// Stream by which the bytes leave; [`Work::NONE`] if a NIC takes them.
+        from: u32,
+        /// Stream by which they enter.
+        to: u32,
+        /// Index of its times in [`Plan::slices`].
+        times: u32,
+    },
+}
+
+/// Times of a slice of a collective.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SliceTimes {
+    /// For which the engine is occupied.
+    pub busy: Time,
+    /// For which the stream is occupied by which the bytes leave.
+    pub out: Time,
+    /// For which the stream is occupied by which they enter.
+    pub enter: Time,
+    /// From one to the other.
+    pub delay: Time,
+    /// From the engine's start to the end of the task, at least.
+    pub lasts: Time,
+    /// Bytes that leave by a stream.
+    pub bytes: u64,
+}
+
+impl SliceTimes {
+    /// The end of a slice that its engine starts at `start`, ps, and whose bytes leave from `left` and enter from `entered` on.
+    pub fn end(&self, start: u64, left: u64, entered: u64) -> u64 {
+        let copied = (left + self.delay.ps() + self.out.ps()).max(entered + self.enter.ps());
+        copied.max(start + self.lasts.ps())
+    }
 }
 
 impl Work {
+    /// No engine, or no stream.
+    pub const NONE: u32 = u32::MAX;
+
     /// Streams that the work occupies.
     pub fn streams(&self) -> impl Iterator<Item = u32> {
         let (first, second) = match *self {
-            Work::Free { .. } => (None, None),
+            Work::Free { .. } | Work::Slice { from: Work::NONE, .. } => (None, None),
             Work::On { stream, .. } => (Some(stream), None),
-            Work::Copy { from, to, .. } => (Some(from), Some(to)),
+            Work::Copy { from, to, .. } | Work::Slice { from, to, .. } => (Some(from), Some(to)),
         };
         first.into_iter().chain(second)
     }

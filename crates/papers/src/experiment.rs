@@ -31,16 +31,28 @@ pub(crate) struct Case {
     pub(crate) label: String,
     pub(crate) scenario: &'static str,
     pub(crate) set: Vec<String>,
+    /// What was measured elsewhere, if the case has it.
+    pub(crate) beside: Option<f64>,
 }
 
 impl Case {
     pub(crate) fn new(label: impl Into<String>, scenario: &'static str, set: &[&str]) -> Self {
-        Case { label: label.into(), scenario, set: set.iter().map(|s| (*s).to_owned()).collect() }
+        Case {
+            label: label.into(),
+            scenario,
+            set: set.iter().map(|s| (*s).to_owned()).collect(),
+            beside: None,
+        }
     }
 
     pub(crate) fn and(mut self, set: impl Into<String>) -> Self {
         self.set.push(set.into());
         self
+    }
+
+    /// With what was measured elsewhere.
+    pub(crate) fn beside(self, measured: f64) -> Self {
+        Case { beside: Some(measured), ..self }
     }
 
     /// The command that runs this case alone.

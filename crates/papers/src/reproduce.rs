@@ -2,13 +2,14 @@
 
 use crate::experiment::{Case, Experiment, Runs};
 use crate::experiments::{
-    dlbf, dlbf_motivation, flowcut, long_haul, loss_recovery, next_generation, themis_fig1, themis_fig5,
-    themis_memory, themis_modes, which_scheme,
+    dlbf, dlbf_motivation, flowcut, hardware, long_haul, loss_recovery, next_generation, themis_fig1,
+    themis_fig5, themis_memory, themis_modes, which_scheme,
 };
 use crate::report::Report;
 use lab::execute::{Prepared, Run, execute, window_on};
 use lab::{Crew, Failure, Progress};
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 /// All experiments.
 pub const ALL: &[Experiment] = &[
@@ -21,6 +22,7 @@ pub const ALL: &[Experiment] = &[
     flowcut::memory::EXPERIMENT,
     flowcut::permutation::EXPERIMENT,
     flowcut::workloads::EXPERIMENT,
+    hardware::EXPERIMENT,
     long_haul::tables_1_2::EXPERIMENT,
     long_haul::ablation::EXPERIMENT,
     long_haul::micro::EXPERIMENT,
@@ -68,6 +70,15 @@ impl Work {
     pub fn new(experiments: &[&Experiment], quick: bool) -> Self {
         let laid = experiments.iter().map(|&e| (*e, (e.cases)(quick)));
         Work { quick, detailed: false, experiments: laid.collect() }
+    }
+
+    /// The collectives that the files of a folder have, in place of those of the experiment `hardware`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or a line that is no measured collective.
+    pub fn over_data(folder: &Path) -> Result<Self, Failure> {
+        let cases = hardware::of_folder(folder)?;
+        Ok(Work { quick: false, detailed: false, experiments: vec![(hardware::EXPERIMENT, cases)] })
     }
 
     /// The same work, with reports that hold the content of a page.

@@ -244,7 +244,7 @@ impl<'a> Walk<'a> {
     fn occupant(&mut self, task: &Task, until: Time) -> Option<u32> {
         let run = self.run;
         let sorted = self.occupants.entry(task.node).or_insert_with(|| {
-            let tasks = &run.plan.tasks;
+            let (tasks, tasks_times) = (&run.plan.tasks, &run.plan.slices);
             let first = tasks.partition_point(|other| other.node < task.node);
             let end = tasks.partition_point(|other| other.node <= task.node);
             let mut all = Vec::new();
@@ -260,12 +260,22 @@ impl<'a> Walk<'a> {
                         all.push((from, record.start + time, number));
                         all.push((to, record.end, number));
                     }
+                    Work::Slice { engine, from, to, times } => {
+                        let times = tasks_times[times as usize];
+                        all.push((engine | ENGINE, record.start + times.busy, number));
+                        all.push((from, record.start + times.out, number));
+                        all.push((to, record.end, number));
+                    }
                 }
             }
             all.sort_unstable();
             all
         });
-        task.work.streams().find_map(|stream| {
+        let engine = match task.work {
+            Work::Slice { engine, .. } if engine != Work::NONE => Some(engine | ENGINE),
+            _ => None,
+        };
+        engine.into_iter().chain(task.work.streams()).find_map(|stream| {
             let at = sorted.partition_point(|&(other, free, _)| (other, free) < (stream, until));
             let same = sorted[at..].iter().take_while(|&&(other, free, _)| (other, free) == (stream, until));
             // A task without duration occupies nothing.
@@ -273,6 +283,9 @@ impl<'a> Walk<'a> {
         })
     }
 }
+
+/// Tells engines from streams.
+const ENGINE: u32 = 1 << 31;
 
 /// The legs of a path so far, the latest first.
 struct Legs {

@@ -47,6 +47,7 @@ pub fn plan(flows: u32) -> Plan {
         messages: (0..flows).map(message).collect(),
         wholes: vec![],
         tasks: vec![],
+        slices: vec![],
         operations: vec![],
         triggers: vec![],
         jobs: vec![Job {

@@ -354,6 +354,9 @@ pub struct ReproduceArgs {
     /// Run scaled-down versions, in less time.
     #[arg(long)]
     pub quick: bool,
+    /// With `hardware`: run the collectives that this folder's files `*.csv` have, in place of ours.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
     /// Most runs at the same time; fewer need less memory [default: as many as threads].
     #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,

@@ -28,6 +28,7 @@ macro_rules! builtins {
 
 builtins! {
     "quickstart",
+    "cluster-h100",
     "dcp",
     "dctcp-incast",
     "dlbf",

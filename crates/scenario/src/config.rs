@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, RoutingConfig};
 use crate::loss::LossConfig;
+use crate::nccl::NcclConfig;
 use crate::record::RecordConfig;
 use crate::server::{Nvlink, ServerConfig};
 use crate::switch::{RoleConfig, SwitchConfig};
@@ -48,6 +49,9 @@ pub struct Scenario {
     /// The NIC of every host.
     #[serde(default)]
     pub nic: NicConfig,
+    /// The NCCL that does collectives. With it, `algorithm = "nccl"` is the default of every collective. Default: not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nccl: Option<NcclConfig>,
     /// Load balancing, as one of the schemes. Default `ecmp` (the usual default of switches).
     #[serde(default)]
     pub scheme: SchemeConfig,

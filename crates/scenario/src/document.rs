@@ -73,6 +73,7 @@ impl Document {
         let mut table = self.table.clone();
         crate::topology::presets::fill(&mut table);
         crate::vendor::translate(&mut table).map_err(|error| self.locate(error))?;
+        crate::nccl::fill(&mut table);
         crate::hardware::fill(&mut table).map_err(|error| self.locate(error))?;
         T::deserialize(Reader(Value::Table(table)))
             .map_err(|misfit| self.locate(self.explain(misfit.path(), &misfit.message)))

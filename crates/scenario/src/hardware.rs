@@ -7,6 +7,7 @@
 //! names files whose figures belong to the model, too.
 
 use crate::builtin::Builtin;
+use crate::server::ServerConfig;
 use finding::{Finding, code, suggestion};
 use model::Rate;
 use serde::Deserialize;
@@ -32,6 +33,9 @@ models! { "Versions of NCCL that changed its defaults, the values of `nic.nccl`.
 }
 models! { "Switches, the values of `switch.model`."
     SWITCHES = "switch": "tomahawk-3", "tomahawk-5", "spectrum-2", "spectrum-3", "spectrum-4", "silicon-one-g200"
+}
+models! { "Costs of collectives on GPUs, the values of `server.cost` and of `cost` in the tuning of a collective."
+    COSTS = "cost": "h100"
 }
 models! { "Figures that several NICs share."
     SHARED = "nic": "nvidia-dcqcn"
@@ -103,6 +107,15 @@ impl Model {
             same && inner == Some(value)
         })
     }
+}
+
+/// The figures of a model as one table; `None` if there is no such model.
+pub(crate) fn figures(all: &[Builtin], name: &str) -> Option<Table> {
+    let mut table = Table::new();
+    for figure in Model::named(all, name)?.figures {
+        insert(&mut table, &figure.key, figure.value);
+    }
+    Some(table)
 }
 
 /// A table that may name a model: its path, the key, and the models that it may name.
@@ -184,13 +197,23 @@ pub(crate) fn source(scenario: &Table, path: &[String], value: &Value) -> Option
     places(scenario).into_iter().find_map(of_place)
 }
 
+/// The profile of costs of a scenario's servers, if they have one.
+fn profile(scenario: &Table) -> Option<String> {
+    let server: ServerConfig = scenario.get("server")?.clone().try_into().ok()?;
+    server.server().ok()?.cost.profile().map(str::to_owned)
+}
+
 /// Comments about the models of a scenario: what they are, what is assumed, and what is unknown.
 pub(crate) fn about(scenario: &Table) -> String {
     let mut text = String::new();
-    for (path, key, all) in places(scenario) {
-        let Some(name) = chosen(scenario, &path, key) else { continue };
+    let named = places(scenario).into_iter().filter_map(|(path, key, all)| {
+        let name = chosen(scenario, &path, key)?.to_owned();
+        Some((path, key, all, name))
+    });
+    let costs = profile(scenario).map(|name| (vec!["server".into()], "cost", COSTS, name));
+    for (path, key, all, name) in named.chain(costs) {
         let Some(file) = all.iter().find(|model| model.name == name) else { continue };
-        let Some(model) = Model::named(all, name) else { continue };
+        let Some(model) = Model::named(all, &name) else { continue };
         let (assumed, published): (Vec<&Figure>, Vec<&Figure>) =
             model.figures.iter().partition(|figure| figure.source.starts_with("assumed"));
         let _ = writeln!(text, "# {}.{key} = \"{name}\": {}", path.join("."), file.about());

@@ -49,6 +49,7 @@ pub mod import;
 #[cfg(test)]
 mod ledger;
 pub mod loss;
+pub mod nccl;
 mod nodes;
 mod overlay;
 mod own_nic;

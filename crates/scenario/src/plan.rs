@@ -4,6 +4,7 @@ use crate::config::Scenario;
 use crate::failure::FailurePlanner;
 use crate::footprint::MemoryBudget;
 use crate::loss::LossPlanner;
+use crate::nccl::Nccl;
 use crate::receive;
 use crate::switch::{EffectiveSwitch, RoleConfig};
 use crate::telemetry;
@@ -45,7 +46,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Lai
     let ranks = Ranks::new(&fabric, server)?;
     let (graph, jobs) = workload(scenario, (&fabric, &ranks), &wire, memory, &mut warnings)?;
     let traffic_classes: Vec<String> = scenario.traffic_classes()?.into_iter().map(str::to_owned).collect();
-    let Sorted { qps, messages, tasks, operations, triggers, wholes } = graph.sorted();
+    let Sorted { qps, messages, tasks, operations, slices, triggers, wholes } = graph.sorted();
     let losses = LossPlanner { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
     let lost = losses.plan(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
     let failures = FailurePlanner { fabric: &fabric, seed: scenario.seed, latest: LATEST };
@@ -73,6 +74,7 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Lai
         messages,
         wholes,
         tasks,
+        slices,
         operations,
         triggers,
         jobs,
@@ -226,6 +228,7 @@ fn workload(
         return Err(code::TWICE.at("topology", text));
     }
     let classes = scenario.traffic_classes()?;
+    let nccl = Nccl::of(scenario.nccl.as_ref()).map_err(|error| error.within("nccl"))?;
     let mut graph = Graph::default();
     let mut jobs = Vec::new();
     for (i, entry) in scenario.workload.iter().enumerate() {
@@ -250,6 +253,7 @@ fn workload(
             qp: entry.qp.unwrap_or_else(|| entry.usual_qp()),
             graph: &mut graph,
             ranks,
+            nccl: &nccl,
             kind: entry.one_kind()?,
             memory: &mut *memory,
             wire,

@@ -1,5 +1,7 @@
 //! Servers: the GPUs, NICs and NVLink that share a node.
 
+use crate::workload::cost::{CostConfig, Profile};
+use collective::{Cpu, Gpu};
 use finding::{Finding, code};
 use model::{Failures, PortChoice, PortSharing, Rate, Time};
 use schemars::JsonSchema;
@@ -33,23 +35,33 @@ pub struct ServerConfig {
     /// `"own"` (our choice: today's NICs).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_use: Option<PortUse>,
-    /// The links between the GPUs of a server: `"off"`, or `{ rate, delay }`. Default: those of the preset, else 3600 Gb/s
-    /// (H100).
+    /// The links between the GPUs of a server: `"off"`, or `{ rate, delay, nvls }`. Default: those of the preset, else those of
+    /// H100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nvlink: Option<NvlinkConfig>,
+    /// Vendor of the CPUs, which NCCL's choice of an algorithm depends on: `"intel"` or `"amd"`. Default `"intel"` (our choice).
+    pub cpu: Cpu,
+    /// What a step of a collective costs its GPUs: `"h100"`, a table, or `"none"` for the ideal fabric. Default: the preset's, else
+    /// `"none"` (our choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostConfig>,
 }
 
 /// A machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// 8 H100 GPUs, NVLink of 450 GB/s (NVIDIA DGX H100 data sheet: 900 GB/s in both directions).
+    /// 8 A100 GPUs, NVLink of 240 GB/s of payload in each direction (12 links of 20 GB/s, NCCL `topo.h`).
+    HgxA100,
+    /// 8 H100 GPUs, NVLink of 370.8 GB/s of payload in each direction (18 links of 20.6 GB/s, NCCL `topo.h`; NVIDIA's data sheet has 450
+    /// GB/s before overheads), and NCCL's costs as measured (`cost = "h100"`).
     HgxH100,
-    /// 8 H200 GPUs, NVLink as in H100.
+    /// 8 H200 GPUs, NVLink and costs as with H100.
     HgxH200,
-    /// 8 B200 GPUs, NVLink of 900 GB/s (NVIDIA DGX B200 data sheet: 14.4 TB/s in both directions for 8 GPUs).
+    /// 8 B200 GPUs, NVLink of 721.8 GB/s of payload in each direction (18 links of 40.1 GB/s, NCCL `topo.h`; NVIDIA's data sheet has 900
+    /// GB/s before overheads).
     HgxB200,
-    /// A rack of 72 B200 GPUs in one NVLink domain of 900 GB/s per GPU (NVIDIA GB200 NVL72 data sheet: 130 TB/s).
+    /// A rack of 72 B200 GPUs in one NVLink domain, each as in `hgx-b200` (NVIDIA GB200 NVL72 data sheet).
     Gb200Nvl72,
 }
 
@@ -98,32 +110,63 @@ pub enum Off {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Nvlink {
-    /// Rate of a GPU's port in each direction. Default 3600 Gb/s (DGX H100: 18 links of 25 GB/s).
+    /// Rate of payload of a GPU's port in each direction. Default 2966.4 Gb/s (H100: 18 links of 20.6 GB/s of payload, NCCL
+    /// `topo.h`; the line rate is 25 GB/s).
     pub rate: Rate,
     /// Time from the sender's port to the receiver's. Default 500 ns (our choice).
     pub delay: Time,
+    /// Rate of a GPU's port while the NVSwitch reduces or copies. Default: 85 % of `rate`, or the preset's (NCCL `tuning.cc`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nvls: Option<Rate>,
+}
+
+impl Nvlink {
+    /// Rate of a port while the NVSwitch reduces or copies.
+    pub(crate) fn in_switch(&self) -> Rate {
+        self.nvls.unwrap_or(Rate(self.rate.0 / 100 * 85))
+    }
 }
 
 impl Default for Nvlink {
     fn default() -> Self {
-        Nvlink { rate: Rate::from_gbps(3600), delay: Time::from_ns(500) }
+        Nvlink { rate: Rate(2_966_400_000_000), delay: Time::from_ns(500), nvls: None }
     }
 }
 
 impl Preset {
     fn gpus(self) -> usize {
         match self {
-            Preset::HgxH100 | Preset::HgxH200 | Preset::HgxB200 => 8,
+            Preset::HgxA100 | Preset::HgxH100 | Preset::HgxH200 | Preset::HgxB200 => 8,
             Preset::Gb200Nvl72 => 72,
         }
     }
 
     fn nvlink(self) -> Nvlink {
-        let gbps = match self {
-            Preset::HgxH100 | Preset::HgxH200 => 3600,
-            Preset::HgxB200 | Preset::Gb200Nvl72 => 7200,
+        // Payload of a link, GB/s: `topo.h` of NCCL. Share that NVLS attains, %: `tuning.cc`.
+        let (links, rate, nvls) = match self {
+            Preset::HgxA100 => (12, 20_000_000_000, None),
+            Preset::HgxH100 | Preset::HgxH200 => (18, 20_600_000_000, None),
+            Preset::HgxB200 | Preset::Gb200Nvl72 => (18, 40_100_000_000, Some(74)),
         };
-        Nvlink { rate: Rate::from_gbps(gbps), ..Nvlink::default() }
+        let rate = Rate(links * rate * 8);
+        Nvlink { rate, nvls: nvls.map(|percent| Rate(rate.0 / 100 * percent)), ..Nvlink::default() }
+    }
+
+    /// The generation of its GPUs.
+    fn gpu(self) -> Gpu {
+        match self {
+            Preset::HgxA100 => Gpu::Ampere,
+            Preset::HgxH100 | Preset::HgxH200 => Gpu::Hopper,
+            Preset::HgxB200 | Preset::Gb200Nvl72 => Gpu::Blackwell,
+        }
+    }
+
+    /// The costs of its collectives, where they were measured.
+    fn cost(self) -> Profile {
+        match self {
+            Preset::HgxH100 | Preset::HgxH200 => Profile::H100,
+            Preset::HgxA100 | Preset::HgxB200 | Preset::Gb200Nvl72 => Profile::None,
+        }
     }
 }
 
@@ -142,6 +185,12 @@ pub struct Server {
     pub bond_failover: BondFailover,
     /// Links between GPUs, if there are any.
     pub nvlink: Option<Nvlink>,
+    /// Generation of the GPUs.
+    pub gpu: Gpu,
+    /// Vendor of the CPUs.
+    pub cpu: Cpu,
+    /// What a step of a collective costs.
+    pub cost: CostConfig,
 }
 
 /// Most GPUs of a server. Our choice: eight racks of 72.
@@ -176,7 +225,11 @@ impl ServerConfig {
         }
         let bond_failover = self.bond_failover.unwrap_or_default();
         let port_use = self.port_use.unwrap_or_default();
-        Ok(Server { gpus, nics, ports_per_nic, port_use, bond_failover, nvlink })
+        let gpu = self.preset.map_or_else(Gpu::default, Preset::gpu);
+        let cost =
+            self.cost.unwrap_or_else(|| CostConfig::Named(self.preset.map_or(Profile::None, Preset::cost)));
+        cost.costs().map_err(|error| error.within("cost"))?;
+        Ok(Server { gpus, nics, ports_per_nic, port_use, bond_failover, nvlink, gpu, cpu: self.cpu, cost })
     }
 }
 
@@ -232,8 +285,12 @@ mod tests {
     #[test]
     fn presets_have_the_figures_of_data_sheets() {
         let of = |preset| ServerConfig { preset: Some(preset), ..ServerConfig::default() }.server().unwrap();
-        assert_eq!(of(Preset::HgxH100).nvlink.unwrap().rate, Rate::from_gbps(3600));
+        assert_eq!(of(Preset::HgxH100).nvlink.unwrap(), Nvlink::default());
+        assert_eq!(of(Preset::HgxH100).nvlink.unwrap().rate, Rate(18 * 20_600_000_000 * 8));
         let rack = of(Preset::Gb200Nvl72);
-        assert_eq!((rack.gpus, rack.ports(), rack.nvlink.unwrap().rate), (72, 72, Rate::from_gbps(7200)));
+        assert_eq!(
+            (rack.gpus, rack.ports(), rack.nvlink.unwrap().rate),
+            (72, 72, Rate(18 * 40_100_000_000 * 8))
+        );
     }
 }

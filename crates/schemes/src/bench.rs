@@ -149,6 +149,7 @@ fn plan(b: FabricBuilder) -> Plan {
         sharing: None,
         messages: Vec::new(),
         wholes: Vec::new(),
+        slices: Vec::new(),
         tasks: Vec::new(),
         operations: Vec::new(),
         triggers: Vec::new(),

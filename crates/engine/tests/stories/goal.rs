@@ -128,7 +128,7 @@ fn a_send_ends_with_its_ack_or_with_the_answer_of_its_receiver_or_at_once() {
 
 #[test]
 fn ranks_of_one_server_copy_over_nvlink() {
-    let fabric = "[server]\n[topology.rails]\nservers = 2\nspines = 4";
+    let fabric = "[server]\nnvlink = { rate = \"3600Gbps\" }\n[topology.rails]\nservers = 2\nspines = 4";
     let schedule = "num_ranks 3\nrank 0 {\nsend 4500000b to 1\nsend 4500000b to 2\n}\n\
                     rank 1 {\nrecv 4500000b from 0\n}\nrank 2 {\nrecv 4500000b from 0\n}\n";
     let (plan, run) = play("nvlink", fabric, "", schedule);

@@ -80,8 +80,9 @@ fn rings_and_halving_take_their_steps_one_after_another() {
 fn nvls_in_a_server_takes_one_and_an_eighth_of_the_buffer_at_the_rate_of_nvlink() {
     let (plan, outcome) =
         run(&rails(2, "all-reduce", 450_000_000, "groups = \"server\", algorithm = \"nvls\""));
-    // 506.25 MB at 450 GB/s, and 500 ns to the switch and back.
-    assert_eq!(time(&plan, &outcome), Time::from_us(1125 + 1));
+    // 506.25 MB at 85 % of 370.8 GB/s, and 500 ns to the switch and back.
+    let port = Rate(2_966_400_000_000 / 100 * 85).time_for(506_250_000);
+    assert_eq!(time(&plan, &outcome), port + Time::from_us(1));
     assert!(plan.messages.is_empty());
 }
 
@@ -205,12 +206,14 @@ fn between_gpus_of_a_server_a_step_takes_a_latency_and_its_bytes() {
 }
 
 #[test]
-fn an_all_reduce_of_1_gb_by_the_nvswitch_takes_2_5_ms() {
+fn an_all_reduce_of_1_gb_by_the_nvswitch_has_490_gbs_on_the_bus() {
     let text = "[server]\nnvlink = { delay = \"0us\" }\n[topology.rails]\nservers = 1\nspines = 0\n[[workload]]\n\
         collective = { kind = \"all-reduce\", bytes = \"1GB\", algorithm = \"nvls\" }\n";
     let (plan, outcome) = run(text);
-    // (1 + 1/8) GB at 450 GB/s. On the bus: 1 GB / 2.5 ms x 2 x 7/8 = 700 GB/s.
-    assert_eq!(time(&plan, &outcome), Time::from_us(2500));
+    // (1 + 1/8) GB at 85 % of 370.8 GB/s take 3.57 ms; 480 GB/s were measured (NVIDIA/nccl#1374).
+    let took = time(&plan, &outcome);
+    assert_eq!(took, Rate(2_966_400_000_000 / 100 * 85).time_for(1_125_000_000));
+    assert_eq!((1e6 / took.as_us() * 2.0 * 7.0 / 8.0).round(), 490.0);
     let (factor, divisor) = plan.operations[0].bus;
     assert_eq!(factor * 8, divisor * 2 * 7);
 }

@@ -87,6 +87,7 @@ mod lossy_incast;
 mod many_paths;
 mod memory;
 mod message_rates;
+mod nccl_costs;
 mod nic_classes;
 mod own_queues;
 mod penalties;

@@ -3,6 +3,7 @@
 pub(crate) mod dlbf;
 pub(crate) mod dlbf_motivation;
 pub(crate) mod flowcut;
+pub(crate) mod hardware;
 pub(crate) mod long_haul;
 pub(crate) mod loss_recovery;
 pub(crate) mod next_generation;

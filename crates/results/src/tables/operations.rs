@@ -32,6 +32,17 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
         Column::text("name", "what is done", rows().map(|(_, o, _)| o.name.to_owned())),
         Column::text("dimension", "kind of parallelism", rows().map(|(_, o, _)| o.dimension.to_owned())),
         Column::count("ranks", "-", "ranks of a collective", rows().map(|(_, o, _)| o.ranks.into())),
+        Column::text(
+            "algorithm",
+            "algorithm of a collective",
+            rows().map(|(_, o, _)| o.algorithm.to_owned()),
+        ),
+        Column::text(
+            "protocol",
+            "NCCL's protocol of a collective",
+            rows().map(|(_, o, _)| o.protocol.to_owned()),
+        ),
+        Column::count("channels", "-", "channels of a collective", rows().map(|(_, o, _)| o.channels.into())),
         Column::count("bytes", "B", "size as nccl-tests count it", rows().map(|(_, o, _)| o.bytes)),
         Column::count("step", "-", "training step, from 0", rows().map(|(_, o, _)| o.step.into())),
         Column::count(
@@ -43,6 +54,12 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
         Column::count("layer", "-", "layer or bucket, from 0", rows().map(|(_, o, _)| o.layer.into())),
         Column::real("start_us", "us", "time at which the first rank had entered", time(|span| span.start)),
         Column::real("end_us", "us", "time at which the last rank had left", time(|span| span.end)),
+        Column::real(
+            "closed_form_us",
+            "us",
+            "time on an idle fabric by the closed form of the costs",
+            rows().map(|(_, o, _)| o.closed_form.map(Time::as_us)),
+        ),
         Column::real(
             "algbw_gbs",
             "GB/s",

@@ -26,7 +26,7 @@ struct Entry {
 }
 
 /// The kinds that [`PRESETS`] stands for.
-const PRESET_KINDS: [&str; 5] = ["nics", "nccl", "switches", "servers", "clusters"];
+const PRESET_KINDS: [&str; 6] = ["nics", "nccl", "costs", "switches", "servers", "clusters"];
 /// Name of all kinds of presets together.
 const PRESETS: &str = "presets";
 
@@ -79,6 +79,7 @@ fn all() -> Vec<Kind> {
         of("collectives", "[[workload]] collective = { kind = NAME }", &["workload", "collective", "kind"]),
         Kind { name: "nics", place: "nic.model", entries: builtin(hardware::NICS) },
         Kind { name: "nccl", place: "nic.nccl", entries: builtin(hardware::NCCL) },
+        Kind { name: "costs", place: "server.cost", entries: builtin(hardware::COSTS) },
         Kind { name: "switches", place: "switch.model", entries: builtin(hardware::SWITCHES) },
         of("servers", "server.preset", &["server", "preset"]),
         of("clusters", "topology.rails.preset", &["topology", "rails", "preset"]),

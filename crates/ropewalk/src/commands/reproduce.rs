@@ -37,7 +37,13 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
             _ => "reproduce",
         })
     })?;
-    let work = Work::new(&experiments, args.quick);
+    let work = match &args.data {
+        Some(folder) if matches!(experiments.as_slice(), [one] if one.name == "hardware") => {
+            Work::over_data(folder)?
+        }
+        Some(_) => return Err(Failure::Asked("`--data` goes with the experiment `hardware` alone".into())),
+        None => Work::new(&experiments, args.quick),
+    };
     let work = if page.is_some() { work.detailed() } else { work };
     let mut shown = Shown::new(args.quiet || args.json, work.runs());
     let reports = work.run(Crew::new(args.threads, args.jobs), &shown.progress);

@@ -41,6 +41,14 @@ struct Row {
     job: String,
     dimension: String,
     operation: String,
+    /// Algorithm of a collective.
+    algorithm: String,
+    /// NCCL's protocol of a collective.
+    protocol: String,
+    /// Number of channels of a collective.
+    channels: u32,
+    /// NCCL's second choice, if it takes 10 % longer at most by NCCL's model.
+    near_tie: Option<String>,
     /// Number of operations.
     count: u64,
     /// Ranks of an operation, least and most.
@@ -77,10 +85,13 @@ impl Traffic {
     fn page(&self, name: &str) -> String {
         let mut page = format!("{name}\n\n");
         if !self.operations.is_empty() {
-            let header = ["", "operations", "ranks", "size", "NIC bytes\nper rank", "NVLink bytes\nper rank"];
+            let header =
+                ["", "by", "operations", "ranks", "size", "NIC bytes\nper rank", "NVLink bytes\nper rank"];
             let mut table = text::table(&header.map(str::to_owned), 1);
-            if let Some(first) = table.column_mut(0) {
-                first.set_cell_alignment(CellAlignment::Left);
+            for column in 0..2 {
+                if let Some(words) = table.column_mut(column) {
+                    words.set_cell_alignment(CellAlignment::Left);
+                }
             }
             for row in &self.operations {
                 let dimension =
@@ -88,6 +99,7 @@ impl Traffic {
                 let per_rank = |bytes: u64| text::count(bytes / row.members.max(1));
                 table.add_row([
                     format!("{}: {dimension}{}", row.job, row.operation),
+                    format!("{} {} {}", row.algorithm, row.protocol, row.channels),
                     text::count(row.count),
                     range(row.ranks.0.into(), row.ranks.1.into()),
                     range(row.bytes.0, row.bytes.1),
@@ -96,6 +108,12 @@ impl Traffic {
                 ]);
             }
             page += &format!("{table}\n\n");
+            for row in &self.operations {
+                if let Some(tie) = &row.near_tie {
+                    let (job, name, size) = (&row.job, &row.operation, range(row.bytes.0, row.bytes.1));
+                    page += &format!("A near-tie by NCCL's model: {job}: {name} of {size} B by {tie}.\n\n");
+                }
+            }
         }
         if let Some((least, most)) = self.compute_us {
             let (least, most) = (text::number(least / 1000.0), text::number(most / 1000.0));
@@ -123,16 +141,19 @@ fn range(least: u64, most: u64) -> String {
 }
 
 /// Bytes of a copy over NVLink.
-fn copied(work: Work, bps: u64) -> u64 {
+fn copied(plan: &Plan, work: Work, bps: u64) -> u64 {
     match work {
         Work::Copy { time, .. } => bytes_in(time, bps),
+        Work::Slice { times, .. } => plan.slices[times as usize].bytes,
         Work::Free { .. } | Work::On { .. } => 0,
     }
 }
 
 fn rows(plan: &Plan, nvlink: u64) -> Vec<Row> {
-    let mut rows: BTreeMap<(u16, &str, &str), (Row, BTreeSet<u32>)> = BTreeMap::new();
-    let key = |o: &Operation| (o.job, o.dimension, o.name);
+    type How<'p> = (&'p str, &'p str, u32, Option<(&'p str, &'p str, u8)>);
+    type Key<'p> = (u16, &'p str, &'p str, How<'p>);
+    let mut rows: BTreeMap<Key<'_>, (Row, BTreeSet<u32>)> = BTreeMap::new();
+    let key = |o: &Operation| (o.job, o.dimension, o.name, (o.algorithm, o.protocol, o.channels, o.near_tie));
     for operation in plan.operations.iter().filter(|operation| operation.ranks > 0) {
         let (row, _) = rows.entry(key(operation)).or_insert_with(|| {
             let (ranks, bytes) = ((operation.ranks, operation.ranks), (operation.bytes, operation.bytes));
@@ -151,11 +172,15 @@ fn rows(plan: &Plan, nvlink: u64) -> Vec<Row> {
     for task in &plan.tasks {
         let Some(operation) = plan.operations.get(task.operation as usize) else { continue };
         if let Some((row, members)) = rows.get_mut(&key(operation)) {
-            row.nvlink_bytes += copied(task.work, nvlink);
+            row.nvlink_bytes += copied(plan, task.work, nvlink);
             members.insert(task.rank);
         }
     }
-    let named = |((job, dimension, name), (row, members)): ((u16, &str, &str), (Row, BTreeSet<u32>))| Row {
+    let named = |((job, dimension, name, how), (row, members)): (Key<'_>, (Row, BTreeSet<u32>))| Row {
+        algorithm: how.0.to_owned(),
+        protocol: how.1.to_owned(),
+        channels: how.2,
+        near_tie: how.3.map(|(algorithm, protocol, more)| format!("{algorithm} {protocol}, {more} % longer")),
         job: plan.jobs[usize::from(job)].name.clone(),
         dimension: dimension.to_owned(),
         operation: name.to_owned(),

@@ -51,10 +51,14 @@ impl Report {
                     report.copies += 1;
                     report.copied = report.copied.saturating_add(bytes_in(time, rate));
                 }
+                Work::Slice { from, times, .. } if from != Work::NONE => {
+                    report.copies += 1;
+                    report.copied = report.copied.saturating_add(plan.slices[times as usize].bytes);
+                }
                 Work::On { time, .. } | Work::Free { time } if task.role == Role::Compute => {
                     report.compute = Time(report.compute.ps().saturating_add(time.ps()));
                 }
-                Work::On { .. } | Work::Free { .. } => {}
+                Work::On { .. } | Work::Free { .. } | Work::Slice { .. } => {}
             }
         }
         report

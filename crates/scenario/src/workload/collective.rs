@@ -3,14 +3,15 @@
 use super::Generate;
 use super::draft::{Draft, Event, some_bytes};
 use super::rank_groups::RankGroups;
-use crate::workload::communicator::{Communicator, MOST_CHANNELS, Nic, Ports, lay};
-use collective::{Algorithm, Call, Kind, Protocol, Schedule};
+use crate::workload::communicator::{Communicator, MOST_CHANNELS, Nic, Ports, costs_of, lay};
+use crate::workload::cost::CostConfig;
+use collective::{Algorithm, Call, Kind, Machine, Protocol, Schedule};
 use finding::{Finding, code};
-use model::Bytes;
 use model::plan::Operation;
+use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// A collective of groups of GPUs. Bytes between GPUs of a server go over NVLink, all others over NICs.
@@ -70,6 +71,9 @@ pub struct Tuning {
     /// go over NVLink. Default `"pxn"` for all-to-all, else `"channel"` (NCCL).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nic: Option<NicChoice>,
+    /// What a step costs a GPU and its host: `"h100"`, a table, or `"none"` for the ideal fabric. Default: `server.cost`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostConfig>,
     /// Port of a NIC with several ports. `"hash"`: by a hash of the connection; `"round-robin"`: port c for channel c;
     /// `"stripe"`: every message in parts, one per port. Default `"hash"` (a bond of two ports).
     pub ports: PortChoice,
@@ -113,6 +117,7 @@ impl Default for Tuning {
             grain: None,
             protocol: Protocol::Simple,
             nic: None,
+            cost: None,
             ports: PortChoice::Hash,
         }
     }
@@ -132,7 +137,7 @@ impl Tuning {
             PortChoice::RoundRobin => Ports::RoundRobin,
             PortChoice::Stripe => Ports::Stripe,
         };
-        Communicator { ranks, group, lane, nic, ports }
+        Communicator { ranks, group, lane, nic, ports, cost: self.cost }
     }
 
     /// The call of a collective among these ranks.
@@ -159,27 +164,60 @@ impl Tuning {
                 some_bytes(bytes, key)?;
             }
         }
-        let first = ranks.first().copied().unwrap_or(0);
-        let nic = draft.ranks.ports(first).iter().map(|&port| draft.fabric.uplink(port).rate.bps()).sum();
+        let slices = costs_of(draft, self.cost)?.is_some();
         let nvlink = ranks.iter().find_map(|&rank| draft.ranks.nvlink(rank, rank));
-        Ok(Call {
+        let machine = machine(draft, &ranks[..servers.first().map_or(0, |&n| n as usize)]);
+        let mut call = Call {
             kind,
             bytes,
             servers,
             channels,
             chunk: self.message.map_or(u64::MAX, Bytes::get),
+            slices,
             window: self.window.unwrap_or(0),
             grain: self.grain.map_or(1, Bytes::get),
             nvlink: nvlink.is_some(),
             protocol: self.protocol,
-            rates: (nic, nvlink.map_or(0, |nvlink| nvlink.rate.bps())),
-        })
+            machine: draft
+                .nccl
+                .restrict(kind, Machine { nvlink: nvlink.map_or(0, |nvlink| nvlink.rate.bps()), ..machine }),
+        };
+        if self.channels.is_none() && !direct {
+            if slices || draft.nccl.given {
+                call.channels = collective::channels(&call).max(1);
+            }
+            call.channels = draft.nccl.channels(call.channels);
+        }
+        Ok(call)
     }
+}
+
+/// What NCCL's choice knows of a server, of which a group has these ranks.
+fn machine(draft: &Draft<'_>, ranks: &[u32]) -> Machine {
+    let usual = Machine::default();
+    let ports: BTreeSet<HostId> = ranks.iter().flat_map(|&rank| draft.ranks.ports(rank)).copied().collect();
+    let rate: u64 = ports.iter().map(|&port| draft.fabric.uplink(port).rate.bps()).sum();
+    let server = draft.ranks.server();
+    let nics = ports.len() / server.map_or(1, |server| server.ports_per_nic);
+    let (gpu, cpu) = server.map_or((usual.gpu, usual.cpu), |server| (server.gpu, server.cpu));
+    Machine { nics: nics as u32, nic: rate / nics.max(1) as u64, gpu, cpu, ..usual }
+}
+
+/// A collective as it is done.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    /// Its algorithm, which is not `nccl`.
+    pub(crate) algorithm: Algorithm,
+    /// The call, with NCCL's choices.
+    pub(crate) call: Call,
+    pub(crate) schedule: Schedule,
+    /// NCCL's second choice, and by how many per cent it takes longer, if that is 10 at most.
+    pub(crate) near_tie: Option<(Algorithm, Protocol, u8)>,
 }
 
 /// Schedules of the calls so far, which many groups share.
 #[derive(Debug, Default)]
-pub(crate) struct Schedules(BTreeMap<(Algorithm, Call), Rc<Schedule>>);
+pub(crate) struct Schedules(BTreeMap<(Algorithm, Call), Rc<Planned>>);
 
 impl Schedules {
     /// The schedule of a call.
@@ -188,9 +226,9 @@ impl Schedules {
         draft: &Draft<'_>,
         algorithm: Algorithm,
         call: &Call,
-    ) -> Result<Rc<Schedule>, Finding> {
-        if let Some(schedule) = self.0.get(&(algorithm, call.clone())) {
-            return Ok(Rc::clone(schedule));
+    ) -> Result<Rc<Planned>, Finding> {
+        if let Some(planned) = self.0.get(&(algorithm, call.clone())) {
+            return Ok(Rc::clone(planned));
         }
         let made = scheduled(draft, algorithm, call).map_err(|text| code::RANGE.at("algorithm", text))?;
         let made = Rc::new(made);
@@ -200,9 +238,12 @@ impl Schedules {
 }
 
 /// The schedule of a call, or the reason why the algorithm cannot do it or why it does not fit into memory.
-fn scheduled(draft: &Draft<'_>, algorithm: Algorithm, call: &Call) -> Result<Schedule, String> {
-    draft.memory.steps_fit(algorithm.least_steps(call))?;
-    algorithm.schedule(call)
+fn scheduled(draft: &Draft<'_>, algorithm: Algorithm, call: &Call) -> Result<Planned, String> {
+    let near_tie = (algorithm == Algorithm::Nccl).then(|| collective::near_tie(call)).flatten();
+    let (algorithm, call) = algorithm.resolve(call)?;
+    draft.memory.steps_fit(algorithm.least_steps(&call))?;
+    let schedule = algorithm.schedule(&call)?;
+    Ok(Planned { algorithm, call, schedule, near_tie })
 }
 
 impl Generate for Collective {
@@ -212,19 +253,19 @@ impl Generate for Collective {
             return Err(code::RANGE.at("repeat", format!("expected 1 to 100000, found {}", self.repeat)));
         }
         let groups = self.groups.resolve(self.group_size, draft.ranks)?;
-        let algorithm = self.algorithm.unwrap_or(self.kind.usual_algorithm());
+        let algorithm = self.algorithm.unwrap_or(draft.usual_algorithm(self.kind));
         let count = groups.len();
         for (g, ranks) in groups.into_iter().enumerate() {
             let call = self.tuning.call(draft, self.kind, bytes, &ranks).map_err(|e| e.within("tuning"))?;
             let key = if self.algorithm.is_some() { "algorithm" } else { "groups" };
-            let schedule = scheduled(draft, algorithm, &call).map_err(|text| code::RANGE.at(key, text))?;
-            let steps = schedule.steps.len() as u64 * u64::from(self.repeat);
+            let planned = scheduled(draft, algorithm, &call).map_err(|text| code::RANGE.at(key, text))?;
+            let steps = planned.schedule.steps.len() as u64 * u64::from(self.repeat);
             draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "groups")?;
             let communicator = self.tuning.communicator(self.kind, ranks, g, g as u32);
             let mut causes: Vec<Vec<Event>> = vec![Vec::new(); call.ranks() as usize];
             for repetition in 0..self.repeat {
                 let operation = Operation { step: repetition, ..Operation::default() };
-                let left = lay(draft, &communicator, &call, &schedule, operation, &causes)?;
+                let left = lay(draft, &communicator, &planned, operation, &causes)?;
                 causes = left.into_iter().map(|event| vec![event]).collect();
             }
         }

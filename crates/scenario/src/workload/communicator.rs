@@ -1,12 +1,15 @@
 //! Schedules as messages and tasks: NVLink inside servers, NICs between them.
 
+use crate::workload::collective::Planned;
+use crate::workload::cost::{CostConfig, CostTable, Costs, Path, closed_form};
 use crate::workload::draft::{Draft, Event, Item, part};
 use crate::workload::ranks::Stream;
-use collective::{After, Call, Kind, Protocol, Schedule, Step, Way};
+use collective::{After, Call, Kind, Machine, Protocol, Schedule, Step, Way};
 use finding::Finding;
 use model::draw::below;
-use model::plan::{Operation, Role, Work};
-use model::{HostId, Time};
+use model::plan::{Operation, Role, SliceTimes, Work};
+use model::{Bytes, HostId, Time};
+use std::collections::BTreeMap;
 
 /// The NIC by which a GPU sends to a GPU of another server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,8 @@ pub(crate) struct Communicator {
     pub(crate) lane: u32,
     pub(crate) nic: Nic,
     pub(crate) ports: Ports,
+    /// What a step costs; `None` for the servers' costs.
+    pub(crate) cost: Option<CostConfig>,
 }
 
 /// Events of a transfer.
@@ -57,27 +62,44 @@ pub(crate) struct Moved {
 pub(crate) fn lay(
     draft: &mut Draft<'_>,
     communicator: &Communicator,
-    call: &Call,
-    schedule: &Schedule,
+    planned: &Planned,
     operation: Operation,
     causes: &[Vec<Event>],
 ) -> Result<Vec<Event>, Finding> {
+    let Planned { algorithm, call, schedule, .. } = planned;
+    let made = algorithm.made(call);
+    let costs = costs_of(draft, communicator.cost)?.and_then(|table| table.costs(planned));
     draft.fits(schedule.steps.len())?;
     let ranks = &communicator.ranks;
     let operation = draft.operation(Operation {
         name: call.kind.name(),
         bytes: call.bytes,
         ranks: ranks.len() as u32,
+        algorithm: made.algorithm.name(),
+        protocol: made.protocol.name(),
+        channels: made.channels,
+        near_tie: planned
+            .near_tie
+            .map(|(algorithm, protocol, more)| (algorithm.name(), protocol.name(), more)),
+        closed_form: costs.and_then(|costs| closed_form(planned, &costs, Path::of(draft, ranks[0]))),
         bus: call.kind.bus(ranks.len() as u32),
         ..operation
     });
-    let mut layer = Layer { draft, communicator, call, operation, servers: Vec::new() };
+    let mut layer =
+        Layer { draft, communicator, call, operation, servers: Vec::new(), costs, sent: BTreeMap::new() };
     layer.servers = layer.server_of();
     if let Some(left) = layer.behind_a_gate(schedule, causes) {
         return Ok(left);
     }
-    let enter: Vec<u32> =
-        ranks.iter().zip(causes).map(|(&r, causes)| layer.moment(r, Role::Enter, causes)).collect();
+    let call_takes = layer.costs.as_ref().map_or(Time::ZERO, Costs::call);
+    let mut enter: Vec<u32> = Vec::with_capacity(ranks.len());
+    for (&rank, causes) in ranks.iter().zip(causes) {
+        let entered = layer.moment(rank, Role::Enter, causes);
+        enter.push(match call_takes {
+            Time::ZERO => entered,
+            time => layer.task(rank, Work::Free { time }, &[Event::Done(entered)]),
+        });
+    }
     let mut moved: Vec<Moved> = Vec::with_capacity(schedule.steps.len());
     let event = |after: After, moved: &[Moved]| match after {
         After::Arrived(step) => moved[step as usize].arrived,
@@ -89,7 +111,7 @@ pub(crate) fn lay(
         if after.is_empty() {
             after.push(Event::Done(enter[step.from as usize]));
         }
-        let done = layer.step(step, &after);
+        let done = layer.step(step, after);
         moved.push(done);
     }
     let leave = |(m, after): (usize, &Vec<After>)| {
@@ -114,13 +136,16 @@ pub(crate) fn transfer(
         servers: vec![1, 1],
         channels: 1,
         chunk: u64::MAX,
+        slices: false,
         window: 0,
         grain: 1,
         nvlink: false,
         protocol: Protocol::Simple,
-        rates: (0, 0),
+        machine: Machine::default(),
     };
-    let mut layer = Layer { draft, communicator, call: &call, operation, servers: vec![(0, 1), (1, 1)] };
+    let servers = vec![(0, 1), (1, 1)];
+    let mut layer =
+        Layer { draft, communicator, call: &call, operation, servers, costs: None, sent: BTreeMap::new() };
     let enter = layer.moment(communicator.ranks[0], Role::Enter, causes);
     let step = Step {
         from: 0,
@@ -131,7 +156,7 @@ pub(crate) fn transfer(
         way: Way::Copy,
         after: Vec::new(),
     };
-    layer.step(&step, &[Event::Done(enter)])
+    layer.step(&step, vec![Event::Done(enter)])
 }
 
 struct Layer<'l, 'd> {
@@ -141,6 +166,9 @@ struct Layer<'l, 'd> {
     operation: u32,
     /// By member: the first member of its server, and the number of members there.
     servers: Vec<(u32, u32)>,
+    costs: Option<Costs>,
+    /// What each engine has sent to whom.
+    sent: BTreeMap<(u32, u32, u32), Sent>,
 }
 
 impl Layer<'_, '_> {
@@ -157,9 +185,8 @@ impl Layer<'_, '_> {
     /// If every step is one over the NVSwitch of a single server, for which all members must have entered: one task that waits for
     /// all members, and one task for each member. Steps of training models have many such collectives.
     fn behind_a_gate(&mut self, schedule: &Schedule, causes: &[Vec<Event>]) -> Option<Vec<Event>> {
-        let all = |step: &Step| {
-            step.way == Way::Switch && step.after.iter().all(|a| matches!(a, After::Entered(_)))
-        };
+        let all =
+            |step: &Step| step.over_switch() && step.after.iter().all(|a| matches!(a, After::Entered(_)));
         let single = self.call.servers.len() == 1 && schedule.steps.len() == self.communicator.ranks.len();
         if !single || !schedule.steps.iter().all(all) {
             return None;
@@ -168,7 +195,7 @@ impl Layer<'_, '_> {
         let gate = Event::Done(self.moment(self.communicator.ranks[0], Role::Enter, &causes));
         let left = |step: &Step| {
             let rank = self.communicator.ranks[step.from as usize];
-            let task = self.copy(rank, rank, self.call.protocol.wire(step.bytes()), 2, &[gate]);
+            let task = self.through_the_switch(rank, step, &[gate]);
             self.draft.graph.tasks[task as usize].role = Role::Leave;
             Event::Done(task)
         };
@@ -183,14 +210,29 @@ impl Layer<'_, '_> {
     }
 
     /// Adds the messages and tasks of a step, which starts after these events.
-    fn step(&mut self, step: &Step, after: &[Event]) -> Moved {
+    fn step(&mut self, step: &Step, mut after: Vec<Event>) -> Moved {
         let bytes = self.call.protocol.wire(step.bytes());
         let (from, to) =
             (self.communicator.ranks[step.from as usize], self.communicator.ranks[step.to as usize]);
-        if step.way == Way::Switch {
-            let task = self.copy(from, to, bytes, 2, after);
+        if step.over_switch() {
+            let task = self.through_the_switch(from, step, &after);
             return Moved { arrived: Event::Done(task), sent: Event::Done(task) };
         }
+        if self.costs.is_none() || from == to {
+            return self.transfer(step, (from, to), bytes, &after);
+        }
+        if self.draft.ranks.nvlink(from, to).is_some() {
+            let task = self.slice(step, (from, to), bytes, &after);
+            return Moved { arrived: Event::Done(task), sent: Event::Done(task) };
+        }
+        let posted = self.post(step, from, bytes, &mut after);
+        let moved = self.transfer(step, (from, to), bytes, &[Event::Done(posted)]);
+        self.way(step).events.push(moved.sent);
+        moved
+    }
+
+    /// Adds the messages and tasks that move bytes from one rank to another.
+    fn transfer(&mut self, step: &Step, (from, to): (u32, u32), bytes: u64, after: &[Event]) -> Moved {
         if from == to {
             let task = self.task(from, Work::Free { time: Time::from_ns(1) }, after);
             return Moved { arrived: Event::Done(task), sent: Event::Done(task) };
@@ -203,7 +245,11 @@ impl Layer<'_, '_> {
         if self.draft.ranks.node(from) == self.draft.ranks.node(to) {
             return self.message(from, to, bytes, step.channel, after);
         }
-        match self.communicator.nic {
+        let nic = match self.communicator.nic {
+            Nic::Pxn if !self.draft.nccl.pxn => Nic::Own,
+            nic => nic,
+        };
+        match nic {
             Nic::Own => self.message(from, to, bytes, step.channel, after),
             Nic::Channel => {
                 let nic = |member: u32| {
@@ -219,8 +265,10 @@ impl Layer<'_, '_> {
                     return self.message(from, to, bytes, step.channel, after);
                 }
                 let copy = self.copy(from, relay, bytes, 1, after);
-                let Moved { arrived, .. } =
-                    self.message(relay, to, bytes, step.channel, &[Event::Done(copy)]);
+                // With costs, slices of several GPUs come in turns, and each GPU has a connection of its own.
+                let own = self.draft.ranks.place(from) as u32 * MOST_CHANNELS;
+                let channel = step.channel + if self.costs.is_some() { own } else { 0 };
+                let Moved { arrived, .. } = self.message(relay, to, bytes, channel, &[Event::Done(copy)]);
                 Moved { arrived, sent: Event::Done(copy) }
             }
         }
@@ -232,6 +280,90 @@ impl Layer<'_, '_> {
         (made.rank, made.operation) = (rank, self.operation);
         after.iter().for_each(|&cause| self.draft.join(cause, Item::Task(task)));
         task
+    }
+
+    /// The bytes of a step through a rank's port, to the NVSwitch and back.
+    fn through_the_switch(&mut self, rank: u32, step: &Step, after: &[Event]) -> u32 {
+        let nvlink = self.draft.ranks.nvlink(rank, rank).unwrap_or_default();
+        let time = |bytes| nvlink.in_switch().time_for(self.call.protocol.wire(bytes));
+        let own_bytes = step.data.end - step.data.start;
+        let (all, own) = (time(step.bytes()), time(own_bytes));
+        let (out, enter) = match step.way {
+            Way::SwitchReduce => (all, own),
+            Way::SwitchCopy => (own, all),
+            _ => (all, all),
+        };
+        let delay = Time(2 * nvlink.delay.ps());
+        let bytes = if step.way == Way::SwitchCopy { own_bytes } else { step.bytes() };
+        let times = SliceTimes { out, enter, delay, bytes, ..SliceTimes::default() };
+        let ranks = self.draft.ranks;
+        let (from, to) = (ranks.stream(rank, Stream::Out), ranks.stream(rank, Stream::In));
+        let times = self.draft.graph.slices.number(times);
+        self.task(rank, Work::Slice { engine: Work::NONE, from, to, times }, after)
+    }
+
+    /// A slice over NVLink.
+    fn slice(&mut self, step: &Step, (from, to): (u32, u32), bytes: u64, after: &[Event]) -> u32 {
+        let nvlink = self.draft.ranks.nvlink(from, to).unwrap_or_default();
+        let copied = nvlink.rate.time_for(bytes);
+        let Start { engine, busy, lasts } = self.start(step, after, bytes, true);
+        let times = SliceTimes { busy, out: copied, enter: copied, delay: nvlink.delay, lasts, bytes };
+        let (ranks, times) = (self.draft.ranks, self.draft.graph.slices.number(times));
+        let (out, enter) = (ranks.stream(from, Stream::Out), ranks.stream(to, Stream::In));
+        self.task(from, Work::Slice { engine, from: out, to: enter, times }, after)
+    }
+
+    /// The task after which a NIC has the slice.
+    fn post(&mut self, step: &Step, from: u32, bytes: u64, after: &mut Vec<Event>) -> u32 {
+        let Start { engine, busy, lasts } = self.start(step, after, bytes, false);
+        let limit = self.costs.as_ref().and_then(Costs::in_flight).map_or(u64::MAX, Bytes::get);
+        // As many slices as the receiver's buffer has room for.
+        let window = (limit / bytes.max(1)).max(1) as usize;
+        let way = self.way(step);
+        after.extend(way.events.len().checked_sub(window).map(|earlier| way.events[earlier]));
+        let times = SliceTimes { busy, lasts, ..SliceTimes::default() };
+        let times = self.draft.graph.slices.number(times);
+        self.task(from, Work::Slice { engine, from: Work::NONE, to: Work::NONE, times }, after)
+    }
+
+    /// How the engine of a step starts it.
+    fn start(&mut self, step: &Step, after: &[Event], bytes: u64, nvlink: bool) -> Start {
+        let rank = self.communicator.ranks[step.from as usize];
+        let node = self.draft.ranks.node(rank);
+        let key = |channel| (self.draft.job, self.communicator.lane, rank, channel);
+        match self.costs {
+            None => Start::default(),
+            Some(Costs::Direct { costs, .. }) => {
+                // All channels share the engine, and others copy NVLink's bytes.
+                let engine = self.draft.graph.engines.entry(node).or_default().number(key(0));
+                let way = self.sent.entry((step.from, step.to, u32::MAX)).or_default();
+                let peer = if way.bytes.end == 0 { costs.peer } else { Time::ZERO };
+                let before = way.bytes.end;
+                way.bytes.end += bytes;
+                let first = bytes.min(costs.first_bytes.get().saturating_sub(before));
+                let of_first = costs.first_rate.unwrap_or(costs.rate).time_for(first);
+                let moved = if nvlink { Time::ZERO } else { of_first + costs.rate.time_for(bytes - first) };
+                Start { engine, busy: peer + moved, lasts: costs.hop }
+            }
+            Some(Costs::Step { costs, rate, .. }) => {
+                let take = rate.time_for(bytes);
+                let arrive = if costs.cut_through { Time::ZERO } else { take };
+                let lasts = if nvlink { costs.hop_nvlink + arrive } else { costs.hop_network };
+                // A GPU that sends the same bytes to a second receiver does not read them again.
+                let last = self.sent.entry((step.from, u32::MAX, step.channel)).or_default();
+                if step.way == Way::Copy && last.bytes == step.data && last.events == after {
+                    return Start { lasts, ..Start::default() };
+                }
+                *last = Sent { events: after.to_vec(), bytes: step.data.clone() };
+                let engine = self.draft.graph.engines.entry(node).or_default().number(key(step.channel));
+                Start { engine, busy: costs.busy + take, lasts }
+            }
+        }
+    }
+
+    /// What a member has sent to another on a channel.
+    fn way(&mut self, step: &Step) -> &mut Sent {
+        self.sent.entry((step.from, step.to, step.channel)).or_default()
     }
 
     /// A copy over NVLink that passes so many links in a row.
@@ -299,12 +431,44 @@ impl Layer<'_, '_> {
     fn send(&mut self, (from, to): (HostId, HostId), bytes: u64, channel: u32, after: &[Event]) -> u32 {
         let message = self.draft.send(self.communicator.group, from, to, bytes);
         let made = &mut self.draft.graph.messages[message as usize];
-        made.lane = self.communicator.lane * MOST_CHANNELS + channel;
+        made.lane = self.communicator.lane * LANES + channel;
         made.operation = self.operation;
         after.iter().for_each(|&cause| self.draft.join(cause, Item::Message(message)));
         message
     }
 }
 
+/// How an engine starts a slice.
+struct Start {
+    /// The engine, or [`Work::NONE`].
+    engine: u32,
+    /// Time for which it is busy.
+    busy: Time,
+    /// Time from its start until the bytes arrive over NVLink, or a NIC has them.
+    lasts: Time,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Start { engine: Work::NONE, busy: Time::ZERO, lasts: Time::ZERO }
+    }
+}
+
+/// What a member has sent to another on a channel, or on a channel at last.
+#[derive(Default)]
+struct Sent {
+    events: Vec<Event>,
+    bytes: std::ops::Range<u64>,
+}
+
+/// The costs that count: those of a collective's tuning, or else those of the servers.
+pub(crate) fn costs_of(draft: &Draft<'_>, own: Option<CostConfig>) -> Result<Option<CostTable>, Finding> {
+    let servers = draft.ranks.server().map(|server| server.cost);
+    own.or(servers).map_or(Ok(None), |cost| cost.costs().map_err(|error| error.within("cost")))
+}
+
 /// Most channels of a communicator (NCCL's limit is 32, doubled for trees).
 pub(crate) const MOST_CHANNELS: u32 = 64;
+
+/// Numbers of a communicator's connections between two members: more than the channels of each of 576 GPUs.
+const LANES: u32 = 1 << 16;

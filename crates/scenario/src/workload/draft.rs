@@ -3,9 +3,11 @@
 use super::QpUse;
 use super::ranks::Ranks;
 use crate::footprint::MemoryBudget;
+use crate::nccl::Nccl;
+use collective::{Algorithm, Kind};
 use finding::{Finding, code, nearest};
 use model::draw::Key;
-use model::plan::{Message, Operation, Qp, Task, Trigger, Whole, Work};
+use model::plan::{Message, Operation, Qp, SliceTimes, Task, Trigger, Whole, Work};
 use model::{Fabric, HostId, MessageId, NodeId, QpId, TaskId, Time, Wire};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -70,12 +72,41 @@ pub(crate) enum Event {
     Done(u32),
 }
 
+/// Different values, with the numbers of their first appearance.
+#[derive(Debug)]
+pub(crate) struct Numbered<T> {
+    numbers: BTreeMap<T, u32>,
+    all: Vec<T>,
+}
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Numbered { numbers: BTreeMap::new(), all: Vec::new() }
+    }
+}
+
+impl<T: Copy + Ord> Numbered<T> {
+    /// The number of a value.
+    pub(crate) fn number(&mut self, value: T) -> u32 {
+        let next = self.all.len() as u32;
+        let number = *self.numbers.entry(value).or_insert(next);
+        if number == next {
+            self.all.push(value);
+        }
+        number
+    }
+}
+
 /// Messages and tasks generated so far.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) messages: Vec<DraftMessage>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) operations: Vec<Operation>,
+    /// Times of slices.
+    pub(crate) slices: Numbered<SliceTimes>,
+    /// Engines of each host, by communicator, rank and channel.
+    pub(crate) engines: BTreeMap<NodeId, Numbered<(u16, u32, u32, u32)>>,
     /// Pairs of cause and effect.
     pub(crate) causes: Vec<(Event, Item)>,
     pub(crate) wholes: Vec<DraftWhole>,
@@ -88,6 +119,7 @@ pub(crate) struct Sorted {
     pub(crate) messages: Vec<Message>,
     pub(crate) tasks: Vec<Task>,
     pub(crate) operations: Vec<Operation>,
+    pub(crate) slices: Vec<SliceTimes>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) wholes: Vec<Whole>,
 }
@@ -123,7 +155,7 @@ impl Graph {
 
     /// Gives messages their queue pairs, and messages and tasks their final numbers, in the order of a plan.
     pub(crate) fn sorted(self) -> Sorted {
-        let Graph { messages: all, tasks, operations, mut causes, wholes } = self;
+        let Graph { messages: all, tasks, operations, slices, mut causes, wholes, .. } = self;
         let (mut qps, mut messages, place) = on_queue_pairs(&all);
         drop(all);
         let id = |m: u32| MessageId(place[m as usize]);
@@ -179,7 +211,7 @@ impl Graph {
             });
         }
         qps.shrink_to_fit();
-        Sorted { qps, messages, tasks, operations, triggers, wholes }
+        Sorted { qps, messages, tasks, operations, slices: slices.all, triggers, wholes }
     }
 }
 
@@ -245,6 +277,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) graph: &'a mut Graph,
     /// GPUs of the fabric.
     pub(crate) ranks: &'a Ranks,
+    /// NCCL's version and variables.
+    pub(crate) nccl: &'a Nccl,
     /// Name of the job's kind of workload.
     pub(crate) kind: &'static str,
     pub(crate) memory: &'a mut MemoryBudget,
@@ -256,6 +290,11 @@ pub(crate) struct Draft<'a> {
 }
 
 impl Draft<'_> {
+    /// The algorithm that a collective has by default.
+    pub(crate) fn usual_algorithm(&self, kind: Kind) -> Algorithm {
+        if self.nccl.given { Algorithm::Nccl } else { kind.usual_algorithm() }
+    }
+
     /// Finds a host by its name; errors point at `path`.
     pub(crate) fn host(&self, name: &str, path: &str) -> Result<HostId, Finding> {
         self.hosts.get(name).copied().ok_or_else(|| {

@@ -237,13 +237,14 @@ impl Layer<'_, '_> {
         let bytes = some_bytes(call.bytes, "bytes")?;
         let Call { kind, algorithm, ref tuning, .. } = *call;
         let made = tuning.call(self.draft, kind, bytes, &ranks).map_err(|e| e.within("tuning"))?;
-        let schedule = self.schedules.of(self.draft, algorithm.unwrap_or(kind.usual_algorithm()), &made)?;
+        let planned =
+            self.schedules.of(self.draft, algorithm.unwrap_or(self.draft.usual_algorithm(kind)), &made)?;
         let number = self.group(&ranks);
-        let steps = schedule.steps.len() as u64;
+        let steps = planned.schedule.steps.len() as u64;
         self.draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "bytes")?;
         let causes = ranks.iter().map(|&rank| self.causes(task, rank)).collect::<Result<Vec<_>, _>>()?;
         let communicator = tuning.communicator(kind, ranks.clone(), number as usize, number);
-        let left = lay(self.draft, &communicator, &made, &schedule, Operation::default(), &causes)?;
+        let left = lay(self.draft, &communicator, &planned, Operation::default(), &causes)?;
         self.ends[i] = ranks.into_iter().zip(left).collect();
         Ok(())
     }
@@ -263,6 +264,7 @@ impl Layer<'_, '_> {
             lane: number,
             nic: Nic::Own,
             ports: Ports::Hash,
+            cost: None,
         };
         let operation = Operation { name: "send", bytes, ranks: 2, bus: (1, 1), ..Operation::default() };
         let operation = self.draft.operation(operation);

@@ -4,6 +4,7 @@
 
 pub mod cdf;
 pub(crate) mod communicator;
+pub(crate) mod cost;
 pub(crate) mod draft;
 pub mod groups;
 pub mod host_sample;

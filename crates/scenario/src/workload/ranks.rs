@@ -12,7 +12,7 @@ pub(crate) struct Ranks {
     /// NIC ports of each rank.
     ports: Vec<Vec<HostId>>,
     per_server: usize,
-    nvlink: Option<Nvlink>,
+    server: Option<Server>,
 }
 
 /// A stream of a GPU.
@@ -40,7 +40,7 @@ impl Ranks {
                 places,
                 ports: hosts.map(|h| vec![h]).collect(),
                 per_server: 1,
-                nvlink: None,
+                server: None,
             });
         };
         let nodes = (0..fabric.servers() as u32).map(NodeId);
@@ -64,8 +64,13 @@ impl Ranks {
             places: gpus.clone().map(|(node, gpu)| (node, gpu as u32)).collect(),
             ports: gpus.map(ports).collect(),
             per_server: server.gpus,
-            nvlink: server.nvlink,
+            server: Some(server),
         })
+    }
+
+    /// The servers of the fabric, if it has any.
+    pub(crate) fn server(&self) -> Option<Server> {
+        self.server
     }
 
     /// Number of ranks.
@@ -100,7 +105,7 @@ impl Ranks {
 
     /// The NVLink between two ranks, if they share a server that has it.
     pub(crate) fn nvlink(&self, a: u32, b: u32) -> Option<Nvlink> {
-        self.nvlink.filter(|_| self.node(a) == self.node(b))
+        self.server?.nvlink.filter(|_| self.node(a) == self.node(b))
     }
 
     /// Number of streams of a host that all jobs share.

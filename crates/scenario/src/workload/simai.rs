@@ -263,13 +263,13 @@ impl Layer<'_, '_> {
         let call = tuning.call(self.draft, kind, bytes, ranks).map_err(|e| within(e.within("tuning")))?;
         let in_switch = group == Group::Tp && call.nvlink && call.servers.len() == 1;
         let in_switch = in_switch && Algorithm::Nvls.kinds().contains(&kind);
-        let usual = if in_switch { Algorithm::Nvls } else { kind.usual_algorithm() };
+        let usual = if in_switch { Algorithm::Nvls } else { self.draft.usual_algorithm(kind) };
         let algorithm = algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
-        let schedule = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
+        let planned = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
         let next = self.groups.len() as u32;
         let number = *self.groups.entry((group, ranks[0])).or_insert(next);
         let pairs = if number == next { ranks.len() as u64 * 64 } else { 0 };
-        let steps = schedule.steps.len() as u64;
+        let steps = planned.schedule.steps.len() as u64;
         self.draft.reserve(steps, pairs.min(steps), "file")?;
         let communicator = tuning.communicator(kind, ranks.to_vec(), number as usize, number);
         let dimension = match group {
@@ -279,7 +279,7 @@ impl Layer<'_, '_> {
         };
         let causes: Vec<Vec<Event>> = ranks.iter().map(|&rank| self.last[rank as usize].clone()).collect();
         let operation = Operation { dimension, ..Operation::default() };
-        lay(self.draft, &communicator, &call, &schedule, operation, &causes)
+        lay(self.draft, &communicator, &planned, operation, &causes)
     }
 
     /// The messages between the stages of a pipeline. SimAI adds the time of 2 x vpp x ga of them to that of the step, as if they
@@ -322,6 +322,7 @@ impl Layer<'_, '_> {
             lane: group as u32,
             nic: Nic::Own,
             ports: Ports::Hash,
+            cost: None,
         };
         let bytes = self.step.header.pp_comm;
         let (name, dimension) = ("send", "pp");

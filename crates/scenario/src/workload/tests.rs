@@ -417,3 +417,35 @@ fn messages_of_a_connection_take_its_queue_pairs_in_turn() {
     let both = lay("qp = { in-turn = 3 }\nsplit = { subflows = 2, paths = \"free\" }").unwrap_err();
     assert_eq!((both.code, both.key.join(".").as_str()), ("conflict", "workload.0.qp"), "{both}");
 }
+
+/// NVIDIA/nccl#545, #673: the NICs of a server share the work, whatever the algorithm.
+#[test]
+fn the_nics_of_a_server_send_alike_with_every_algorithm() {
+    for &algorithm in collective::Algorithm::ALL {
+        for kind in algorithm.kinds() {
+            for (servers, nics) in [(2, 8), (4, 8), (5, 8), (8, 4)] {
+                let text = format!(
+                    "[server]\nnics = {nics}\n[topology.rails]\nservers = {servers}\nspines = 0\n[[workload]]\n\
+                     collective = {{ kind = \"{}\", bytes = \"64MB\", algorithm = \"{}\" }}\n",
+                    kind.name(),
+                    algorithm.name()
+                );
+                // Some need a power of two of ranks, one rank per server, or one server.
+                let Ok(laid) = check(&Source::new("t.toml", text), &[]) else { continue };
+                let plan = &laid.plan;
+                let mut sent = vec![0u64; plan.fabric.hosts()];
+                for message in &plan.messages {
+                    sent[plan.qps[message.qp.index()].from.index()] += message.bytes;
+                }
+                for server in sent.chunks(nics) {
+                    let most = *server.iter().max().unwrap();
+                    // A chain passes by the root's server last, unless it has begun with all of its GPUs.
+                    let ends = *kind == collective::Kind::Broadcast || *kind == collective::Kind::Reduce;
+                    let least = server.iter().filter(|&&bytes| !ends || bytes > 0).min().unwrap_or(&most);
+                    let at = format!("{} {} {servers} x {nics}: {server:?}", algorithm.name(), kind.name());
+                    assert!(most - least <= most / 50, "{at}");
+                }
+            }
+        }
+    }
+}

@@ -236,6 +236,7 @@ impl Layer<'_, '_> {
             lane: group as u32,
             nic: Nic::Own,
             ports: Ports::Hash,
+            cost: None,
         };
         let mut causes = self.causes(number);
         causes.extend(self.last[rank as usize]);
@@ -285,17 +286,16 @@ impl Layer<'_, '_> {
             .tuning
             .call(self.draft, kind, bytes, ranks)
             .map_err(|e| within(e.within("tuning")))?;
-        let usual = kind.usual_algorithm();
+        let usual = self.draft.usual_algorithm(kind);
         let algorithm = collectives.algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
-        let schedule = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
-        let steps = schedule.steps.len() as u64;
+        let planned = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
+        let steps = planned.schedule.steps.len() as u64;
         let connected = std::mem::replace(&mut self.connected[joint.group], true);
         let pairs = if connected { 0 } else { steps.min(ranks.len() as u64 * 64) };
         self.draft.reserve(steps, pairs, "file")?;
         let communicator =
             collectives.tuning.communicator(kind, ranks.clone(), joint.group, joint.group as u32);
-        let left =
-            lay_collective(self.draft, &communicator, &call, &schedule, Operation::default(), &causes)?;
+        let left = lay_collective(self.draft, &communicator, &planned, Operation::default(), &causes)?;
         for ((&number, &rank), event) in joint.members.iter().zip(ranks).zip(left) {
             (self.ends[number], self.last[rank as usize]) = (Some(event), Some(event));
         }

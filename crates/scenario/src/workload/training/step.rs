@@ -9,8 +9,9 @@ use super::pipeline::Pass;
 use super::{
     ByFlops, ByLayer, ByTime, Compute, Dimension, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
 };
-use crate::workload::collective::Schedules;
+use crate::workload::collective::{Planned, Schedules};
 use crate::workload::communicator::{Communicator, Nic, Ports, lay as lay_collective, transfer};
+use crate::workload::cost::{CostConfig, Profile};
 use crate::workload::draft::{Draft, Event, Item};
 use crate::workload::ranks::Stream;
 use collective::{Algorithm, Kind};
@@ -392,6 +393,7 @@ impl<'l> Layer<'l, '_> {
                 lane: self.lane(Dim::Pp, rank),
                 nic: Nic::Own,
                 ports: Ports::Hash,
+                cost: None,
             };
             let causes = self.last[rank as usize].clone();
             let event = transfer(self.draft, &communicator, bytes, operation, &causes).arrived;
@@ -599,9 +601,13 @@ impl<'l> Layer<'l, '_> {
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
             let number = self.number(Dim::Ep, group[0]);
             let (_, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
-            let communicator = tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
+            let mut communicator =
+                tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
+            // Experts are not NCCL's kernels.
+            communicator.cost.get_or_insert(CostConfig::Named(Profile::None));
+            let planned = Planned { algorithm: Algorithm::Direct, call, schedule, near_tie: None };
             let operation = Operation { layer, ..self.operation(Kind::AllToAll.name(), Dim::Ep, 0) };
-            let left = lay_collective(self.draft, &communicator, &call, &schedule, operation, &causes)?;
+            let left = lay_collective(self.draft, &communicator, &planned, operation, &causes)?;
             for (&rank, event) in group.iter().zip(left) {
                 self.last[rank as usize] = vec![event];
             }
@@ -635,15 +641,15 @@ impl<'l> Layer<'l, '_> {
         let within = |error: Finding| error.within(key).within("collectives");
         let call = tuning.call(self.draft, kind, bytes, group).map_err(|e| within(e.within("tuning")))?;
         let in_switch = dim == Dim::Tp && call.nvlink && call.servers.len() == 1;
-        let usual = if in_switch { Algorithm::Nvls } else { kind.usual_algorithm() };
+        let usual = if in_switch { Algorithm::Nvls } else { self.draft.usual_algorithm(kind) };
         // An algorithm that cannot do one of the collectives leaves it to the usual one.
         let algorithm = algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
-        let schedule = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
+        let planned = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
         let first = group[0];
         let number = self.number(dim, first) as usize;
         let communicator = tuning.communicator(kind, group.to_vec(), number, self.lane(dim, first));
         let operation = Operation { dimension: dim.name(), layer, ..self.operation(kind.name(), dim, 0) };
-        lay_collective(self.draft, &communicator, &call, &schedule, operation, causes)
+        lay_collective(self.draft, &communicator, &planned, operation, causes)
     }
 
     fn operation(&self, name: &'static str, dim: Dim, part: u32) -> Operation {
