@@ -256,7 +256,7 @@ def measured(names: str) -> str:
 def hardware(_: str) -> str:
     """Tables of the models of NICs, NCCL and switches: figures, their sources, and what is unknown."""
     folder = ROOT / "crates" / "scenario" / "hardware"
-    listed = {entry["name"]: entry["about"] for kind in json.loads(ask("list", "nics", "nccl", "switches", "--json")).values() for entry in kind}
+    listed = {entry["name"]: entry["about"] for kind in json.loads(ask("list", "nics", "nccl", "costs", "switches", "--json")).values() for entry in kind}
 
     def tables(path: Path, heading: str) -> list[str]:
         of = tomllib.loads(path.read_text())
@@ -275,9 +275,10 @@ def hardware(_: str) -> str:
         return value if isinstance(value, str) else json.dumps(value).replace('"', "").replace("{}", "its defaults")
 
     text = []
-    for kind in ("nic", "nccl", "switch"):
+    headings = {"nccl": "NCCL {}", "cost": "Costs on {}"}
+    for kind in ("nic", "nccl", "cost", "switch"):
         for path in sorted((folder / kind).glob("*.toml"), key=lambda path: (path.stem not in listed, path.stem)):
-            text += tables(path, f"NCCL {path.stem}" if kind == "nccl" else path.stem)
+            text += tables(path, headings.get(kind, "{}").format(path.stem))
     return "\n\n".join(text)
 
 
