@@ -85,6 +85,10 @@ class Settings(TypedDict, total=False):
     links__lose: Any
     links__lose_replies: Any
     links__loss: Any
+    nccl: Any
+    nccl__env: Any
+    nccl__nvls: Any
+    nccl__version: Any
     nic: Any
     nic__ack_duplicates: Any
     nic__ack_every: Any
@@ -493,10 +497,58 @@ class Settings(TypedDict, total=False):
     scheme__valiant__per: Any
     server: Any
     server__bond_failover: Any
+    server__cost: Any
+    server__cost__call: Any
+    server__cost__direct: Any
+    server__cost__direct__first_bytes: Any
+    server__cost__direct__first_rate: Any
+    server__cost__direct__hop: Any
+    server__cost__direct__in_flight: Any
+    server__cost__direct__peer: Any
+    server__cost__direct__rate: Any
+    server__cost__ll: Any
+    server__cost__ll128: Any
+    server__cost__ll128__busy: Any
+    server__cost__ll128__cut_through: Any
+    server__cost__ll128__hop_network: Any
+    server__cost__ll128__hop_nvlink: Any
+    server__cost__ll128__in_flight: Any
+    server__cost__ll128__rate: Any
+    server__cost__ll128__tree: Any
+    server__cost__ll128__tree__busy: Any
+    server__cost__ll128__tree__hop_network: Any
+    server__cost__ll128__tree__hop_nvlink: Any
+    server__cost__ll128__tree__rate: Any
+    server__cost__ll__busy: Any
+    server__cost__ll__cut_through: Any
+    server__cost__ll__hop_network: Any
+    server__cost__ll__hop_nvlink: Any
+    server__cost__ll__in_flight: Any
+    server__cost__ll__rate: Any
+    server__cost__ll__tree: Any
+    server__cost__ll__tree__busy: Any
+    server__cost__ll__tree__hop_network: Any
+    server__cost__ll__tree__hop_nvlink: Any
+    server__cost__ll__tree__rate: Any
+    server__cost__profile: Any
+    server__cost__simple: Any
+    server__cost__simple__busy: Any
+    server__cost__simple__cut_through: Any
+    server__cost__simple__hop_network: Any
+    server__cost__simple__hop_nvlink: Any
+    server__cost__simple__in_flight: Any
+    server__cost__simple__rate: Any
+    server__cost__simple__tree: Any
+    server__cost__simple__tree__busy: Any
+    server__cost__simple__tree__hop_network: Any
+    server__cost__simple__tree__hop_nvlink: Any
+    server__cost__simple__tree__rate: Any
+    server__cpu: Any
     server__gpus: Any
     server__nics: Any
     server__nvlink: Any
     server__nvlink__delay: Any
+    server__nvlink__nvls: Any
     server__nvlink__rate: Any
     server__port_use: Any
     server__ports_per_nic: Any
@@ -644,6 +696,52 @@ class Settings(TypedDict, total=False):
     workload__0__chakra__collectives__algorithm: Any
     workload__0__chakra__collectives__tuning: Any
     workload__0__chakra__collectives__tuning__channels: Any
+    workload__0__chakra__collectives__tuning__cost: Any
+    workload__0__chakra__collectives__tuning__cost__call: Any
+    workload__0__chakra__collectives__tuning__cost__direct: Any
+    workload__0__chakra__collectives__tuning__cost__direct__first_bytes: Any
+    workload__0__chakra__collectives__tuning__cost__direct__first_rate: Any
+    workload__0__chakra__collectives__tuning__cost__direct__hop: Any
+    workload__0__chakra__collectives__tuning__cost__direct__in_flight: Any
+    workload__0__chakra__collectives__tuning__cost__direct__peer: Any
+    workload__0__chakra__collectives__tuning__cost__direct__rate: Any
+    workload__0__chakra__collectives__tuning__cost__ll: Any
+    workload__0__chakra__collectives__tuning__cost__ll128: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__busy: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__cut_through: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__hop_network: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__hop_nvlink: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__in_flight: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__rate: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__tree: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__tree__busy: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__tree__hop_network: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__tree__hop_nvlink: Any
+    workload__0__chakra__collectives__tuning__cost__ll128__tree__rate: Any
+    workload__0__chakra__collectives__tuning__cost__ll__busy: Any
+    workload__0__chakra__collectives__tuning__cost__ll__cut_through: Any
+    workload__0__chakra__collectives__tuning__cost__ll__hop_network: Any
+    workload__0__chakra__collectives__tuning__cost__ll__hop_nvlink: Any
+    workload__0__chakra__collectives__tuning__cost__ll__in_flight: Any
+    workload__0__chakra__collectives__tuning__cost__ll__rate: Any
+    workload__0__chakra__collectives__tuning__cost__ll__tree: Any
+    workload__0__chakra__collectives__tuning__cost__ll__tree__busy: Any
+    workload__0__chakra__collectives__tuning__cost__ll__tree__hop_network: Any
+    workload__0__chakra__collectives__tuning__cost__ll__tree__hop_nvlink: Any
+    workload__0__chakra__collectives__tuning__cost__ll__tree__rate: Any
+    workload__0__chakra__collectives__tuning__cost__profile: Any
+    workload__0__chakra__collectives__tuning__cost__simple: Any
+    workload__0__chakra__collectives__tuning__cost__simple__busy: Any
+    workload__0__chakra__collectives__tuning__cost__simple__cut_through: Any
+    workload__0__chakra__collectives__tuning__cost__simple__hop_network: Any
+    workload__0__chakra__collectives__tuning__cost__simple__hop_nvlink: Any
+    workload__0__chakra__collectives__tuning__cost__simple__in_flight: Any
+    workload__0__chakra__collectives__tuning__cost__simple__rate: Any
+    workload__0__chakra__collectives__tuning__cost__simple__tree: Any
+    workload__0__chakra__collectives__tuning__cost__simple__tree__busy: Any
+    workload__0__chakra__collectives__tuning__cost__simple__tree__hop_network: Any
+    workload__0__chakra__collectives__tuning__cost__simple__tree__hop_nvlink: Any
+    workload__0__chakra__collectives__tuning__cost__simple__tree__rate: Any
     workload__0__chakra__collectives__tuning__grain: Any
     workload__0__chakra__collectives__tuning__message: Any
     workload__0__chakra__collectives__tuning__nic: Any
@@ -669,6 +767,52 @@ class Settings(TypedDict, total=False):
     workload__0__collective__repeat: Any
     workload__0__collective__tuning: Any
     workload__0__collective__tuning__channels: Any
+    workload__0__collective__tuning__cost: Any
+    workload__0__collective__tuning__cost__call: Any
+    workload__0__collective__tuning__cost__direct: Any
+    workload__0__collective__tuning__cost__direct__first_bytes: Any
+    workload__0__collective__tuning__cost__direct__first_rate: Any
+    workload__0__collective__tuning__cost__direct__hop: Any
+    workload__0__collective__tuning__cost__direct__in_flight: Any
+    workload__0__collective__tuning__cost__direct__peer: Any
+    workload__0__collective__tuning__cost__direct__rate: Any
+    workload__0__collective__tuning__cost__ll: Any
+    workload__0__collective__tuning__cost__ll128: Any
+    workload__0__collective__tuning__cost__ll128__busy: Any
+    workload__0__collective__tuning__cost__ll128__cut_through: Any
+    workload__0__collective__tuning__cost__ll128__hop_network: Any
+    workload__0__collective__tuning__cost__ll128__hop_nvlink: Any
+    workload__0__collective__tuning__cost__ll128__in_flight: Any
+    workload__0__collective__tuning__cost__ll128__rate: Any
+    workload__0__collective__tuning__cost__ll128__tree: Any
+    workload__0__collective__tuning__cost__ll128__tree__busy: Any
+    workload__0__collective__tuning__cost__ll128__tree__hop_network: Any
+    workload__0__collective__tuning__cost__ll128__tree__hop_nvlink: Any
+    workload__0__collective__tuning__cost__ll128__tree__rate: Any
+    workload__0__collective__tuning__cost__ll__busy: Any
+    workload__0__collective__tuning__cost__ll__cut_through: Any
+    workload__0__collective__tuning__cost__ll__hop_network: Any
+    workload__0__collective__tuning__cost__ll__hop_nvlink: Any
+    workload__0__collective__tuning__cost__ll__in_flight: Any
+    workload__0__collective__tuning__cost__ll__rate: Any
+    workload__0__collective__tuning__cost__ll__tree: Any
+    workload__0__collective__tuning__cost__ll__tree__busy: Any
+    workload__0__collective__tuning__cost__ll__tree__hop_network: Any
+    workload__0__collective__tuning__cost__ll__tree__hop_nvlink: Any
+    workload__0__collective__tuning__cost__ll__tree__rate: Any
+    workload__0__collective__tuning__cost__profile: Any
+    workload__0__collective__tuning__cost__simple: Any
+    workload__0__collective__tuning__cost__simple__busy: Any
+    workload__0__collective__tuning__cost__simple__cut_through: Any
+    workload__0__collective__tuning__cost__simple__hop_network: Any
+    workload__0__collective__tuning__cost__simple__hop_nvlink: Any
+    workload__0__collective__tuning__cost__simple__in_flight: Any
+    workload__0__collective__tuning__cost__simple__rate: Any
+    workload__0__collective__tuning__cost__simple__tree: Any
+    workload__0__collective__tuning__cost__simple__tree__busy: Any
+    workload__0__collective__tuning__cost__simple__tree__hop_network: Any
+    workload__0__collective__tuning__cost__simple__tree__hop_nvlink: Any
+    workload__0__collective__tuning__cost__simple__tree__rate: Any
     workload__0__collective__tuning__grain: Any
     workload__0__collective__tuning__message: Any
     workload__0__collective__tuning__nic: Any
@@ -768,6 +912,52 @@ class Settings(TypedDict, total=False):
     workload__0__simai__dp__algorithm: Any
     workload__0__simai__dp__tuning: Any
     workload__0__simai__dp__tuning__channels: Any
+    workload__0__simai__dp__tuning__cost: Any
+    workload__0__simai__dp__tuning__cost__call: Any
+    workload__0__simai__dp__tuning__cost__direct: Any
+    workload__0__simai__dp__tuning__cost__direct__first_bytes: Any
+    workload__0__simai__dp__tuning__cost__direct__first_rate: Any
+    workload__0__simai__dp__tuning__cost__direct__hop: Any
+    workload__0__simai__dp__tuning__cost__direct__in_flight: Any
+    workload__0__simai__dp__tuning__cost__direct__peer: Any
+    workload__0__simai__dp__tuning__cost__direct__rate: Any
+    workload__0__simai__dp__tuning__cost__ll: Any
+    workload__0__simai__dp__tuning__cost__ll128: Any
+    workload__0__simai__dp__tuning__cost__ll128__busy: Any
+    workload__0__simai__dp__tuning__cost__ll128__cut_through: Any
+    workload__0__simai__dp__tuning__cost__ll128__hop_network: Any
+    workload__0__simai__dp__tuning__cost__ll128__hop_nvlink: Any
+    workload__0__simai__dp__tuning__cost__ll128__in_flight: Any
+    workload__0__simai__dp__tuning__cost__ll128__rate: Any
+    workload__0__simai__dp__tuning__cost__ll128__tree: Any
+    workload__0__simai__dp__tuning__cost__ll128__tree__busy: Any
+    workload__0__simai__dp__tuning__cost__ll128__tree__hop_network: Any
+    workload__0__simai__dp__tuning__cost__ll128__tree__hop_nvlink: Any
+    workload__0__simai__dp__tuning__cost__ll128__tree__rate: Any
+    workload__0__simai__dp__tuning__cost__ll__busy: Any
+    workload__0__simai__dp__tuning__cost__ll__cut_through: Any
+    workload__0__simai__dp__tuning__cost__ll__hop_network: Any
+    workload__0__simai__dp__tuning__cost__ll__hop_nvlink: Any
+    workload__0__simai__dp__tuning__cost__ll__in_flight: Any
+    workload__0__simai__dp__tuning__cost__ll__rate: Any
+    workload__0__simai__dp__tuning__cost__ll__tree: Any
+    workload__0__simai__dp__tuning__cost__ll__tree__busy: Any
+    workload__0__simai__dp__tuning__cost__ll__tree__hop_network: Any
+    workload__0__simai__dp__tuning__cost__ll__tree__hop_nvlink: Any
+    workload__0__simai__dp__tuning__cost__ll__tree__rate: Any
+    workload__0__simai__dp__tuning__cost__profile: Any
+    workload__0__simai__dp__tuning__cost__simple: Any
+    workload__0__simai__dp__tuning__cost__simple__busy: Any
+    workload__0__simai__dp__tuning__cost__simple__cut_through: Any
+    workload__0__simai__dp__tuning__cost__simple__hop_network: Any
+    workload__0__simai__dp__tuning__cost__simple__hop_nvlink: Any
+    workload__0__simai__dp__tuning__cost__simple__in_flight: Any
+    workload__0__simai__dp__tuning__cost__simple__rate: Any
+    workload__0__simai__dp__tuning__cost__simple__tree: Any
+    workload__0__simai__dp__tuning__cost__simple__tree__busy: Any
+    workload__0__simai__dp__tuning__cost__simple__tree__hop_network: Any
+    workload__0__simai__dp__tuning__cost__simple__tree__hop_nvlink: Any
+    workload__0__simai__dp__tuning__cost__simple__tree__rate: Any
     workload__0__simai__dp__tuning__grain: Any
     workload__0__simai__dp__tuning__message: Any
     workload__0__simai__dp__tuning__nic: Any
@@ -780,6 +970,52 @@ class Settings(TypedDict, total=False):
     workload__0__simai__tp__algorithm: Any
     workload__0__simai__tp__tuning: Any
     workload__0__simai__tp__tuning__channels: Any
+    workload__0__simai__tp__tuning__cost: Any
+    workload__0__simai__tp__tuning__cost__call: Any
+    workload__0__simai__tp__tuning__cost__direct: Any
+    workload__0__simai__tp__tuning__cost__direct__first_bytes: Any
+    workload__0__simai__tp__tuning__cost__direct__first_rate: Any
+    workload__0__simai__tp__tuning__cost__direct__hop: Any
+    workload__0__simai__tp__tuning__cost__direct__in_flight: Any
+    workload__0__simai__tp__tuning__cost__direct__peer: Any
+    workload__0__simai__tp__tuning__cost__direct__rate: Any
+    workload__0__simai__tp__tuning__cost__ll: Any
+    workload__0__simai__tp__tuning__cost__ll128: Any
+    workload__0__simai__tp__tuning__cost__ll128__busy: Any
+    workload__0__simai__tp__tuning__cost__ll128__cut_through: Any
+    workload__0__simai__tp__tuning__cost__ll128__hop_network: Any
+    workload__0__simai__tp__tuning__cost__ll128__hop_nvlink: Any
+    workload__0__simai__tp__tuning__cost__ll128__in_flight: Any
+    workload__0__simai__tp__tuning__cost__ll128__rate: Any
+    workload__0__simai__tp__tuning__cost__ll128__tree: Any
+    workload__0__simai__tp__tuning__cost__ll128__tree__busy: Any
+    workload__0__simai__tp__tuning__cost__ll128__tree__hop_network: Any
+    workload__0__simai__tp__tuning__cost__ll128__tree__hop_nvlink: Any
+    workload__0__simai__tp__tuning__cost__ll128__tree__rate: Any
+    workload__0__simai__tp__tuning__cost__ll__busy: Any
+    workload__0__simai__tp__tuning__cost__ll__cut_through: Any
+    workload__0__simai__tp__tuning__cost__ll__hop_network: Any
+    workload__0__simai__tp__tuning__cost__ll__hop_nvlink: Any
+    workload__0__simai__tp__tuning__cost__ll__in_flight: Any
+    workload__0__simai__tp__tuning__cost__ll__rate: Any
+    workload__0__simai__tp__tuning__cost__ll__tree: Any
+    workload__0__simai__tp__tuning__cost__ll__tree__busy: Any
+    workload__0__simai__tp__tuning__cost__ll__tree__hop_network: Any
+    workload__0__simai__tp__tuning__cost__ll__tree__hop_nvlink: Any
+    workload__0__simai__tp__tuning__cost__ll__tree__rate: Any
+    workload__0__simai__tp__tuning__cost__profile: Any
+    workload__0__simai__tp__tuning__cost__simple: Any
+    workload__0__simai__tp__tuning__cost__simple__busy: Any
+    workload__0__simai__tp__tuning__cost__simple__cut_through: Any
+    workload__0__simai__tp__tuning__cost__simple__hop_network: Any
+    workload__0__simai__tp__tuning__cost__simple__hop_nvlink: Any
+    workload__0__simai__tp__tuning__cost__simple__in_flight: Any
+    workload__0__simai__tp__tuning__cost__simple__rate: Any
+    workload__0__simai__tp__tuning__cost__simple__tree: Any
+    workload__0__simai__tp__tuning__cost__simple__tree__busy: Any
+    workload__0__simai__tp__tuning__cost__simple__tree__hop_network: Any
+    workload__0__simai__tp__tuning__cost__simple__tree__hop_nvlink: Any
+    workload__0__simai__tp__tuning__cost__simple__tree__rate: Any
     workload__0__simai__tp__tuning__grain: Any
     workload__0__simai__tp__tuning__message: Any
     workload__0__simai__tp__tuning__nic: Any
@@ -801,6 +1037,52 @@ class Settings(TypedDict, total=False):
     workload__0__training__collectives__cp__algorithm: Any
     workload__0__training__collectives__cp__tuning: Any
     workload__0__training__collectives__cp__tuning__channels: Any
+    workload__0__training__collectives__cp__tuning__cost: Any
+    workload__0__training__collectives__cp__tuning__cost__call: Any
+    workload__0__training__collectives__cp__tuning__cost__direct: Any
+    workload__0__training__collectives__cp__tuning__cost__direct__first_bytes: Any
+    workload__0__training__collectives__cp__tuning__cost__direct__first_rate: Any
+    workload__0__training__collectives__cp__tuning__cost__direct__hop: Any
+    workload__0__training__collectives__cp__tuning__cost__direct__in_flight: Any
+    workload__0__training__collectives__cp__tuning__cost__direct__peer: Any
+    workload__0__training__collectives__cp__tuning__cost__direct__rate: Any
+    workload__0__training__collectives__cp__tuning__cost__ll: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__busy: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__cut_through: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__hop_network: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__hop_nvlink: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__in_flight: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__rate: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__tree: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__tree__busy: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__tree__hop_network: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__tree__hop_nvlink: Any
+    workload__0__training__collectives__cp__tuning__cost__ll128__tree__rate: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__busy: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__cut_through: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__hop_network: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__hop_nvlink: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__in_flight: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__rate: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__tree: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__tree__busy: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__tree__hop_network: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__tree__hop_nvlink: Any
+    workload__0__training__collectives__cp__tuning__cost__ll__tree__rate: Any
+    workload__0__training__collectives__cp__tuning__cost__profile: Any
+    workload__0__training__collectives__cp__tuning__cost__simple: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__busy: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__cut_through: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__hop_network: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__hop_nvlink: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__in_flight: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__rate: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__tree: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__tree__busy: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__tree__hop_network: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__tree__hop_nvlink: Any
+    workload__0__training__collectives__cp__tuning__cost__simple__tree__rate: Any
     workload__0__training__collectives__cp__tuning__grain: Any
     workload__0__training__collectives__cp__tuning__message: Any
     workload__0__training__collectives__cp__tuning__nic: Any
@@ -811,6 +1093,52 @@ class Settings(TypedDict, total=False):
     workload__0__training__collectives__dp__algorithm: Any
     workload__0__training__collectives__dp__tuning: Any
     workload__0__training__collectives__dp__tuning__channels: Any
+    workload__0__training__collectives__dp__tuning__cost: Any
+    workload__0__training__collectives__dp__tuning__cost__call: Any
+    workload__0__training__collectives__dp__tuning__cost__direct: Any
+    workload__0__training__collectives__dp__tuning__cost__direct__first_bytes: Any
+    workload__0__training__collectives__dp__tuning__cost__direct__first_rate: Any
+    workload__0__training__collectives__dp__tuning__cost__direct__hop: Any
+    workload__0__training__collectives__dp__tuning__cost__direct__in_flight: Any
+    workload__0__training__collectives__dp__tuning__cost__direct__peer: Any
+    workload__0__training__collectives__dp__tuning__cost__direct__rate: Any
+    workload__0__training__collectives__dp__tuning__cost__ll: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__busy: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__cut_through: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__hop_network: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__hop_nvlink: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__in_flight: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__rate: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__tree: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__tree__busy: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__tree__hop_network: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__tree__hop_nvlink: Any
+    workload__0__training__collectives__dp__tuning__cost__ll128__tree__rate: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__busy: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__cut_through: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__hop_network: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__hop_nvlink: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__in_flight: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__rate: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__tree: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__tree__busy: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__tree__hop_network: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__tree__hop_nvlink: Any
+    workload__0__training__collectives__dp__tuning__cost__ll__tree__rate: Any
+    workload__0__training__collectives__dp__tuning__cost__profile: Any
+    workload__0__training__collectives__dp__tuning__cost__simple: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__busy: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__cut_through: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__hop_network: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__hop_nvlink: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__in_flight: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__rate: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__tree: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__tree__busy: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__tree__hop_network: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__tree__hop_nvlink: Any
+    workload__0__training__collectives__dp__tuning__cost__simple__tree__rate: Any
     workload__0__training__collectives__dp__tuning__grain: Any
     workload__0__training__collectives__dp__tuning__message: Any
     workload__0__training__collectives__dp__tuning__nic: Any
@@ -821,6 +1149,52 @@ class Settings(TypedDict, total=False):
     workload__0__training__collectives__ep__algorithm: Any
     workload__0__training__collectives__ep__tuning: Any
     workload__0__training__collectives__ep__tuning__channels: Any
+    workload__0__training__collectives__ep__tuning__cost: Any
+    workload__0__training__collectives__ep__tuning__cost__call: Any
+    workload__0__training__collectives__ep__tuning__cost__direct: Any
+    workload__0__training__collectives__ep__tuning__cost__direct__first_bytes: Any
+    workload__0__training__collectives__ep__tuning__cost__direct__first_rate: Any
+    workload__0__training__collectives__ep__tuning__cost__direct__hop: Any
+    workload__0__training__collectives__ep__tuning__cost__direct__in_flight: Any
+    workload__0__training__collectives__ep__tuning__cost__direct__peer: Any
+    workload__0__training__collectives__ep__tuning__cost__direct__rate: Any
+    workload__0__training__collectives__ep__tuning__cost__ll: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__busy: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__cut_through: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__hop_network: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__hop_nvlink: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__in_flight: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__rate: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__tree: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__tree__busy: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__tree__hop_network: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__tree__hop_nvlink: Any
+    workload__0__training__collectives__ep__tuning__cost__ll128__tree__rate: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__busy: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__cut_through: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__hop_network: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__hop_nvlink: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__in_flight: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__rate: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__tree: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__tree__busy: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__tree__hop_network: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__tree__hop_nvlink: Any
+    workload__0__training__collectives__ep__tuning__cost__ll__tree__rate: Any
+    workload__0__training__collectives__ep__tuning__cost__profile: Any
+    workload__0__training__collectives__ep__tuning__cost__simple: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__busy: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__cut_through: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__hop_network: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__hop_nvlink: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__in_flight: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__rate: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__tree: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__tree__busy: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__tree__hop_network: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__tree__hop_nvlink: Any
+    workload__0__training__collectives__ep__tuning__cost__simple__tree__rate: Any
     workload__0__training__collectives__ep__tuning__grain: Any
     workload__0__training__collectives__ep__tuning__message: Any
     workload__0__training__collectives__ep__tuning__nic: Any
@@ -831,6 +1205,52 @@ class Settings(TypedDict, total=False):
     workload__0__training__collectives__tp__algorithm: Any
     workload__0__training__collectives__tp__tuning: Any
     workload__0__training__collectives__tp__tuning__channels: Any
+    workload__0__training__collectives__tp__tuning__cost: Any
+    workload__0__training__collectives__tp__tuning__cost__call: Any
+    workload__0__training__collectives__tp__tuning__cost__direct: Any
+    workload__0__training__collectives__tp__tuning__cost__direct__first_bytes: Any
+    workload__0__training__collectives__tp__tuning__cost__direct__first_rate: Any
+    workload__0__training__collectives__tp__tuning__cost__direct__hop: Any
+    workload__0__training__collectives__tp__tuning__cost__direct__in_flight: Any
+    workload__0__training__collectives__tp__tuning__cost__direct__peer: Any
+    workload__0__training__collectives__tp__tuning__cost__direct__rate: Any
+    workload__0__training__collectives__tp__tuning__cost__ll: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__busy: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__cut_through: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__hop_network: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__hop_nvlink: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__in_flight: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__rate: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__tree: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__tree__busy: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__tree__hop_network: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__tree__hop_nvlink: Any
+    workload__0__training__collectives__tp__tuning__cost__ll128__tree__rate: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__busy: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__cut_through: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__hop_network: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__hop_nvlink: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__in_flight: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__rate: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__tree: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__tree__busy: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__tree__hop_network: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__tree__hop_nvlink: Any
+    workload__0__training__collectives__tp__tuning__cost__ll__tree__rate: Any
+    workload__0__training__collectives__tp__tuning__cost__profile: Any
+    workload__0__training__collectives__tp__tuning__cost__simple: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__busy: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__cut_through: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__hop_network: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__hop_nvlink: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__in_flight: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__rate: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__tree: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__tree__busy: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__tree__hop_network: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__tree__hop_nvlink: Any
+    workload__0__training__collectives__tp__tuning__cost__simple__tree__rate: Any
     workload__0__training__collectives__tp__tuning__grain: Any
     workload__0__training__collectives__tp__tuning__message: Any
     workload__0__training__collectives__tp__tuning__nic: Any
