@@ -5,11 +5,12 @@ use engine::Outcome;
 use model::plan::Role;
 use model::{Plan, Rate, Time};
 
-/// Servers of one GPU on one switch: 400 Gb/s, 1 us. Frames carry 1438 B of payload.
+/// Servers of one GPU on one switch: 400 Gb/s, 1 us. Frames carry 1438 B of payload, and messages are whole.
 fn star(hosts: usize, kind: &str, bytes: u64, algorithm: &str) -> String {
     format!(
         "[topology.leaf-spine]\nleaves = 1\nspines = 1\nhosts-per-leaf = {hosts}\n\
-         [[workload]]\ncollective = {{ kind = \"{kind}\", bytes = \"{bytes}B\", algorithm = \"{algorithm}\" }}\n"
+         [[workload]]\ncollective = {{ kind = \"{kind}\", bytes = \"{bytes}B\", algorithm = \"{algorithm}\", \
+         tuning = {{ message = \"1GB\" }} }}\n"
     )
 }
 

@@ -48,8 +48,9 @@ fn a_ring_over_servers_takes_its_closed_form_whether_hops_or_engines_decide() {
                 );
                 let (plan, end) = run(&servers(2, 8, "profile = \"h100\", call = \"20us\"", &ring));
                 let form = plan.operations[0].closed_form.unwrap();
-                let error = end.as_us() / form.as_us() - 1.0;
-                assert!(error.abs() < 0.05, "{kind} {bytes} {protocol}: {end}, {form}");
+                let more = end.as_us() / form.as_us() - 1.0;
+                // Where hops and engines take nearly alike, a step waits now for one and now for the other.
+                assert!((-0.01..0.07).contains(&more), "{kind} {bytes} {protocol}: {end}, {form}");
             }
         }
     }
@@ -76,7 +77,7 @@ fn a_connection_has_at_most_its_buffer_under_way() {
     let cost = "simple = { hop-nvlink = \"0us\", hop-network = \"0us\", busy = \"0us\", rate = \"1000Tbps\", in-flight = \"4MiB\" }";
     let chain = "kind = \"broadcast\", bytes = \"64MiB\", tuning = { channels = 1, message = \"512KiB\" }";
     let far = servers(2, 1, cost, chain)
-        .replace("spines = 0", "spines = 0\ndelay = \"100us\"\n[nic]\nwindow = \"64MiB\"");
+        .replace("spines = 0", "spines = 0\ndelay = \"100us\"\n[nic]\nwindow = { bytes = \"64MiB\" }");
     let (_, end) = run(&far);
     // 4 MiB per round trip of 400 us, 10 GB/s (NVIDIA/nccl-tests#241), where the link has 50.
     let rounds = 64 / 4;
