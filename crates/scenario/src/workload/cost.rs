@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Costs of collectives: a profile's name, `"none"`, or a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a scenario has few of them, and they are copied")]
 pub enum CostConfig {
     /// A profile, or none.
     Named(Profile),

@@ -52,6 +52,7 @@ pub struct Dimension {
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "the schema is made of it")]
+#[expect(clippy::large_enum_variant, reason = "the schema is made of it")]
 enum Written {
     Table(Settings),
     Name(Algorithm),
