@@ -12,6 +12,8 @@ use finding::{Finding, code};
 use model::{Bytes, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Costs of collectives: a profile's name, `"none"`, or a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -150,10 +152,16 @@ impl CostConfig {
     }
 }
 
-/// The costs of a profile's file.
+/// The costs of a profile's file. A training step asks for them a hundred thousand times.
 fn named(name: &str) -> CostTable {
-    let table = figures(COSTS, name).unwrap_or_default();
-    table.try_into().unwrap_or_else(|error| unreachable!("hardware/cost/{name}.toml: {error}"))
+    static READ: LazyLock<BTreeMap<&str, CostTable>> = LazyLock::new(|| {
+        let read = |name| {
+            let table = figures(COSTS, name).unwrap_or_default();
+            table.try_into().unwrap_or_else(|error| unreachable!("hardware/cost/{name}.toml: {error}"))
+        };
+        COSTS.iter().map(|file| (file.name, read(file.name))).collect()
+    });
+    READ.get(name).copied().unwrap_or_default()
 }
 
 impl CostTable {
