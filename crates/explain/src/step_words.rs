@@ -38,7 +38,7 @@ fn label(piece: &Piece) -> String {
         Spent::Bubble => "bubble: computation beyond that of the busiest GPU".into(),
         Spent::Messages => format!("{of}: messages, alone on the fabric"),
         Spent::Late => format!("{of}: messages, longer than alone"),
-        Spent::Copies => format!("{of}: copies over NVLink"),
+        Spent::Copies => format!("{of}: copies over NVLink, costs of steps"),
         Spent::Scheduled => "waiting for a start that the workload sets".into(),
     }
 }

@@ -103,3 +103,22 @@ fn on_two_servers_a_tree_and_nvls_are_faster_than_the_ring() {
     assert!((nvls / 161.0 - 1.0).abs() < 0.05, "{nvls}");
     assert_eq!(two_servers("nccl"), nvls);
 }
+
+#[test]
+fn dispatch_and_combine_of_deepep_take_what_was_measured_on_connectx_7() {
+    // 128 tokens to 8 experts each, 7,408 B there and 14,336 B back; us for 2, 4 and 8 servers (deepseek-ai/DeepEP, README).
+    for (profile, value, measured) in
+        [("deepep-dispatch", 7_408, [118.0, 155.0, 173.0]), ("deepep-combine", 14_336, [195.0, 273.0, 314.0])]
+    {
+        for (count, us) in [2u32, 4, 8].into_iter().zip(measured) {
+            let bytes = 128 * 8 * value;
+            let exchange =
+                format!("kind = \"all-to-all\", bytes = \"{bytes}B\", tuning = {{ nic = \"own\" }}");
+            let (_, end) = run(&servers(count, 8, &format!("profile = \"{profile}\""), &exchange));
+            assert!(
+                (end.as_us() / us - 1.0).abs() < 0.07,
+                "{profile}, {count} servers: {end}, measured {us} us"
+            );
+        }
+    }
+}

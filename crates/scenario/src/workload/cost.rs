@@ -35,6 +35,10 @@ pub enum Profile {
     None,
     /// NCCL on servers with H100 GPUs.
     H100,
+    /// DeepEP's low-latency dispatch, for all-to-alls.
+    DeepepDispatch,
+    /// DeepEP's low-latency combine, for all-to-alls.
+    DeepepCombine,
 }
 
 /// Costs that differ from those of a profile.
@@ -125,6 +129,8 @@ impl CostConfig {
         match profile {
             Profile::None => None,
             Profile::H100 => Some("h100"),
+            Profile::DeepepDispatch => Some("deepep-dispatch"),
+            Profile::DeepepCombine => Some("deepep-combine"),
         }
     }
 

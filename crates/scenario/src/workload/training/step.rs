@@ -11,7 +11,6 @@ use super::{
 };
 use crate::workload::collective::{Planned, Schedules};
 use crate::workload::communicator::{Communicator, Nic, Ports, lay as lay_collective, transfer};
-use crate::workload::cost::{CostConfig, Profile};
 use crate::workload::draft::{Draft, Event, Item};
 use crate::workload::ranks::Stream;
 use collective::{Algorithm, Kind};
@@ -601,10 +600,7 @@ impl<'l> Layer<'l, '_> {
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
             let number = self.number(Dim::Ep, group[0]);
             let (_, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
-            let mut communicator =
-                tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
-            // Experts are not NCCL's kernels.
-            communicator.cost.get_or_insert(CostConfig::Named(Profile::None));
+            let communicator = tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
             let planned = Planned { algorithm: Algorithm::Direct, call, schedule, near_tie: None };
             let operation = Operation { layer, ..self.operation(Kind::AllToAll.name(), Dim::Ep, 0) };
             let left = lay_collective(self.draft, &communicator, &planned, operation, &causes)?;
