@@ -50,7 +50,7 @@ fn a_ring_over_servers_takes_its_closed_form_whether_hops_or_engines_decide() {
                 let form = plan.operations[0].closed_form.unwrap();
                 let more = end.as_us() / form.as_us() - 1.0;
                 // Where hops and engines take nearly alike, a step waits now for one and now for the other.
-                assert!((-0.01..0.07).contains(&more), "{kind} {bytes} {protocol}: {end}, {form}");
+                assert!((-0.02..0.07).contains(&more), "{kind} {bytes} {protocol}: {end}, {form}");
             }
         }
     }
@@ -112,8 +112,7 @@ fn dispatch_and_combine_of_deepep_take_what_was_measured_on_connectx_7() {
     {
         for (count, us) in [2u32, 4, 8].into_iter().zip(measured) {
             let bytes = 128 * 8 * value;
-            let exchange =
-                format!("kind = \"all-to-all\", bytes = \"{bytes}B\", tuning = {{ nic = \"own\" }}");
+            let exchange = format!("kind = \"all-to-all\", bytes = \"{bytes}B\"");
             let (_, end) = run(&servers(count, 8, &format!("profile = \"{profile}\""), &exchange));
             assert!(
                 (end.as_us() / us - 1.0).abs() < 0.07,
