@@ -126,10 +126,11 @@ fn ledger(name: &str, checked: &Checked) -> String {
     for ((dimension, name, bytes, ranks), times) in of {
         writeln!(told, "{times} x {dimension} {name}: {bytes} B of {ranks}").unwrap();
     }
-    let copied = plan
-        .tasks
-        .iter()
-        .map(|task| if let Work::Copy { time, .. } = task.work { time.as_us() } else { 0.0 });
+    let copied = plan.tasks.iter().map(|task| match task.work {
+        Work::Copy { time, .. } => time.as_us(),
+        Work::Slice { times, .. } => plan.slices[times as usize].out.as_us(),
+        _ => 0.0,
+    });
     writeln!(
         told,
         "copies take {:.3} us, one after the other; {} queue pairs",

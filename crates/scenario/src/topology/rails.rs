@@ -441,11 +441,11 @@ mod tests {
             (16, Some(128), 2, 60)
         );
         assert_eq!((rails.rate, server.ports_per_nic), (Rate::from_gbps(200), 2));
-        assert_eq!(server.nvlink.unwrap().rate, Rate::from_gbps(3600));
+        assert_eq!(server.nvlink.unwrap().rate, Rate(2_966_400_000_000));
         let (rails, server, _) =
             of("[topology.rails]\npreset = 'meta-pod'\nservers = 16\n[server]\npreset = 'hgx-b200'");
         assert_eq!((rails.servers, rails.kind), (16, Kind::PerServer));
-        assert_eq!(server.nvlink.unwrap().rate, Rate::from_gbps(7200));
+        assert_eq!(server.nvlink.unwrap().rate, Rate(18 * 40_100_000_000 * 8));
         let (_, server, fabric) = of("[topology.rails]\npreset = 'nvl72'");
         assert_eq!((server.gpus, fabric.hosts()), (72, 576));
         assert_eq!(fabric.switches().filter(|&node| fabric.role(node) == "tor").count(), 72);
