@@ -24,7 +24,7 @@ mod tests;
 mod tree;
 
 pub use nccl::{CANDIDATES, Cpu, Estimate, Gpu, Machine, channels, estimates, near_tie};
-pub use schedule::{After, Builder, Made, Schedule, Step, Way};
+pub use schedule::{After, Builder, Schedule, Step, Way};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -169,6 +169,11 @@ impl Call {
         self.servers.iter().all(|&n| n == first).then_some(first)
     }
 
+    /// Bytes of a rank on one channel of a ring.
+    fn share(&self) -> u64 {
+        self.bytes.div_ceil(u64::from(self.ranks().max(1)) * u64::from(self.channels.max(1)))
+    }
+
     /// Number of ranks of the server that has the most of them.
     fn most(&self) -> u32 {
         self.servers.iter().copied().max().unwrap_or(1).max(1)
@@ -246,6 +251,17 @@ macro_rules! algorithms {
 
 use Kind::{AllGather, AllReduce, AllToAll, Broadcast, Reduce, ReduceScatter};
 
+/// How NCCL, or the scenario, does a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Encoding of bytes on the wire.
+    pub protocol: Protocol,
+    /// Number of channels.
+    pub channels: u32,
+}
+
 /// Most pieces of a channel's bytes, unless a longest message is given. Our choice: a longer pipeline costs memory, and saves less than
 /// a 64th of the time.
 const MOST_PIECES: u64 = 64;
@@ -275,7 +291,7 @@ impl Algorithm {
     /// and a tree, 128 KiB for NVLS, and 64 KiB from four servers on; and with slices, a slice of a ring's chunk.
     fn longest_message(self, call: &Call) -> u64 {
         let (usual, parts) = match self {
-            Algorithm::Ring if call.slices => return call.protocol.slice(ring::share(call)),
+            Algorithm::Ring if call.slices => return call.protocol.slice(call.share()),
             Algorithm::Direct if call.slices => return 128 << 10,
             Algorithm::Chain => (call.protocol.step(), call.channels),
             Algorithm::Tree => (tree::chunk(call), 2 * tree::pairs(call)),

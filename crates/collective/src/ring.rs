@@ -17,11 +17,6 @@ pub(super) fn order(call: &Call, channel: u32) -> Vec<u32> {
     order
 }
 
-/// Bytes of a rank on one channel.
-pub(super) fn share(call: &Call) -> u64 {
-    call.bytes.div_ceil(u64::from(call.ranks().max(1)) * u64::from(call.channels.max(1)))
-}
-
 pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
     let mut builder = Builder::new(call.ranks());
     let phases = match call.kind {

@@ -1,6 +1,5 @@
 //! Schedules: the steps of a collective, without times and without a fabric.
 
-use crate::{Algorithm, Protocol};
 use std::ops::Range;
 
 /// What a step of a schedule waits for. The event happens at the step's own rank, or for a step over the NVSwitch in its server.
@@ -63,17 +62,6 @@ impl Step {
     pub fn bytes(&self) -> u64 {
         self.ranges().map(|range| range.end - range.start).sum()
     }
-}
-
-/// How NCCL, or the scenario, does a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Made {
-    /// The algorithm.
-    pub algorithm: Algorithm,
-    /// Encoding of bytes on the wire.
-    pub protocol: Protocol,
-    /// Number of channels.
-    pub channels: u32,
 }
 
 /// The steps of a collective, and when its members leave it.

@@ -7,7 +7,6 @@
 //! names files whose figures belong to the model, too.
 
 use crate::builtin::Builtin;
-use crate::server::ServerConfig;
 use finding::{Finding, code, suggestion};
 use model::Rate;
 use serde::Deserialize;
@@ -197,20 +196,15 @@ pub(crate) fn source(scenario: &Table, path: &[String], value: &Value) -> Option
     places(scenario).into_iter().find_map(of_place)
 }
 
-/// The profile of costs of a scenario's servers, if they have one.
-fn profile(scenario: &Table) -> Option<String> {
-    let server: ServerConfig = scenario.get("server")?.clone().try_into().ok()?;
-    server.server().ok()?.cost.profile().map(str::to_owned)
-}
-
-/// Comments about the models of a scenario: what they are, what is assumed, and what is unknown.
-pub(crate) fn about(scenario: &Table) -> String {
+/// Comments about the models of a scenario, and about the profile of its servers' costs: what they are, what is assumed, and what is
+/// unknown.
+pub(crate) fn about(scenario: &Table, costs: Option<&str>) -> String {
     let mut text = String::new();
     let named = places(scenario).into_iter().filter_map(|(path, key, all)| {
         let name = chosen(scenario, &path, key)?.to_owned();
         Some((path, key, all, name))
     });
-    let costs = profile(scenario).map(|name| (vec!["server".into()], "cost", COSTS, name));
+    let costs = costs.map(|name| (vec!["server".into()], "cost", COSTS, name.to_owned()));
     for (path, key, all, name) in named.chain(costs) {
         let Some(file) = all.iter().find(|model| model.name == name) else { continue };
         let Some(model) = Model::named(all, &name) else { continue };

@@ -41,7 +41,8 @@ pub fn explained(config: &str) -> Option<String> {
 /// The scenario as TOML with the meaning of every key; `is_explicit` tells whether the user wrote the value at a path.
 pub(crate) fn annotated(scenario: &Scenario, is_explicit: &dyn Fn(&[String]) -> bool) -> String {
     let (root, whole) = (schema(), table(scenario));
-    let text = hardware::about(&whole);
+    let servers = scenario.server.and_then(|server| server.server().ok());
+    let text = hardware::about(&whole, servers.and_then(|server| server.cost.profile()));
     let mut annotator = Annotator { root, whole: &whole, is_explicit, text, path: Vec::new() };
     annotator.table(&whole, root);
     annotator.text

@@ -49,8 +49,9 @@ fn a_ring_over_servers_takes_its_closed_form_whether_hops_or_engines_decide() {
                 let (plan, end) = run(&servers(2, 8, "profile = \"h100\", call = \"20us\"", &ring));
                 let form = plan.operations[0].closed_form.unwrap();
                 let more = end.as_us() / form.as_us() - 1.0;
-                // Where hops and engines take nearly alike, a step waits now for one and now for the other.
-                assert!((-0.02..0.07).contains(&more), "{kind} {bytes} {protocol}: {end}, {form}");
+                // The last slice arrives while its engine is busy; and where hops and engines take nearly alike, a step waits
+                // now for one and now for the other.
+                assert!((-0.03..0.07).contains(&more), "{kind} {bytes} {protocol}: {end}, {form}");
             }
         }
     }

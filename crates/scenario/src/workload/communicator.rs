@@ -68,7 +68,7 @@ pub(crate) fn lay(
 ) -> Result<Vec<Event>, Finding> {
     let Planned { algorithm, call, schedule, .. } = planned;
     let made = algorithm.made(call);
-    let costs = costs_of(draft, communicator.cost)?.and_then(|table| table.costs(planned));
+    let costs = costs_of(draft, communicator.cost)?.and_then(|table| table.costs(*algorithm, call));
     draft.fits(schedule.steps.len())?;
     let ranks = &communicator.ranks;
     let operation = draft.operation(Operation {
@@ -81,7 +81,7 @@ pub(crate) fn lay(
         near_tie: planned
             .near_tie
             .map(|(algorithm, protocol, more)| (algorithm.name(), protocol.name(), more)),
-        closed_form: costs.and_then(|costs| closed_form(planned, &costs, Path::of(draft, ranks[0]))),
+        closed_form: costs.and_then(|costs| closed_form(*algorithm, call, &costs, path(draft, ranks[0]))),
         bus: call.kind.bus(ranks.len() as u32),
         ..operation
     });
@@ -459,6 +459,14 @@ impl Default for Start {
 struct Sent {
     events: Vec<Event>,
     bytes: std::ops::Range<u64>,
+}
+
+/// The path over one switch between two NICs like those of a rank.
+fn path(draft: &Draft<'_>, rank: u32) -> Path {
+    let link = draft.fabric.uplink(draft.ranks.ports(rank)[0]);
+    let frame = draft.wire.transmission(link.rate, draft.wire.max_frame()).as_us();
+    let payload = link.rate.time_for(draft.wire.payload.into()).as_us() / frame;
+    Path { idle: 2.0 * link.delay.as_us() + frame, payload }
 }
 
 /// The costs that count: those of a collective's tuning, or else those of the servers.

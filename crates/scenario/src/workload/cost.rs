@@ -5,9 +5,7 @@
 //! the measured profiles, a file each.
 
 use crate::hardware::{COSTS, figures};
-use crate::workload::collective::Planned;
-use crate::workload::draft::Draft;
-use collective::{Algorithm, Kind, Protocol};
+use collective::{Algorithm, Call, Kind, Protocol};
 use finding::{Finding, code};
 use model::{Bytes, Rate, Time};
 use schemars::JsonSchema;
@@ -202,8 +200,7 @@ pub(crate) enum Costs {
 
 impl CostTable {
     /// The costs of a call; `None` if the table has none for its protocol.
-    pub(crate) fn costs(&self, planned: &Planned) -> Option<Costs> {
-        let Planned { algorithm, call, .. } = planned;
+    pub(crate) fn costs(&self, algorithm: Algorithm, call: &Call) -> Option<Costs> {
         let takes = self.call.unwrap_or_default();
         if call.kind == Kind::AllToAll {
             return self.direct.map(|costs| Costs::Direct { call: takes, costs });
@@ -239,20 +236,9 @@ impl Costs {
 #[derive(Clone, Copy)]
 pub(crate) struct Path {
     /// Time of an empty message, us.
-    idle: f64,
+    pub(crate) idle: f64,
     /// Share of a link's rate that payload has.
-    payload: f64,
-}
-
-impl Path {
-    /// The path between two NICs like those of a rank.
-    pub(crate) fn of(draft: &Draft<'_>, rank: u32) -> Self {
-        let link = draft.fabric.uplink(draft.ranks.ports(rank)[0]);
-        let frame = draft.wire.transmission(link.rate, draft.wire.max_frame());
-        let idle = 2.0 * link.delay.as_us() + frame.as_us();
-        let payload = link.rate.time_for(draft.wire.payload_of(u64::MAX, 0).into()).as_us() / frame.as_us();
-        Path { idle, payload }
-    }
+    pub(crate) payload: f64,
 }
 
 /// The time of a collective on an idle fabric; `None` for algorithms that have no closed form.
@@ -260,8 +246,7 @@ impl Path {
 /// A ring of S steps and k slices per step takes S times the longer of what its engines take for k slices, and of the mean of its
 /// hops. A tree fills its pipeline with two times its hops, and then takes what its engines take for two passes of each
 /// piece. An all-to-all takes what the engine of a rank takes for all its peers, and a hop.
-pub(crate) fn closed_form(planned: &Planned, costs: &Costs, path: Path) -> Option<Time> {
-    let Planned { algorithm, call, .. } = planned;
+pub(crate) fn closed_form(algorithm: Algorithm, call: &Call, costs: &Costs, path: Path) -> Option<Time> {
     let (ranks, servers) = (f64::from(call.ranks()), call.servers.len() as f64);
     let each = ranks / servers;
     // Microseconds of so many bytes.
@@ -293,7 +278,7 @@ pub(crate) fn closed_form(planned: &Planned, costs: &Costs, path: Path) -> Optio
             let nvlink = costs.hop_nvlink.as_us() + arrives;
             let hops = |network_hops: f64| (each - 1.0) * nvlink + network_hops * network;
             takes.as_us()
-                + if *algorithm == Algorithm::Ring {
+                + if algorithm == Algorithm::Ring {
                     let steps = if call.kind == Kind::AllReduce { 2.0 } else { 1.0 } * (ranks - 1.0);
                     let over = if servers > 1.0 { 1.0 } else { 0.0 };
                     let mean = hops(over) / (each - 1.0 + over).max(1.0);
