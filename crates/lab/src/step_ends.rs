@@ -130,7 +130,9 @@ fn steps_of_imported_jobs_end_with_their_jobs() {
 fn steps_of_built_in_scenarios_end_with_their_jobs() {
     let mut names = Vec::new();
     for built_in in builtin::ALL {
-        let checked = scenario::load(built_in.name, &[]).unwrap();
+        // Slices of collectives take a minute to lay out, and change no kind of job.
+        let ideal = built_in.text.contains("[server]").then(|| "server.cost=none".to_owned());
+        let checked = scenario::load(built_in.name, &ideal.into_iter().collect::<Vec<_>>()).unwrap();
         if checked.plan.operations.is_empty() {
             continue;
         }
