@@ -157,15 +157,18 @@ impl Tasks {
                         let entered = self.occupy(to, now, time);
                         self.push(entered + time.ps(), Event::End, t);
                     }
-                    Work::Slice { to, times, .. } => {
+                    Work::Slice { engine, to, times, .. } => {
                         let times = plan.slices[times as usize];
                         let entered = self.occupy(to, now, times.enter);
-                        let start = self.records[(t - self.range.start) as usize].start.ps();
+                        let record = self.records[(t - self.range.start) as usize];
+                        let start = if engine == Work::NONE { record.ready } else { record.start }.ps();
                         self.push(times.end(start, now - times.delay.ps(), entered), Event::End, t);
                     }
                     Work::Free { .. } | Work::On { .. } => {}
                 },
-                Event::Leave => self.leave(plan, now, t),
+                Event::Leave => {
+                    self.leave(plan, now, t);
+                }
                 Event::End => {
                     self.records[(t - self.range.start) as usize].end = Time(now);
                     if let Some(posted) = t.checked_sub(self.range.end) {
@@ -203,25 +206,30 @@ impl Tasks {
                     Some(free) => book(free, now, times.busy),
                     None => now,
                 };
-                match from {
-                    Work::NONE => self.push(start + times.lasts.ps(), Event::End, t),
-                    _ if start > now => self.push(start, Event::Leave, t),
-                    _ => self.leave(plan, now, t),
+                if from == Work::NONE {
+                    self.push(start + times.lasts.ps(), Event::End, t);
+                    start
+                } else if start > now {
+                    self.push(start, Event::Leave, t);
+                    start
+                } else {
+                    // Without an engine, the slice starts when its bytes leave.
+                    let left = self.leave(plan, now, t);
+                    if engine == Work::NONE { left } else { start }
                 }
-                start
             }
         };
         let record = &mut self.records[(t - self.range.start) as usize];
         (record.ready, record.start) = (Time(now), Time(start));
     }
 
-    /// Lets the bytes of a slice leave as soon as their stream is free.
-    fn leave(&mut self, plan: &Plan, now: u64, t: u32) {
-        if let Work::Slice { from, times, .. } = self.work(plan, t) {
-            let times = plan.slices[times as usize];
-            let left = self.occupy(from, now, times.out);
-            self.push(left + times.delay.ps(), Event::Enter, t);
-        }
+    /// Lets the bytes of a slice leave as soon as their stream is free. Returns the time.
+    fn leave(&mut self, plan: &Plan, now: u64, t: u32) -> u64 {
+        let Work::Slice { from, times, .. } = self.work(plan, t) else { return now };
+        let times = plan.slices[times as usize];
+        let left = self.occupy(from, now, times.out);
+        self.push(left + times.delay.ps(), Event::Enter, t);
+        left
     }
 
     /// Occupies a stream for `time` from `now` on, as soon as it is free. Returns the start.

@@ -86,6 +86,27 @@ fn a_connection_has_at_most_its_buffer_under_way() {
     assert!(end <= Time::from_us(400 * rounds + 400 + 1400), "{end}");
 }
 
+#[test]
+fn a_copy_through_the_nvswitch_starts_when_its_port_is_free() {
+    let job = "[[workload]]\ncollective = { kind = \"all-reduce\", bytes = \"8MB\", algorithm = \"nvls\" }\n";
+    let text = format!("[server]\n[topology.rails]\nservers = 1\nspines = 0\n{job}{job}");
+    let checked = lay(&text);
+    let outcome = agreed_on(&checked, &text);
+    let copies = checked.plan.tasks.iter().zip(&outcome.tasks).filter(|(task, _)| task.role == Role::Leave);
+    // (1 + 1/8) of 8 MB at 85 % of 370.8 GB/s; both jobs are ready at once.
+    let port = Rate(2_966_400_000_000 / 100 * 85).time_for(9_000_000);
+    for (task, record) in copies {
+        let start = if task.job == 0 { Time::ZERO } else { port };
+        assert_eq!(
+            (record.ready, record.start),
+            (Time::ZERO, start),
+            "rank {} of job {}",
+            task.rank,
+            task.job
+        );
+    }
+}
+
 /// Two servers of eight GPUs with NVLink of 200 GB/s and eight NICs of 100 Gb/s: bandwidth on the bus of an all-reduce, GB/s.
 fn two_servers(algorithm: &str) -> f64 {
     let text = format!(
