@@ -269,6 +269,24 @@ mod tests {
     }
 
     #[test]
+    fn every_profile_of_costs_is_read_and_says_what_is_assumed() {
+        for file in COSTS {
+            let model = Model::named(COSTS, file.name).unwrap_or_else(|| panic!("{}", file.name));
+            assert!(!file.about().is_empty() && !model.unknowns.is_empty(), "{}", file.name);
+            let shown = lay(&format!("[server]\ngpus = 1\ncost = \"{}\"", file.name)).annotated();
+            assert!(shown.contains(&format!("# server.cost = \"{}\"", file.name)));
+            for Figure { key, source, .. } in &model.figures {
+                assert!(source.len() > 20, "{}: {key}", file.name);
+                assert_eq!(
+                    shown.contains(&format!("# Assumed: {key}: ")),
+                    source.starts_with("assumed"),
+                    "{key}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn a_model_fills_in_what_the_scenario_leaves_out() {
         let plain = lay("[nic]\nmodel = \"connectx-5\"").scenario.nic;
         assert_eq!(plain.transport.name(), "go-back-n");
