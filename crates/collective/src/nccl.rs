@@ -232,21 +232,21 @@ impl Graph {
 
 /// NCCL's estimate for an algorithm and a protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+struct Estimate {
     /// The algorithm.
-    pub algorithm: Algorithm,
+    algorithm: Algorithm,
     /// The protocol.
-    pub protocol: Protocol,
+    protocol: Protocol,
     /// Latency, us.
-    pub latency: f64,
+    latency: f64,
     /// Bandwidth of the size, GB/s.
-    pub bandwidth: f64,
+    bandwidth: f64,
     /// Time, us.
-    pub time: f64,
+    time: f64,
 }
 
 /// NCCL's estimates of all-reduce, all-gather and reduce-scatter, shortest first.
-pub fn estimates(call: &Call) -> Vec<Estimate> {
+fn estimates(call: &Call) -> Vec<Estimate> {
     let pairs = CANDIDATES.into_iter().zip(call.machine.algorithms);
     let allowed = |(algorithm, may): (Algorithm, bool)| may.then_some(algorithm);
     let all = pairs.filter_map(allowed).flat_map(|algorithm| {

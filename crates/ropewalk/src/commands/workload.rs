@@ -96,10 +96,14 @@ impl Traffic {
             for row in &self.operations {
                 let dimension =
                     if row.dimension.is_empty() { String::new() } else { format!("{} ", row.dimension) };
+                let by = match row.algorithm.as_str() {
+                    "" => String::new(),
+                    algorithm => format!("{algorithm} {} {}", row.protocol, row.channels),
+                };
                 let per_rank = |bytes: u64| text::count(bytes / row.members.max(1));
                 table.add_row([
                     format!("{}: {dimension}{}", row.job, row.operation),
-                    format!("{} {} {}", row.algorithm, row.protocol, row.channels),
+                    by,
                     text::count(row.count),
                     range(row.ranks.0.into(), row.ranks.1.into()),
                     range(row.bytes.0, row.bytes.1),

@@ -457,7 +457,9 @@ impl Default for Start {
 /// What a member has sent to another on a channel, or on a channel at last.
 #[derive(Default)]
 struct Sent {
+    /// Ends of what was sent; of an engine, the causes of its last slice.
     events: Vec<Event>,
+    /// The bytes of an engine's last slice; in an all-to-all, all bytes to a peer so far.
     bytes: std::ops::Range<u64>,
 }
 
