@@ -466,9 +466,7 @@ struct Sent {
 /// The path over one switch between two NICs like those of a rank.
 fn path(draft: &Draft<'_>, rank: u32) -> Path {
     let link = draft.fabric.uplink(draft.ranks.ports(rank)[0]);
-    let frame = draft.wire.transmission(link.rate, draft.wire.max_frame()).as_us();
-    let payload = link.rate.time_for(draft.wire.payload.into()).as_us() / frame;
-    Path { idle: 2.0 * link.delay.as_us() + frame, payload }
+    Path::over(draft.wire, link.rate, link.delay)
 }
 
 /// The costs that count: those of a collective's tuning, or else those of the servers.

@@ -7,7 +7,7 @@
 use crate::hardware::{COSTS, figures};
 use collective::{Algorithm, Call, Kind, Protocol};
 use finding::{Finding, code};
-use model::{Bytes, Rate, Time};
+use model::{Bytes, Rate, Time, Wire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -241,6 +241,15 @@ pub(crate) struct Path {
     pub(crate) payload: f64,
 }
 
+impl Path {
+    /// The path over two links of this rate and delay.
+    pub(crate) fn over(wire: &Wire, rate: Rate, delay: Time) -> Self {
+        let frame = wire.transmission(rate, wire.max_frame()).as_us();
+        let payload = rate.time_for(wire.payload.into()).as_us() / frame;
+        Path { idle: 2.0 * delay.as_us() + frame, payload }
+    }
+}
+
 /// The time of a collective on an idle fabric; `None` for algorithms that have no closed form.
 ///
 /// A ring of S steps and k slices per step takes S times the longer of what its engines take for k slices, and of the mean of its
@@ -291,3 +300,6 @@ pub(crate) fn closed_form(algorithm: Algorithm, call: &Call, costs: &Costs, path
     };
     Some(Time((us * 1e6) as u64))
 }
+
+#[cfg(test)]
+mod tests;
