@@ -4,8 +4,11 @@
 //! the costs were fitted. They were rebuilt from figures that meta-pytorch/autoparallel publishes (commit a54c252): the least time of a
 //! collective, its largest bandwidth, and a ramp between them for each number of servers.
 
+mod dips;
+
 use crate::experiment::{Case, Experiment, Runs};
 use crate::row::Row;
+use dips::Point;
 use lab::Failure;
 use results::text;
 use std::fmt::Write;
@@ -122,6 +125,7 @@ fn read(name: &str, text: &str) -> Result<Vec<Cell>, String> {
 
 /// What a run says about its collective.
 struct Answer {
+    bytes: u64,
     /// Time by packets, us.
     packets: f64,
     /// Time by the closed form, us.
@@ -133,6 +137,7 @@ fn answer(runs: &Runs, label: &str) -> Option<Answer> {
     let run = runs.get(label)?;
     let operation = run.checked.plan.operations.first()?;
     Some(Answer {
+        bytes: operation.bytes,
         packets: run.summary.sim_time_us,
         closed_form: operation.closed_form.map(|time| time.as_us()),
         how: format!("{} {} {}", operation.algorithm, operation.protocol, operation.channels),
@@ -163,9 +168,14 @@ fn more(runs: &Runs) -> String {
     let header = ["collective", "by", "measured", "packets", "error", "closed form", "error"];
     let mut table = text::table(&header.map(str::to_owned), 2);
     let (mut by_packets, mut by_form) = (Vec::new(), Vec::new());
+    let (mut measured_points, mut points) = (Vec::new(), Vec::new());
     for (case, _) in &runs.0 {
         let (Some(measured), Some(answer)) = (case.beside, answer(runs, &case.label)) else { continue };
         let error = |time: f64| 100.0 * (time / measured - 1.0);
+        let point =
+            |us| Point { label: case.label.clone(), bytes: answer.bytes, us, how: answer.how.clone() };
+        measured_points.push(point(measured));
+        points.push(point(answer.packets));
         by_packets.push(error(answer.packets).abs());
         by_form.extend(answer.closed_form.map(|time| error(time).abs()));
         let form = answer.closed_form.map_or(["-".to_owned(), "-".to_owned()], |time| {
@@ -195,6 +205,8 @@ fn more(runs: &Runs) -> String {
         by_form.len(),
         spread(by_form.clone())
     );
+    told += &dips::told("the measured bus bandwidth", measured_points);
+    told += &dips::told("the bus bandwidth by packets", points);
     told
 }
 
