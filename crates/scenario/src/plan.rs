@@ -11,7 +11,9 @@ use crate::telemetry;
 use crate::topology::Ground;
 use crate::values::LATEST;
 use crate::wait::{self, Waits};
-use crate::workload::draft::{Draft, Graph, Sorted};
+use crate::workload::draft::Draft;
+use crate::workload::laid::{Graph, Sorted};
+use crate::workload::outline::Outline;
 use crate::workload::ranks::Ranks;
 use crate::workload::reads;
 use crate::workload::split::Added;
@@ -230,6 +232,7 @@ fn workload(
     let classes = scenario.traffic_classes()?;
     let nccl = Nccl::of(scenario.nccl.as_ref()).map_err(|error| error.within("nccl"))?;
     let mut graph = Graph::default();
+    let (mut earlier, mut streams) = (0, 0);
     let mut jobs = Vec::new();
     for (i, entry) in scenario.workload.iter().enumerate() {
         let path = format!("workload.{i}");
@@ -251,7 +254,9 @@ fn workload(
             job: i as u16,
             start: entry.start,
             qp: entry.qp.unwrap_or_else(|| entry.usual_qp()),
-            graph: &mut graph,
+            outline: Outline::default(),
+            earlier,
+            streams,
             ranks,
             nccl: &nccl,
             kind: entry.one_kind()?,
@@ -260,27 +265,30 @@ fn workload(
             warnings: Vec::new(),
             tokens: 0,
         };
-        let added = Added { message: draft.graph.messages.len(), cause: draft.graph.causes.len() };
-        let first_task = draft.graph.tasks.len();
+        let added = Added { message: graph.messages.len(), cause: graph.causes.len() };
+        let first_task = graph.tasks.len();
         let groups = entry.generate(&mut draft).map_err(|error| error.within(&path))?;
+        let outline = std::mem::take(&mut draft.outline);
+        (earlier, streams) = (earlier + outline.items(), streams.max(outline.streams()));
+        outline.lay(&draft, &mut graph).map_err(|error| error.within(&path))?;
         let own = std::mem::take(&mut draft.warnings);
         let own = own.into_iter().map(|warning| warning.within(draft.kind)).collect::<Vec<_>>();
         if let Some(jitter) = entry.jitter {
             let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);
             let late = |node: NodeId| Time(scaled(key.draw(node.0.into()), jitter.ps() + 1));
             let reads = entry.verb == Verb::Read;
-            draft.graph.delay((added.message, first_task), |host| fabric.node_of(host), late, reads);
+            graph.delay((added.message, first_task), |host| fabric.node_of(host), late, reads);
         }
         if let QpUse::InTurn(count) = draft.qp {
             in_turn_fits(entry).map_err(|error| error.within(&path))?;
-            draft.graph.take_turns(added.message, count);
+            graph.take_turns(added.message, count);
         }
         if let Some(split) = split_of(scenario, entry).map_err(|error| error.within(&path))? {
-            split.apply(&mut draft, added, Key::new(scenario.seed, Purpose::Split, i as u64))?;
+            split.apply(&mut draft, &mut graph, added, Key::new(scenario.seed, Purpose::Split, i as u64))?;
         }
         if entry.verb == Verb::Read {
             let limit = scenario.nic_of(entry.class()).reads;
-            reads::apply(draft.graph, added, limit, fabric, draft.memory, &format!("{path}.verb"))
+            reads::apply(&mut graph, added, limit, fabric, draft.memory, &format!("{path}.verb"))
                 .map_err(|error| error.within(&path))?;
         }
         let tokens = draft.tokens;

@@ -3,7 +3,7 @@
 use super::Generate;
 use super::draft::{Draft, Event, some_bytes};
 use super::rank_groups::RankGroups;
-use crate::workload::communicator::{Communicator, MOST_CHANNELS, Nic, Ports, costs_of, lay};
+use crate::workload::communicator::{Communicator, MOST_CHANNELS, Nic, Ports, costs_of};
 use crate::workload::cost::CostConfig;
 use collective::{Algorithm, Call, Kind, Machine, Protocol, Schedule};
 use finding::{Finding, code};
@@ -258,14 +258,15 @@ impl Generate for Collective {
         for (g, ranks) in groups.into_iter().enumerate() {
             let call = self.tuning.call(draft, self.kind, bytes, &ranks).map_err(|e| e.within("tuning"))?;
             let key = if self.algorithm.is_some() { "algorithm" } else { "groups" };
-            let planned = scheduled(draft, algorithm, &call).map_err(|text| code::RANGE.at(key, text))?;
+            let planned =
+                Rc::new(scheduled(draft, algorithm, &call).map_err(|text| code::RANGE.at(key, text))?);
             let steps = planned.schedule.steps.len() as u64 * u64::from(self.repeat);
             draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "groups")?;
             let communicator = self.tuning.communicator(self.kind, ranks, g, g as u32);
             let mut causes: Vec<Vec<Event>> = vec![Vec::new(); call.ranks() as usize];
             for repetition in 0..self.repeat {
                 let operation = Operation { step: repetition, ..Operation::default() };
-                let left = lay(draft, &communicator, &planned, operation, &causes)?;
+                let left = draft.collective(communicator.clone(), &planned, operation, causes)?;
                 causes = left.into_iter().map(|event| vec![event]).collect();
             }
         }

@@ -2,12 +2,13 @@
 
 use crate::workload::collective::Planned;
 use crate::workload::cost::{CostConfig, CostTable, Costs, Path, closed_form};
-use crate::workload::draft::{Draft, Event, Item, part};
+use crate::workload::draft::{Draft, DraftMessage, Item, part};
+use crate::workload::laid::{Event, Graph};
 use crate::workload::ranks::Stream;
 use collective::{After, Call, Kind, Machine, Protocol, Schedule, Step, Way};
 use finding::Finding;
 use model::draw::below;
-use model::plan::{Operation, Role, SliceTimes, Work};
+use model::plan::{Operation, Role, SliceTimes, Task, Work};
 use model::{Bytes, HostId, Time};
 use std::collections::BTreeMap;
 
@@ -57,36 +58,54 @@ pub(crate) struct Moved {
     pub(crate) sent: Event,
 }
 
-/// Adds a collective to the draft, if there is memory. Each member enters after its `causes`, or when the job starts. Returns the
-/// event at which each member has left.
-pub(crate) fn lay(
-    draft: &mut Draft<'_>,
+/// The operation of a collective, for the results.
+pub(crate) fn shown(
+    draft: &Draft<'_>,
     communicator: &Communicator,
     planned: &Planned,
     operation: Operation,
-    causes: &[Vec<Event>],
-) -> Result<Vec<Event>, Finding> {
-    let Planned { algorithm, call, schedule, .. } = planned;
-    let made = algorithm.made(call);
+) -> Result<Operation, Finding> {
+    let Planned { algorithm, call, near_tie, .. } = planned;
+    let (made, ranks) = (algorithm.made(call), &communicator.ranks);
     let costs = costs_of(draft, communicator.cost)?.and_then(|table| table.costs(*algorithm, call));
-    draft.fits(schedule.steps.len())?;
-    let ranks = &communicator.ranks;
-    let operation = draft.operation(Operation {
+    Ok(Operation {
         name: call.kind.name(),
         bytes: call.bytes,
         ranks: ranks.len() as u32,
         algorithm: made.algorithm.name(),
         protocol: made.protocol.name(),
         channels: made.channels,
-        near_tie: planned
-            .near_tie
-            .map(|(algorithm, protocol, more)| (algorithm.name(), protocol.name(), more)),
+        near_tie: near_tie.map(|(algorithm, protocol, more)| (algorithm.name(), protocol.name(), more)),
         closed_form: costs.and_then(|costs| closed_form(*algorithm, call, &costs, path(draft, ranks[0]))),
         bus: call.kind.bus(ranks.len() as u32),
+        job: draft.job,
         ..operation
-    });
-    let mut layer =
-        Layer { draft, communicator, call, operation, servers: Vec::new(), costs, sent: BTreeMap::new() };
+    })
+}
+
+/// Adds a collective to the graph. Each member enters after its `causes`, or when the job starts. Returns the event at which each
+/// member has left.
+pub(crate) fn lay(
+    draft: &Draft<'_>,
+    graph: &mut Graph,
+    communicator: &Communicator,
+    planned: &Planned,
+    operation: u32,
+    causes: &[Vec<Event>],
+) -> Result<Vec<Event>, Finding> {
+    let Planned { algorithm, call, schedule, .. } = planned;
+    let costs = costs_of(draft, communicator.cost)?.and_then(|table| table.costs(*algorithm, call));
+    let ranks = &communicator.ranks;
+    let mut layer = Layer {
+        draft,
+        graph,
+        communicator,
+        call,
+        operation,
+        servers: Vec::new(),
+        costs,
+        sent: BTreeMap::new(),
+    };
     layer.servers = layer.server_of();
     if let Some(left) = layer.behind_a_gate(schedule, causes) {
         return Ok(left);
@@ -122,9 +141,10 @@ pub(crate) fn lay(
     Ok(schedule.leave.iter().enumerate().map(leave).collect())
 }
 
-/// Adds one transfer from the first to the second member of a communicator.
+/// Adds one transfer from the first to the second member of a communicator to the graph.
 pub(crate) fn transfer(
-    draft: &mut Draft<'_>,
+    draft: &Draft<'_>,
+    graph: &mut Graph,
     communicator: &Communicator,
     bytes: u64,
     operation: u32,
@@ -144,8 +164,16 @@ pub(crate) fn transfer(
         machine: Machine::default(),
     };
     let servers = vec![(0, 1), (1, 1)];
-    let mut layer =
-        Layer { draft, communicator, call: &call, operation, servers, costs: None, sent: BTreeMap::new() };
+    let mut layer = Layer {
+        draft,
+        graph,
+        communicator,
+        call: &call,
+        operation,
+        servers,
+        costs: None,
+        sent: BTreeMap::new(),
+    };
     let enter = layer.moment(communicator.ranks[0], Role::Enter, causes);
     let step = Step {
         from: 0,
@@ -160,7 +188,8 @@ pub(crate) fn transfer(
 }
 
 struct Layer<'l, 'd> {
-    draft: &'l mut Draft<'d>,
+    draft: &'l Draft<'d>,
+    graph: &'l mut Graph,
     communicator: &'l Communicator,
     call: &'l Call,
     operation: u32,
@@ -196,7 +225,7 @@ impl Layer<'_, '_> {
         let left = |step: &Step| {
             let rank = self.communicator.ranks[step.from as usize];
             let task = self.through_the_switch(rank, step, &[gate]);
-            self.draft.graph.tasks[task as usize].role = Role::Leave;
+            self.graph.tasks[task as usize].role = Role::Leave;
             Event::Done(task)
         };
         Some(schedule.steps.iter().map(left).collect())
@@ -205,7 +234,7 @@ impl Layer<'_, '_> {
     /// Adds a task that takes no time.
     fn moment(&mut self, rank: u32, role: Role, after: &[Event]) -> u32 {
         let task = self.task(rank, Work::Free { time: Time::ZERO }, after);
-        self.draft.graph.tasks[task as usize].role = role;
+        self.graph.tasks[task as usize].role = role;
         task
     }
 
@@ -275,10 +304,10 @@ impl Layer<'_, '_> {
     }
 
     fn task(&mut self, rank: u32, work: Work, after: &[Event]) -> u32 {
-        let task = self.draft.task(self.draft.ranks.node(rank), work);
-        let made = &mut self.draft.graph.tasks[task as usize];
-        (made.rank, made.operation) = (rank, self.operation);
-        after.iter().for_each(|&cause| self.draft.join(cause, Item::Task(task)));
+        let task = self.graph.tasks.len() as u32;
+        let new = self.draft.new_task(self.draft.ranks.node(rank), work);
+        self.graph.tasks.push(Task { rank, operation: self.operation, ..new });
+        self.graph.causes.extend(after.iter().map(|&cause| (cause, Item::Task(task))));
         task
     }
 
@@ -298,7 +327,7 @@ impl Layer<'_, '_> {
         let times = SliceTimes { out, enter, delay, bytes, ..SliceTimes::default() };
         let ranks = self.draft.ranks;
         let (from, to) = (ranks.stream(rank, Stream::Out), ranks.stream(rank, Stream::In));
-        let times = self.draft.graph.slices.number(times);
+        let times = self.graph.slices.number(times);
         self.task(rank, Work::Slice { engine: Work::NONE, from, to, times }, after)
     }
 
@@ -308,7 +337,7 @@ impl Layer<'_, '_> {
         let copied = nvlink.rate.time_for(bytes);
         let Start { engine, busy, lasts } = self.start(step, after, bytes, true);
         let times = SliceTimes { busy, out: copied, enter: copied, delay: nvlink.delay, lasts, bytes };
-        let (ranks, times) = (self.draft.ranks, self.draft.graph.slices.number(times));
+        let (ranks, times) = (self.draft.ranks, self.graph.slices.number(times));
         let (out, enter) = (ranks.stream(from, Stream::Out), ranks.stream(to, Stream::In));
         self.task(from, Work::Slice { engine, from: out, to: enter, times }, after)
     }
@@ -322,7 +351,7 @@ impl Layer<'_, '_> {
         let way = self.way(step);
         after.extend(way.events.len().checked_sub(window).map(|earlier| way.events[earlier]));
         let times = SliceTimes { busy, lasts, ..SliceTimes::default() };
-        let times = self.draft.graph.slices.number(times);
+        let times = self.graph.slices.number(times);
         self.task(from, Work::Slice { engine, from: Work::NONE, to: Work::NONE, times }, after)
     }
 
@@ -335,7 +364,7 @@ impl Layer<'_, '_> {
             None => Start::default(),
             Some(Costs::Direct { costs, .. }) => {
                 // All channels share the engine, and others copy NVLink's bytes.
-                let engine = self.draft.graph.engines.entry(node).or_default().number(key(0));
+                let engine = self.graph.engines.entry(node).or_default().number(key(0));
                 let way = self.sent.entry((step.from, step.to, u32::MAX)).or_default();
                 let peer = if way.bytes.end == 0 { costs.peer } else { Time::ZERO };
                 let before = way.bytes.end;
@@ -355,7 +384,7 @@ impl Layer<'_, '_> {
                     return Start { lasts, ..Start::default() };
                 }
                 *last = Sent { events: after.to_vec(), bytes: step.data.clone() };
-                let engine = self.draft.graph.engines.entry(node).or_default().number(key(step.channel));
+                let engine = self.graph.engines.entry(node).or_default().number(key(step.channel));
                 Start { engine, busy: costs.busy + take, lasts }
             }
         }
@@ -429,11 +458,11 @@ impl Layer<'_, '_> {
     }
 
     fn send(&mut self, (from, to): (HostId, HostId), bytes: u64, channel: u32, after: &[Event]) -> u32 {
-        let message = self.draft.send(self.communicator.group, from, to, bytes);
-        let made = &mut self.draft.graph.messages[message as usize];
-        made.lane = self.communicator.lane * LANES + channel;
-        made.operation = self.operation;
-        after.iter().for_each(|&cause| self.draft.join(cause, Item::Message(message)));
+        let message = self.graph.messages.len() as u32;
+        let new = self.draft.new_message(self.communicator.group, from, to, bytes);
+        let lane = self.communicator.lane * LANES + channel;
+        self.graph.messages.push(DraftMessage { lane, operation: self.operation, ..new });
+        self.graph.causes.extend(after.iter().map(|&cause| (cause, Item::Message(message))));
         message
     }
 }

@@ -186,8 +186,7 @@ impl<'l, 'd> Layer<'l, 'd> {
         draft.reserve_tasks(2 * count as u64, "file")?;
         let most =
             |of: fn(&Operation) -> u8| operations.iter().map(|(_, o)| of(o)).max().map_or(0, u32::from);
-        let used =
-            draft.graph.tasks.iter().flat_map(|task| task.work.streams()).max().map_or(0, |last| last + 1);
+        let used = draft.streams;
         let streams = Streams {
             base: used.max(draft.ranks.streams()),
             cpus: most(|o| o.cpu) + 1,
@@ -318,14 +317,14 @@ impl<'l, 'd> Layer<'l, 'd> {
     /// Adds a task of an operation's rank.
     fn task(&mut self, i: Number, work: Work, causes: &[Event]) -> Event {
         let task = self.draft.task(self.node(i), work);
-        self.draft.graph.tasks[task as usize].rank = self.operations[i].0.0;
+        self.draft.outline.tasks[task as usize].rank = self.operations[i].0.0;
         causes.iter().for_each(|&cause| self.draft.join(cause, Item::Task(task)));
         Event::Done(task)
     }
 
     /// Shows the last task in the results.
     fn show(&mut self, role: Role, operation: u32) {
-        if let Some(task) = self.draft.graph.tasks.last_mut() {
+        if let Some(task) = self.draft.outline.tasks.last_mut() {
             (task.role, task.operation) = (role, operation);
         }
     }
@@ -465,7 +464,7 @@ impl<'l, 'd> Layer<'l, 'd> {
             return;
         };
         let (from, to) = {
-            let message = &self.draft.graph.messages[message as usize];
+            let message = &self.draft.outline.messages[message as usize];
             (message.from, message.to)
         };
         let answer = self.draft.send(0, to, from, 1);

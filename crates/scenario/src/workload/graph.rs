@@ -5,7 +5,7 @@ use super::collective::{Schedules, Tuning};
 use super::draft::{Draft, Event, Item, some_bytes};
 use super::ranks::Stream;
 use crate::values::LATEST;
-use crate::workload::communicator::{Communicator, Nic, Ports, lay, transfer};
+use crate::workload::communicator::{Communicator, Nic, Ports};
 use collective::{Algorithm, Kind};
 use finding::{Finding, code, suggestion};
 use formats::order::order;
@@ -221,7 +221,7 @@ impl Layer<'_, '_> {
             let causes = self.causes(task, rank)?;
             let stream = self.draft.ranks.stream(rank, Stream::Compute);
             let number = self.draft.task(self.draft.ranks.node(rank), Work::On { stream, time });
-            let made = &mut self.draft.graph.tasks[number as usize];
+            let made = &mut self.draft.outline.tasks[number as usize];
             (made.rank, made.role, made.operation) = (rank, Role::Compute, self.compute);
             causes.into_iter().for_each(|cause| self.draft.join(cause, Item::Task(number)));
             self.ends[i].insert(rank, Event::Done(number));
@@ -244,7 +244,7 @@ impl Layer<'_, '_> {
         self.draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "bytes")?;
         let causes = ranks.iter().map(|&rank| self.causes(task, rank)).collect::<Result<Vec<_>, _>>()?;
         let communicator = tuning.communicator(kind, ranks.clone(), number as usize, number);
-        let left = lay(self.draft, &communicator, &planned, Operation::default(), &causes)?;
+        let left = self.draft.collective(communicator, &planned, Operation::default(), causes)?;
         self.ends[i] = ranks.into_iter().zip(left).collect();
         Ok(())
     }
@@ -269,8 +269,8 @@ impl Layer<'_, '_> {
         let operation = Operation { name: "send", bytes, ranks: 2, bus: (1, 1), ..Operation::default() };
         let operation = self.draft.operation(operation);
         let causes = self.causes(task, from)?;
-        let moved = transfer(self.draft, &communicator, bytes, operation, &causes);
-        self.ends[i] = [(from, moved.sent), (to, moved.arrived)].into();
+        let (arrived, sent) = self.draft.transfer(communicator, bytes, operation, causes);
+        self.ends[i] = [(from, sent), (to, arrived)].into();
         Ok(())
     }
 

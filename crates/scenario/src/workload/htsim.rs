@@ -242,7 +242,7 @@ impl Htsim {
             let message = draft.send_at(0, HostId(flow.from), HostId(flow.to), flow.size, Time(start));
             if flow.message {
                 let next = connections.len() as u32 + 1;
-                let made = &mut draft.graph.messages[message as usize];
+                let made = &mut draft.outline.messages[message as usize];
                 (made.fresh_qp, made.lane) = (false, *connections.entry(flow.id).or_insert(next));
             }
             messages.push(message);

@@ -8,6 +8,8 @@ pub(crate) mod cost;
 pub(crate) mod draft;
 pub mod groups;
 pub mod host_sample;
+pub(crate) mod laid;
+pub(crate) mod outline;
 pub mod peers;
 pub mod rank_groups;
 pub(crate) mod ranks;

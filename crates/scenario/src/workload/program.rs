@@ -80,7 +80,7 @@ impl Generate for Program {
         draft.reserve(lines.len() as u64, lines.len() as u64, "pairs")?;
         for (lane, Line { from, to, .. }) in (0..).zip(lines) {
             let message = draft.send(0, from, to, 1) as usize;
-            (draft.graph.messages[message].lane, draft.graph.messages[message].fresh_qp) = (lane, false);
+            (draft.outline.messages[message].lane, draft.outline.messages[message].fresh_qp) = (lane, false);
         }
         Ok(1)
     }

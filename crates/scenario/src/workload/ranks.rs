@@ -83,6 +83,13 @@ impl Ranks {
         self.per_server
     }
 
+    /// Whether the NIC ports of all ranks have the same rate and delay.
+    pub(crate) fn are_alike(&self, fabric: &Fabric) -> bool {
+        let link = |port: &HostId| (fabric.uplink(*port).rate, fabric.uplink(*port).delay);
+        let mut links = self.ports.iter().flatten().map(link);
+        links.next().is_none_or(|first| links.all(|link| link == first))
+    }
+
     /// The host of a rank.
     pub(crate) fn node(&self, rank: u32) -> NodeId {
         self.places[rank as usize].0

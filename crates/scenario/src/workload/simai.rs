@@ -6,7 +6,7 @@ use super::ranks::Stream;
 use super::training::Dimension;
 use super::{Generate, QpUse};
 use crate::values::LATEST;
-use crate::workload::communicator::{Communicator, Nic, Ports, lay, transfer};
+use crate::workload::communicator::{Communicator, Nic, Ports};
 use collective::{Algorithm, Kind};
 use finding::{Finding, code};
 use formats::read_text;
@@ -191,7 +191,7 @@ impl Layer<'_, '_> {
     /// Adds a task that waits for what its rank did last. The results show it as a part of an operation.
     fn task(&mut self, rank: u32, work: Work, role: Role, operation: u32) -> Event {
         let task = self.draft.task(self.draft.ranks.node(rank), work);
-        let made = &mut self.draft.graph.tasks[task as usize];
+        let made = &mut self.draft.outline.tasks[task as usize];
         (made.rank, made.role, made.operation) = (rank, role, operation);
         for cause in std::mem::take(&mut self.last[rank as usize]) {
             self.draft.join(cause, Item::Task(task));
@@ -279,7 +279,7 @@ impl Layer<'_, '_> {
         };
         let causes: Vec<Vec<Event>> = ranks.iter().map(|&rank| self.last[rank as usize].clone()).collect();
         let operation = Operation { dimension, ..Operation::default() };
-        lay(self.draft, &communicator, &planned, operation, &causes)
+        self.draft.collective(communicator, &planned, operation, causes)
     }
 
     /// The messages between the stages of a pipeline. SimAI adds the time of 2 x vpp x ga of them to that of the step, as if they
@@ -328,8 +328,8 @@ impl Layer<'_, '_> {
         let (name, dimension) = ("send", "pp");
         let operation = Operation { name, dimension, bytes, ranks: 2, bus: (1, 1), ..Operation::default() };
         let operation = self.draft.operation(operation);
-        let moved = transfer(self.draft, &communicator, bytes, operation, causes);
-        for (end, event) in [(rank, moved.sent), (peer, moved.arrived)] {
+        let (arrived, sent) = self.draft.transfer(communicator, bytes, operation, causes.to_vec());
+        for (end, event) in [(rank, sent), (peer, arrived)] {
             self.last[end as usize].push(event);
             let left = self.task(end, Work::Free { time: Time::ZERO }, Role::Leave, operation);
             self.last[end as usize] = vec![left];

@@ -4,7 +4,8 @@
 //! causes. They have the same size and leave over the same number of paths; others form steps of their own. Subflows are messages
 //! of the plan. What waits for a message waits for all of its subflows, and the results show the message as one flow.
 
-use super::draft::{Draft, DraftMessage, DraftWhole, Event, Item, part};
+use super::draft::{Draft, DraftMessage, Item, part};
+use super::laid::{DraftWhole, Event, Graph};
 use finding::Finding;
 use model::draw::{Key, below};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -132,9 +133,15 @@ type Together = (u32, u16, u32, u64, u16, u64, Vec<Event>);
 
 impl Split {
     /// Splits the messages that a job has added. `key` draws the first path of each step.
-    pub(crate) fn apply(&self, draft: &mut Draft<'_>, added: Added, key: Key) -> Result<(), Finding> {
-        let steps = steps(draft, added);
-        let all = &draft.graph.messages[added.message..];
+    pub(crate) fn apply(
+        &self,
+        draft: &mut Draft<'_>,
+        graph: &mut Graph,
+        added: Added,
+        key: Key,
+    ) -> Result<(), Finding> {
+        let steps = steps(draft, graph, added);
+        let all = &graph.messages[added.message..];
         let mut counts = vec![1usize; all.len()];
         for (paths, step) in &steps {
             for &m in step {
@@ -155,7 +162,7 @@ impl Split {
             let effects = if let Item::Message(m) = *effect { of(m) } else { 1 };
             causes * effects
         };
-        let causes = &draft.graph.causes[added.cause..];
+        let causes = &graph.causes[added.cause..];
         let triggers: u64 = causes.iter().map(ends).sum();
         draft.memory.add_triggers(triggers - causes.len() as u64, path)?;
 
@@ -167,7 +174,7 @@ impl Split {
                 next += counts[m as usize];
             }
         }
-        self.divide(draft, added, &counts, &starts);
+        self.divide(graph, added, &counts, &starts);
         Ok(())
     }
 
@@ -184,12 +191,11 @@ impl Split {
     /// rack over several.
     fn divide(
         &self,
-        draft: &mut Draft<'_>,
+        graph: &mut Graph,
         added: Added,
         counts: &[usize],
         starts: &[Option<(usize, usize)>],
     ) {
-        let graph = &mut *draft.graph;
         let first = added.message as u32;
         let mut place: Vec<Range<u32>> = Vec::with_capacity(counts.len());
         for ((whole, &count), start) in
@@ -232,10 +238,10 @@ impl Split {
 
 /// The steps of the messages that a job has added and that leave their rack over several paths: the number of paths, and the
 /// messages, counted from the job's first.
-fn steps(draft: &Draft<'_>, added: Added) -> Vec<(u16, Vec<u32>)> {
-    let messages = &draft.graph.messages[added.message..];
+fn steps(draft: &Draft<'_>, graph: &Graph, added: Added) -> Vec<(u16, Vec<u32>)> {
+    let messages = &graph.messages[added.message..];
     let mut causes: Vec<Vec<Event>> = vec![Vec::new(); messages.len()];
-    for &(cause, effect) in &draft.graph.causes[added.cause..] {
+    for &(cause, effect) in &graph.causes[added.cause..] {
         if let Item::Message(m) = effect
             && let Some(mine) = (m as usize).checked_sub(added.message).and_then(|m| causes.get_mut(m))
         {

@@ -4,7 +4,7 @@ use super::graph::{Graph, Joint, Number, Unit, duration};
 use super::{Chakra, Roofline};
 use crate::values::LATEST;
 use crate::workload::collective::Schedules;
-use crate::workload::communicator::{Communicator, Nic, Ports, lay as lay_collective, transfer};
+use crate::workload::communicator::{Communicator, Nic, Ports};
 use crate::workload::draft::{Draft, Event, Item};
 use crate::workload::ranks::Stream;
 use collective::Kind;
@@ -18,8 +18,7 @@ const STREAMS: usize = 3;
 
 /// Adds a trace to the draft; returns its number of groups.
 pub(super) fn lay(settings: &Chakra, graph: &Graph<'_>, draft: &mut Draft<'_>) -> Result<usize, Finding> {
-    let first =
-        draft.graph.tasks.iter().flat_map(|task| task.work.streams()).max().map_or(0, |last| last + 1);
+    let first = draft.streams;
     let compute = draft.operation(Operation { name: "compute", ..Operation::default() });
     let memory = match settings.remote_memory {
         Some(_) => draft.operation(Operation { name: "memory", ..Operation::default() }),
@@ -203,14 +202,14 @@ impl Layer<'_, '_> {
     /// Adds a task of a rank.
     fn task(&mut self, rank: u32, work: plan::Work, causes: &[Event]) -> Event {
         let task = self.draft.task(self.draft.ranks.node(rank), work);
-        self.draft.graph.tasks[task as usize].rank = rank;
+        self.draft.outline.tasks[task as usize].rank = rank;
         causes.iter().for_each(|&cause| self.draft.join(cause, Item::Task(task)));
         Event::Done(task)
     }
 
     /// Shows the last task in the results.
     fn show(&mut self, role: Role, operation: u32) {
-        if let Some(task) = self.draft.graph.tasks.last_mut() {
+        if let Some(task) = self.draft.outline.tasks.last_mut() {
             (task.role, task.operation) = (role, operation);
         }
     }
@@ -240,11 +239,11 @@ impl Layer<'_, '_> {
         };
         let mut causes = self.causes(number);
         causes.extend(self.last[rank as usize]);
-        let moved = transfer(self.draft, &communicator, bytes, operation, &causes);
-        (self.ends[number], self.arrivals[number]) = (Some(moved.sent), Some(moved.arrived));
+        let (arrived, sent) = self.draft.transfer(communicator, bytes, operation, causes);
+        (self.ends[number], self.arrivals[number]) = (Some(sent), Some(arrived));
         self.receives[number] = operation;
         self.sends = true;
-        self.last[rank as usize] = Some(moved.sent);
+        self.last[rank as usize] = Some(sent);
         Ok(())
     }
 
@@ -295,7 +294,7 @@ impl Layer<'_, '_> {
         self.draft.reserve(steps, pairs, "file")?;
         let communicator =
             collectives.tuning.communicator(kind, ranks.clone(), joint.group, joint.group as u32);
-        let left = lay_collective(self.draft, &communicator, &planned, Operation::default(), &causes)?;
+        let left = self.draft.collective(communicator, &planned, Operation::default(), causes)?;
         for ((&number, &rank), event) in joint.members.iter().zip(ranks).zip(left) {
             (self.ends[number], self.last[rank as usize]) = (Some(event), Some(event));
         }

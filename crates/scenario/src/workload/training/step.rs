@@ -10,8 +10,9 @@ use super::{
     ByFlops, ByLayer, ByTime, Compute, Dimension, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
 };
 use crate::workload::collective::{Planned, Schedules};
-use crate::workload::communicator::{Communicator, Nic, Ports, lay as lay_collective, transfer};
+use crate::workload::communicator::{Communicator, Nic, Ports};
 use crate::workload::draft::{Draft, Event, Item};
+use crate::workload::outline::Cells;
 use crate::workload::ranks::Stream;
 use collective::{Algorithm, Kind};
 use finding::{Finding, code};
@@ -20,6 +21,7 @@ use model::draw::Key;
 use model::plan::{Operation, Role, Work};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// First number of the draws that route tokens.
 const EXPERTS: u64 = 1 << 40;
@@ -27,12 +29,14 @@ const EXPERTS: u64 = 1 << 40;
 /// Adds all steps to the draft; returns the number of groups.
 pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> Result<usize, Finding> {
     let world = draft.ranks.count();
+    draft.outline.cells = cells(sizes, draft);
     let mut layer = Layer {
         training,
         sizes,
         draft,
         schedules: Schedules::default(),
         groups: BTreeMap::new(),
+        count: 0,
         last: vec![Vec::new(); world],
         forward: BTreeMap::new(),
         backward: BTreeMap::new(),
@@ -51,14 +55,25 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
         layer.step = step;
         layer.step()?;
     }
-    let (dropped, groups) = (layer.dropped, layer.groups.len());
+    let (dropped, groups) = (layer.dropped, layer.count);
     if dropped > 0 {
         let text = format!(
             "`routing.capacity` drops tokens: {dropped} of each rank, summed over layers and micro-batches"
         );
         draft.warnings.push(code::DROPPED_TOKENS.at("routing.capacity", text));
     }
-    Ok(groups)
+    Ok(groups as usize)
+}
+
+/// The cells of a step: as few replicas as fill whole servers and have all experts.
+fn cells(sizes: &Sizes, draft: &Draft<'_>) -> Cells {
+    let Sizes { tp, cp, dp, ep, .. } = *sizes;
+    let (replica, server) = (tp * cp, draft.ranks.per_server() as u32);
+    let fills = (1..=dp).find(|n| dp.is_multiple_of(*n) && n.is_multiple_of(ep) && (n * replica).is_multiple_of(server));
+    match fills.filter(|_| draft.ranks.are_alike(draft.fabric)) {
+        Some(replicas) => Cells { count: dp / replicas, stride: replicas * replica },
+        None => Cells { count: 1, stride: dp * replica },
+    }
 }
 
 /// Kinds of groups.
@@ -77,6 +92,11 @@ enum Dim {
 }
 
 impl Dim {
+    /// Whether its groups have ranks in all cells.
+    const fn spans(self) -> bool {
+        matches!(self, Dim::Dp | Dim::ExpertDp)
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Dim::Tp => "tp",
@@ -110,11 +130,6 @@ impl Sizes {
     /// Ranks of a stage.
     fn per_stage(&self) -> u32 {
         self.tp * self.cp * self.dp
-    }
-
-    /// The ranks of a stage.
-    fn stage(&self, stage: u32) -> Range<u32> {
-        stage * self.per_stage()..(stage + 1) * self.per_stage()
     }
 
     /// The layers of a part of a stage, counted in the model.
@@ -162,8 +177,10 @@ struct Layer<'l, 'd> {
     sizes: &'l Sizes,
     draft: &'l mut Draft<'d>,
     schedules: Schedules,
-    /// Numbers of the groups so far.
-    groups: BTreeMap<(Dim, u32), u32>,
+    /// By first rank: the number of a group in the first cell, and the numbers from a cell to the next one.
+    groups: BTreeMap<(Dim, u32), (u32, Option<u32>)>,
+    /// Number of groups in all cells.
+    count: u32,
     /// What every rank did last: its next thing waits for these events.
     last: Vec<Vec<Event>>,
     /// Arrivals of activations and gradients, by rank, micro-batch and part.
@@ -196,6 +213,12 @@ struct Arrival {
 }
 
 impl<'l> Layer<'l, '_> {
+    /// The ranks of a stage in the first cell.
+    fn stage(&self, stage: u32) -> Range<u32> {
+        let first = stage * self.sizes.per_stage();
+        first..first + self.draft.outline.cells.stride
+    }
+
     /// Refuses a step that does not fit into memory.
     fn reserve(&mut self) -> Result<(), Finding> {
         let Sizes { dp, cp, micros, .. } = *self.sizes;
@@ -250,7 +273,7 @@ impl<'l> Layer<'l, '_> {
             true => (stage > 0 || pass.part > 0, &self.forward),
             false => (stage + 1 < self.sizes.pp || pass.part + 1 < parts, &self.backward),
         };
-        let key = (self.sizes.stage(stage).start, pass.micro, pass.part);
+        let key = (self.stage(stage).start, pass.micro, pass.part);
         needs.then(|| inputs.contains_key(&key))
     }
 
@@ -258,7 +281,7 @@ impl<'l> Layer<'l, '_> {
     fn pass(&mut self, stage: u32, pass: Pass) -> Result<(), Finding> {
         let Sizes { pp, tokens, tp, .. } = *self.sizes;
         let parts = self.training.schedule.parts();
-        let ranks = self.sizes.stage(stage);
+        let ranks = self.stage(stage);
         self.micro = pass.micro;
         let range = self.sizes.layers_of(stage, pass.part);
         let layers = range.len() as u32;
@@ -341,12 +364,13 @@ impl<'l> Layer<'l, '_> {
         bytes: u64,
         layer: u32,
     ) -> Result<(), Finding> {
+        self.draft.outline.next_run();
         for group in self.sizes.groups(ranks.clone(), Dim::Dp) {
             let causes = |rank: &u32| {
                 let before = self.exchanged.get(rank).copied();
                 self.last[*rank as usize].iter().copied().chain(before).collect()
             };
-            let causes: Vec<Vec<Event>> = group.iter().map(causes).collect();
+            let causes: Vec<Vec<Event>> = self.own(&group).iter().map(causes).collect();
             let left = self.collective(&group, Dim::Dp, kind, bytes, layer, &causes)?;
             self.exchanged.extend(group.iter().copied().zip(left));
         }
@@ -359,7 +383,7 @@ impl<'l> Layer<'l, '_> {
             let inputs = if pass.forward { &mut self.forward } else { &mut self.backward };
             let Some(arrival) = inputs.remove(&(rank, pass.micro, pass.part)) else { continue };
             let task = self.draft.task(self.draft.ranks.node(rank), Work::Free { time: Time::ZERO });
-            let made = &mut self.draft.graph.tasks[task as usize];
+            let made = &mut self.draft.outline.tasks[task as usize];
             (made.role, made.rank, made.operation) = (Role::Leave, rank, arrival.operation);
             for cause in std::mem::take(&mut self.last[rank as usize]).into_iter().chain([arrival.event]) {
                 self.draft.join(cause, Item::Task(task));
@@ -384,18 +408,20 @@ impl<'l> Layer<'l, '_> {
         };
         let operation = self.operation("send", Dim::Pp, pass.part);
         let operation = self.draft.operation(Operation { bytes, ranks: 2, bus: (1, 1), ..operation });
-        for rank in self.sizes.stage(stage) {
+        self.draft.outline.next_run();
+        for rank in self.stage(stage) {
+            let (number, stride) = self.number(Dim::Pp, rank);
             let peer = rank - stage * self.sizes.per_stage() + to * self.sizes.per_stage();
             let communicator = Communicator {
                 ranks: vec![rank, peer],
-                group: self.number(Dim::Pp, rank) as usize,
-                lane: self.lane(Dim::Pp, rank),
+                group: number as usize,
+                lane: number,
                 nic: Nic::Own,
                 ports: Ports::Hash,
                 cost: None,
             };
             let causes = self.last[rank as usize].clone();
-            let event = transfer(self.draft, &communicator, bytes, operation, &causes).arrived;
+            let (event, _) = self.draft.transfer_in_cells(communicator, stride, bytes, operation, causes);
             let outputs = if pass.forward { &mut self.forward } else { &mut self.backward };
             outputs.insert((peer, pass.micro, part), Arrival { event, operation });
         }
@@ -477,7 +503,7 @@ impl<'l> Layer<'l, '_> {
         for rank in ranks.clone() {
             let stream = self.draft.ranks.stream(rank, Stream::Compute);
             let task = self.draft.task(self.draft.ranks.node(rank), Work::On { stream, time });
-            let made = &mut self.draft.graph.tasks[task as usize];
+            let made = &mut self.draft.outline.tasks[task as usize];
             (made.role, made.rank, made.operation) = (Role::Compute, rank, operation);
             let due = self.hidden.get_mut(&rank);
             let due = due.map_or_else(Vec::new, |[due, later]| std::mem::replace(due, std::mem::take(later)));
@@ -515,6 +541,7 @@ impl<'l> Layer<'l, '_> {
             return self.collect_hidden(ranks, kind, bytes, layer);
         }
         self.uncover(ranks);
+        self.draft.outline.next_run();
         for group in self.sizes.groups(ranks.clone(), dim) {
             let causes =
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
@@ -534,6 +561,7 @@ impl<'l> Layer<'l, '_> {
         bytes: u64,
         layer: u32,
     ) -> Result<(), Finding> {
+        self.draft.outline.next_run();
         for group in self.sizes.groups(ranks.clone(), Dim::Tp) {
             let causes = |rank: &u32| {
                 let before = self.hidden.get(rank).map_or(&[][..], |[_, later]| later.as_slice());
@@ -577,6 +605,7 @@ impl<'l> Layer<'l, '_> {
         self.dropped += if back { 0 } else { load.dropped };
         let each = load.tokens.chunks((moe.experts / u64::from(ep)) as usize);
         let bytes: Vec<u64> = each.map(|experts| experts.iter().sum::<u64>() * value).collect();
+        self.draft.outline.next_run();
         for group in self.sizes.groups(ranks.clone(), Dim::Ep) {
             let (key, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
             let call = tuning
@@ -598,12 +627,12 @@ impl<'l> Layer<'l, '_> {
             };
             let causes =
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
-            let number = self.number(Dim::Ep, group[0]);
+            let (number, stride) = self.number(Dim::Ep, group[0]);
             let (_, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
             let communicator = tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
-            let planned = Planned { algorithm: Algorithm::Direct, call, schedule, near_tie: None };
+            let planned = Rc::new(Planned { algorithm: Algorithm::Direct, call, schedule, near_tie: None });
             let operation = Operation { layer, ..self.operation(Kind::AllToAll.name(), Dim::Ep, 0) };
-            let left = lay_collective(self.draft, &communicator, &planned, operation, &causes)?;
+            let left = self.draft.collective_in_cells(communicator, stride, &planned, operation, causes)?;
             for (&rank, event) in group.iter().zip(left) {
                 self.last[rank as usize] = vec![event];
             }
@@ -641,11 +670,15 @@ impl<'l> Layer<'l, '_> {
         // An algorithm that cannot do one of the collectives leaves it to the usual one.
         let algorithm = algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
         let planned = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
-        let first = group[0];
-        let number = self.number(dim, first) as usize;
-        let communicator = tuning.communicator(kind, group.to_vec(), number, self.lane(dim, first));
+        let (number, stride) = self.number(dim, group[0]);
+        let communicator = tuning.communicator(kind, group.to_vec(), number as usize, number);
         let operation = Operation { dimension: dim.name(), layer, ..self.operation(kind.name(), dim, 0) };
-        lay_collective(self.draft, &communicator, &planned, operation, causes)
+        self.draft.collective_in_cells(communicator, stride, &planned, operation, causes.to_vec())
+    }
+
+    /// The ranks of a group of data parallelism in the first cell, which are its first ones.
+    fn own<'g>(&self, group: &'g [u32]) -> &'g [u32] {
+        &group[..group.len() / self.draft.outline.cells.count as usize]
     }
 
     fn operation(&self, name: &'static str, dim: Dim, part: u32) -> Operation {
@@ -653,15 +686,19 @@ impl<'l> Layer<'l, '_> {
         Operation { name, dimension: dim.name(), step, micro_batch, layer: part, ..Operation::default() }
     }
 
-    /// The number of a group, for the results.
-    fn number(&mut self, dim: Dim, first: u32) -> u32 {
-        let next = self.groups.len() as u32;
-        *self.groups.entry((dim, first)).or_insert(next)
-    }
-
-    /// The number that keeps a group's connections apart.
-    fn lane(&mut self, dim: Dim, first: u32) -> u32 {
-        self.number(dim, first)
+    /// The number of a group, and the numbers from a cell to the next one if the group stands in a cell. It keeps the group's connections
+    /// apart. Groups of a kind and a stage follow each other, cell by cell.
+    fn number(&mut self, dim: Dim, first: u32) -> (u32, Option<u32>) {
+        if let Some(known) = self.groups.get(&(dim, first)) {
+            return *known;
+        }
+        let groups = self.sizes.groups(self.stage(self.sizes.place(first).pp), dim);
+        let (each, cells) = (groups.len() as u32, self.draft.outline.cells.count);
+        let (stride, all) = if dim.spans() { (None, each) } else { (Some(each), each * cells) };
+        let numbered = (self.count..).zip(&groups).map(|(number, group)| ((dim, group[0]), (number, stride)));
+        self.groups.extend(numbered);
+        self.count += all;
+        self.groups[&(dim, first)]
     }
 
     /// Exchanges gradients and parameters; the ranks' next step waits for it.
@@ -670,7 +707,8 @@ impl<'l> Layer<'l, '_> {
         let parts = self.training.schedule.parts();
         if pp > 1 && model.head() == 0 {
             let bytes = self.training.gradient.get() * model.embedding() / u64::from(tp);
-            let ranks = 0..self.sizes.per_stage();
+            let ranks = self.stage(0);
+            self.draft.outline.next_run();
             for group in self.sizes.groups(ranks, Dim::Embedding) {
                 let causes = group.iter().map(|&rank| self.last[rank as usize].clone()).collect::<Vec<_>>();
                 let left = self.collective(
@@ -687,7 +725,7 @@ impl<'l> Layer<'l, '_> {
             }
         }
         for stage in 0..pp {
-            let ranks = self.sizes.stage(stage);
+            let ranks = self.stage(stage);
             let layers = self.sizes.backwards(stage, parts);
             let dense: Vec<u64> = layers.iter().map(|&layer| self.dense(layer)).collect();
             let share = u64::from(ep) * u64::from(tp);
@@ -737,10 +775,12 @@ impl<'l> Layer<'l, '_> {
         }
         let replicated = self.training.optimizer == Optimizer::Replicated;
         let kind = if replicated { Kind::AllReduce } else { Kind::ReduceScatter };
+        self.draft.outline.next_run();
         for group in self.sizes.groups(ranks.clone(), dim) {
-            let mut before: Vec<Vec<Event>> = vec![Vec::new(); group.len()];
+            let own = self.own(&group).to_vec();
+            let mut before: Vec<Vec<Event>> = vec![Vec::new(); own.len()];
             for (number, &(parameters, layer)) in (0..).zip(&buckets) {
-                let causes: Vec<Vec<Event>> = group
+                let causes: Vec<Vec<Event>> = own
                     .iter()
                     .zip(&before)
                     .map(|(rank, before)| {
@@ -761,7 +801,7 @@ impl<'l> Layer<'l, '_> {
                     before = left.into_iter().map(|event| vec![event]).collect();
                 }
             }
-            for (&rank, left) in group.iter().zip(before) {
+            for (&rank, left) in own.iter().zip(before) {
                 self.last[rank as usize].extend(left);
             }
         }

@@ -1,0 +1,308 @@
+//! The outline of a job: its messages, its tasks, and its exchanges, which stay whole until [`Outline::lay`] makes messages and
+//! tasks of them.
+//!
+//! Replicas of a model do the same, each on its own servers. An outline has them once, as the first *cell* of ranks; what stands in
+//! it happens in every cell, except for exchanges that span all cells.
+
+use super::collective::Planned;
+use super::communicator::{Communicator, lay, transfer};
+use super::draft::{Draft, DraftMessage, Event, Item};
+use super::laid::{self, Graph};
+use finding::Finding;
+use model::plan::{Operation, Task};
+use std::rc::Rc;
+
+/// Messages, tasks and exchanges of a job. Their numbers count within it.
+#[derive(Debug)]
+pub(crate) struct Outline {
+    pub(crate) messages: Vec<DraftMessage>,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) exchanges: Vec<Exchange>,
+    /// Pairs of cause and effect.
+    pub(crate) causes: Vec<(Event, Item)>,
+    pub(crate) cells: Cells,
+    /// Number of events [`Event::Left`].
+    left: u32,
+    /// Number of the present run of exchanges.
+    run: u32,
+    /// Number of steps of exchanges in all cells.
+    steps: u64,
+}
+
+/// Ranks that do the same on other servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cells {
+    /// Number of cells.
+    pub(crate) count: u32,
+    /// Ranks from a rank to the one that does the same in the next cell.
+    pub(crate) stride: u32,
+}
+
+/// A collective, or a transfer between two ranks.
+#[derive(Clone, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) what: What,
+    /// The communicator of the first cell.
+    pub(crate) communicator: Communicator,
+    /// Numbers of groups from a cell to the next one; `None` if the exchange spans all cells.
+    pub(crate) stride: Option<u32>,
+    /// Number of its operation, which a collective has for itself.
+    pub(crate) operation: u32,
+    /// What every member in a cell waits for before it enters.
+    causes: Vec<Vec<Event>>,
+    /// Number of its first [`Event::Left`].
+    left: u32,
+    /// Exchanges of one run are laid out cell by cell.
+    run: u32,
+    /// What stands before it.
+    before: Before,
+}
+
+/// Numbers of messages, tasks and operations.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    messages: usize,
+    tasks: usize,
+    operations: usize,
+}
+
+/// What an exchange does.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// A collective; an event for each member tells that it has left.
+    Collective(Rc<Planned>),
+    /// A transfer of so many bytes from the first to the second member; two events tell that they have arrived, and that they are
+    /// sent.
+    Transfer(u64),
+}
+
+impl Default for Outline {
+    fn default() -> Self {
+        Outline {
+            messages: Vec::new(),
+            tasks: Vec::new(),
+            operations: Vec::new(),
+            exchanges: Vec::new(),
+            causes: Vec::new(),
+            cells: Cells { count: 1, stride: 0 },
+            left: 0,
+            run: 0,
+            steps: 0,
+        }
+    }
+}
+
+impl Exchange {
+    /// Number of steps in a cell.
+    pub(crate) fn steps(&self) -> u64 {
+        match &self.what {
+            What::Collective(planned) => planned.schedule.steps.len() as u64,
+            What::Transfer(_) => 1,
+        }
+    }
+
+    /// Number of times that it happens.
+    pub(crate) fn times(&self, cells: Cells) -> u32 {
+        if self.stride.is_some() { cells.count } else { 1 }
+    }
+
+    /// Its communicator in a cell.
+    pub(crate) fn communicator(&self, cells: Cells, cell: u32) -> Communicator {
+        let mut communicator = self.communicator.clone();
+        if let Some(stride) = self.stride.filter(|_| cell > 0) {
+            communicator.ranks.iter_mut().for_each(|rank| *rank += cell * cells.stride);
+            communicator.group += (cell * stride) as usize;
+            communicator.lane += cell * stride;
+        }
+        communicator
+    }
+}
+
+impl Outline {
+    /// Begins a run of exchanges: they are laid out cell by cell, in all cells before what follows.
+    pub(crate) fn next_run(&mut self) {
+        self.run += 1;
+    }
+
+    fn before(&self) -> Before {
+        let (messages, tasks) = (self.messages.len(), self.tasks.len());
+        Before { messages, tasks, operations: self.operations.len() }
+    }
+
+    /// Adds a collective; returns the event at which each member in a cell has left.
+    pub(crate) fn collective(
+        &mut self,
+        planned: Rc<Planned>,
+        communicator: Communicator,
+        stride: Option<u32>,
+        operation: Operation,
+        causes: Vec<Vec<Event>>,
+    ) -> Vec<Event> {
+        let (before, left) = (self.before(), self.left);
+        self.operations.push(operation);
+        self.left += causes.len() as u32;
+        let events = (left..self.left).map(Event::Left).collect();
+        let (what, operation) = (What::Collective(planned), before.operations as u32);
+        self.push(Exchange { what, communicator, stride, operation, causes, left, run: 0, before });
+        events
+    }
+
+    /// Adds a transfer; returns the events at which its bytes have arrived, and are sent.
+    pub(crate) fn transfer(
+        &mut self,
+        bytes: u64,
+        communicator: Communicator,
+        stride: Option<u32>,
+        operation: u32,
+        causes: Vec<Event>,
+    ) -> (Event, Event) {
+        let (before, left) = (self.before(), self.left);
+        self.left += 2;
+        let (what, causes) = (What::Transfer(bytes), vec![causes]);
+        self.push(Exchange { what, communicator, stride, operation, causes, left, run: 0, before });
+        (Event::Left(left), Event::Left(left + 1))
+    }
+
+    fn push(&mut self, exchange: Exchange) {
+        if self.cells.count == 1 {
+            self.next_run();
+        }
+        self.steps += exchange.steps() * u64::from(exchange.times(self.cells));
+        self.exchanges.push(Exchange { run: self.run, ..exchange });
+    }
+
+    /// Number of messages, tasks, and steps of exchanges.
+    pub(crate) fn items(&self) -> u64 {
+        let single = (self.messages.len() + self.tasks.len()) as u64;
+        single * u64::from(self.cells.count) + self.steps
+    }
+
+    /// Streams of each host that its tasks use, or more.
+    pub(crate) fn streams(&self) -> u32 {
+        let last = self.tasks.iter().flat_map(|task| task.work.streams()).max();
+        last.map_or(0, |last| last + 1)
+    }
+
+    /// Adds the job to the graph, with all exchanges as messages and tasks.
+    pub(crate) fn lay(&self, draft: &Draft<'_>, graph: &mut Graph) -> Result<(), Finding> {
+        let mut place = Place::of(self);
+        for run in self.exchanges.chunk_by(|a, b| a.run == b.run) {
+            place.up_to(run[0].before, draft, graph);
+            for cell in 0..self.cells.count {
+                for exchange in run.iter().filter(|exchange| cell < exchange.times(self.cells)) {
+                    place.lay(exchange, cell, run.len() as u32, draft, graph)?;
+                }
+            }
+        }
+        place.up_to(self.before(), draft, graph);
+        for &(cause, effect) in &self.causes {
+            for cell in 0..self.cells.count {
+                let effect = match effect {
+                    Item::Message(m) => Item::Message(place.messages[m as usize]),
+                    Item::Task(t) => Item::Task(place.tasks[t as usize] + cell),
+                };
+                graph.causes.push((place.event(cause, cell), effect));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers in the graph of what stands in an outline.
+struct Place<'o> {
+    outline: &'o Outline,
+    messages: Vec<u32>,
+    /// By task: its number in the first cell; those of the other cells follow.
+    tasks: Vec<u32>,
+    /// By operation: its number in the first cell, and the numbers from cell to cell.
+    operations: Vec<(u32, u32)>,
+    /// By event [`Event::Left`] and cell.
+    left: Vec<laid::Event>,
+}
+
+impl<'o> Place<'o> {
+    fn of(outline: &'o Outline) -> Self {
+        let left = vec![laid::Event::Done(u32::MAX); (outline.left * outline.cells.count) as usize];
+        Place { outline, messages: Vec::new(), tasks: Vec::new(), operations: Vec::new(), left }
+    }
+
+    fn event(&self, event: Event, cell: u32) -> laid::Event {
+        match event {
+            Event::Received(m) => laid::Event::Received(self.messages[m as usize]),
+            Event::Acked(m) => laid::Event::Acked(self.messages[m as usize]),
+            Event::Done(t) => laid::Event::Done(self.tasks[t as usize] + cell),
+            Event::Left(n) => self.left[(n * self.outline.cells.count + cell) as usize],
+        }
+    }
+
+    fn operation(&self, operation: u32, cell: u32) -> u32 {
+        let number = |&(first, stride): &(u32, u32)| first + cell * stride;
+        self.operations.get(operation as usize).map_or(Operation::NONE, number)
+    }
+
+    /// Adds what stands before something to the graph.
+    fn up_to(&mut self, before: Before, draft: &Draft<'_>, graph: &mut Graph) {
+        let Outline { messages, tasks, operations, cells, .. } = self.outline;
+        for operation in &operations[self.operations.len()..before.operations] {
+            self.operations.push((graph.operations.len() as u32, 0));
+            graph.operations.push(operation.clone());
+        }
+        for message in &messages[self.messages.len()..before.messages] {
+            self.messages.push(graph.messages.len() as u32);
+            let operation = self.operation(message.operation, 0);
+            graph.messages.push(DraftMessage { operation, ..*message });
+        }
+        for task in &tasks[self.tasks.len()..before.tasks] {
+            self.tasks.push(graph.tasks.len() as u32);
+            for cell in 0..cells.count {
+                let rank = task.rank + cell * cells.stride;
+                let node = if cell == 0 { task.node } else { draft.ranks.node(rank) };
+                let operation = self.operation(task.operation, cell);
+                graph.tasks.push(Task { node, rank, operation, ..task.clone() });
+            }
+        }
+    }
+
+    /// Adds an exchange of a run of so many to the graph.
+    fn lay(
+        &mut self,
+        exchange: &Exchange,
+        cell: u32,
+        run: u32,
+        draft: &Draft<'_>,
+        graph: &mut Graph,
+    ) -> Result<(), Finding> {
+        let cells = self.outline.cells;
+        let communicator = exchange.communicator(cells, cell);
+        let of_cell = if exchange.stride.is_some() { cell..cell + 1 } else { 0..cells.count };
+        let causes: Vec<Vec<laid::Event>> = of_cell
+            .clone()
+            .flat_map(|cell| exchange.causes.iter().map(move |causes| (cell, causes)))
+            .map(|(cell, causes)| causes.iter().map(|&cause| self.event(cause, cell)).collect())
+            .collect();
+        let left = match &exchange.what {
+            What::Transfer(bytes) => {
+                let operation = self.operation(exchange.operation, cell);
+                let moved = transfer(draft, graph, &communicator, *bytes, operation, &causes[0]);
+                vec![moved.arrived, moved.sent]
+            }
+            What::Collective(planned) => {
+                let number = graph.operations.len() as u32;
+                graph.operations.push(self.outline.operations[exchange.operation as usize].clone());
+                if cell == 0 {
+                    let stride = exchange.stride.map_or(0, |_| run);
+                    self.operations.push((number, stride));
+                }
+                lay(draft, graph, &communicator, planned, number, &causes)?
+            }
+        };
+        let each = left.len() / of_cell.len();
+        for (cell, left) in of_cell.zip(left.chunks(each)) {
+            for (i, &event) in left.iter().enumerate() {
+                self.left[(exchange.left as usize + i) * cells.count as usize + cell as usize] = event;
+            }
+        }
+        Ok(())
+    }
+}
