@@ -481,7 +481,7 @@ pub struct Whole {
 }
 
 /// What a trigger starts, once all its triggers have fired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trigger {
     /// A message, which is posted.
     Message(MessageId),

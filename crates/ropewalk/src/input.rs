@@ -4,6 +4,7 @@ use crate::cli::ScenarioArgs;
 use crate::print;
 use lab::execute::Prepared;
 use lab::failure::Failure;
+use scenario::Survey;
 
 /// Reads and checks a scenario. `seed` overrides the seed of the scenario.
 pub(crate) fn check(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, Failure> {
@@ -13,6 +14,15 @@ pub(crate) fn check(args: &ScenarioArgs, seed: Option<u64>) -> Result<Prepared, 
         Some(topology) => lab::load_on(topology, &args.scenario, &set),
         None => lab::load(&args.scenario, &set),
     }
+}
+
+/// Checks a scenario and counts its traffic. If this machine cannot run it, the findings say so.
+pub(crate) fn survey(args: &ScenarioArgs) -> Result<Survey, Failure> {
+    let survey = match &args.topology {
+        Some(topology) => scenario::survey(topology, Some(args.scenario.as_ref()), &args.set),
+        None => scenario::survey(&args.scenario, None, &args.set),
+    };
+    Ok(survey?)
 }
 
 /// Reads and checks a scenario, and prints its warnings. `seed` overrides the seed of the scenario.

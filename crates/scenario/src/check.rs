@@ -3,17 +3,18 @@
 use crate::document::Document;
 use crate::footprint::{MemoryBudget, PacketRoom, Possible};
 use crate::overlay::{AppliedChange, Change, Origin};
-use crate::plan::Laid;
+use crate::plan::{Detail, Laid};
 use crate::program::{self, ProgramRanks};
 use crate::resolve;
 use crate::rules::case::Case;
 use crate::source::Source;
 use crate::tap::Tap;
+use crate::traffic::Traffic;
 use crate::workload::ranks::Ranks;
 use crate::{Plan, Scenario, own_nic, parts, plan, rules, show};
 use files::room::Room;
 use finding::{Finding, code, suggestion};
-use model::Bytes;
+use model::{Bytes, Fabric};
 use rnic::{Nics, TransportConfig};
 use schemes::{Assignment, Carried, FeedbackConfig, SchemeConfig};
 use std::collections::BTreeSet;
@@ -38,6 +39,59 @@ pub struct Checked {
     /// Memory that the run needs in addition if its queues, links or records fill.
     pub possible: Possible,
     document: Document,
+}
+
+/// A checked scenario of which only the traffic was counted, so that it cannot run.
+#[derive(Debug)]
+pub struct Survey {
+    /// Its plan has the longest message of every queue pair alone.
+    checked: Checked,
+    /// What its workloads send.
+    pub traffic: Traffic,
+}
+
+impl Survey {
+    /// Surveys a scenario. If this machine cannot run it, its findings say so.
+    pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Finding> {
+        let memory = MemoryBudget::new(Room::now()).counting();
+        let (checked, traffic) = Checked::read(source, sets, Detail::Counted, memory)?;
+        Ok(Survey { checked: checked.warning(source), traffic: traffic.unwrap_or_default() })
+    }
+
+    /// Name of the scenario.
+    pub fn name(&self) -> &str {
+        &self.checked.name
+    }
+
+    /// The fabric.
+    pub fn fabric(&self) -> &Fabric {
+        &self.checked.plan.fabric
+    }
+
+    /// Number of queue pairs.
+    pub fn queue_pairs(&self) -> usize {
+        self.checked.plan.qps.len()
+    }
+
+    /// Estimated peak memory of a run, bytes, and what it needs in addition if its queues, links or records fill.
+    pub fn memory(&self) -> (u64, Possible) {
+        (self.checked.memory, self.checked.possible)
+    }
+
+    /// Warnings about settings that are possible but probably not intended.
+    pub fn findings(&self) -> &[Finding] {
+        &self.checked.findings
+    }
+
+    /// See [`Checked::annotated`].
+    pub fn annotated(&self) -> String {
+        self.checked.annotated()
+    }
+
+    /// See [`Checked::hash`].
+    pub fn hash(&self) -> String {
+        self.checked.hash()
+    }
 }
 
 /// A scenario with every default filled in, before its plan is made.
@@ -85,7 +139,9 @@ impl Resolved {
     /// # Errors
     /// The first mistake.
     pub fn lay(self) -> Result<Checked, Finding> {
-        Checked::lay(self.name, self.scenario, self.document, Room::now())
+        let memory = MemoryBudget::new(Room::now());
+        Checked::lay(self.name, self.scenario, self.document, Detail::Whole, memory)
+            .map(|(checked, _)| checked)
     }
 
     /// The scenario as TOML with every default filled in; a run needs nothing else.
@@ -265,6 +321,21 @@ impl Checked {
 
     /// Checks a scenario for a run that may take the memory of `room`.
     pub(crate) fn on(source: &Source, sets: &[String], room: Option<Room>) -> Result<Self, Finding> {
+        Self::read(source, sets, Detail::Whole, MemoryBudget::new(room)).map(|(checked, _)| checked)
+    }
+
+    /// Checks a scenario for a run on this machine.
+    fn whole(name: String, scenario: Scenario, document: Document) -> Result<Self, Finding> {
+        let memory = MemoryBudget::new(Room::now());
+        Self::lay(name, scenario, document, Detail::Whole, memory).map(|(checked, _)| checked)
+    }
+
+    fn read(
+        source: &Source,
+        sets: &[String],
+        detail: Detail,
+        memory: MemoryBudget,
+    ) -> Result<(Self, Option<Traffic>), Finding> {
         let changes = sets.iter().map(|set| Change::parse(set)).collect::<Result<Vec<_>, _>>()?;
         let Resolved { name, scenario, document } = Resolved::new(source, &changes)?;
         if let Some(program) = scenario.workload.iter().position(|entry| entry.program.is_some()) {
@@ -273,34 +344,36 @@ impl Checked {
             let error = code::PROGRAM.at(&format!("workload.{program}.program"), text).with_help(help);
             return Err(document.locate(error));
         }
-        Self::lay(name, scenario, document, room)
+        Self::lay(name, scenario, document, detail, memory)
     }
 
     fn lay(
         name: String,
         scenario: Scenario,
         document: Document,
-        room: Option<Room>,
-    ) -> Result<Self, Finding> {
+        detail: Detail,
+        mut memory: MemoryBudget,
+    ) -> Result<(Self, Option<Traffic>), Finding> {
         let locate = |error| document.locate(error);
         scenario.nic.validate().map_err(|e| locate(nic_error(e)))?;
         for (name, class) in &scenario.class {
             let checked = class.nic.as_ref().map_or(Ok(()), |nic| nic.validate());
             checked.map_err(|e| locate(nic_error(e).within(&format!("class.{name}"))))?;
         }
-        let mut memory = MemoryBudget::new(room);
-        let Laid { mut plan, nics, mut warnings } = plan::plan(&scenario, &mut memory).map_err(locate)?;
+        let Laid { mut plan, traffic, load, nics, mut warnings } =
+            plan::plan(&scenario, detail, &mut memory).map_err(locate)?;
         let written = |path: &[String]| document.is_explicit(path);
         warnings.extend(rules::judge(&Case::new(&scenario, &plan, &nics, &written)).map_err(locate)?);
         let schemes = parts::schemes(&scenario, &plan);
         let nics = parts::nics(&scenario, &plan, &schemes);
         plan.wire.signal = schemes.signal();
         let room = PacketRoom::of(Carried::by(&plan, &schemes, &nics));
-        memory.add_packets(&plan, room).map_err(locate)?;
-        memory.add_events(&plan).map_err(locate)?;
-        let possible = Possible::new(&plan, &nics, room);
+        memory.add_packets(&load, room).map_err(locate)?;
+        memory.add_events(&plan, &load).map_err(locate)?;
+        let possible = Possible::new(&plan, &load, &nics, room);
+        warnings.extend(memory.refusal());
         program::open(&scenario, &mut plan);
-        Ok(Checked {
+        let checked = Checked {
             name,
             scenario,
             plan,
@@ -310,7 +383,8 @@ impl Checked {
             memory: memory.need(),
             possible,
             document,
-        })
+        };
+        Ok((checked, traffic))
     }
 
     /// The texts of all warnings.
@@ -346,7 +420,7 @@ impl Checked {
         let classes: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
         let (scenario, _) =
             swapped(&self.scenario, &classes, class, name).map_err(|text| code::UNKNOWN_NAME.plain(text))?;
-        Self::lay(self.name.clone(), scenario, self.document.clone(), Room::now())
+        Self::whole(self.name.clone(), scenario, self.document.clone())
     }
 
     /// Refuses changes that a comparison of `schemes` would never use: settings of other schemes, settings that a later change
@@ -375,7 +449,7 @@ impl Checked {
     /// If the random draws of the seed give an impossible plan.
     pub fn with_seed(&self, seed: u64) -> Result<Checked, Finding> {
         let scenario = Scenario { seed, ..self.scenario.clone() };
-        Self::lay(self.name.clone(), scenario, self.document.clone(), Room::now())
+        Self::whole(self.name.clone(), scenario, self.document.clone())
     }
 
     /// The scenario as TOML with every default filled in; repeating the run needs nothing else.

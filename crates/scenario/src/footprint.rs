@@ -8,10 +8,11 @@
 //! queues, long links and series may need more ([`Possible`]): the congestion control decides. `check` shows this memory, and a
 //! run that grows too large is stopped.
 
+use crate::traffic::Load;
 use files::room::{Room, amount};
 use finding::{Finding, code};
 use model::fabric::Link;
-use model::plan::{FlowControl, Message, PortSettings, SwitchSettings};
+use model::plan::{FlowControl, PortSettings, SwitchSettings};
 use model::{NodeId, Plan, QpId};
 use rnic::Nics;
 use schemes::Carried;
@@ -147,18 +148,13 @@ pub struct Possible {
 
 impl Possible {
     /// The upper bounds of a plan.
-    pub(crate) fn new(plan: &Plan, nics: &Nics, room: PacketRoom) -> Self {
+    pub(crate) fn new(plan: &Plan, load: &Load, nics: &Nics, room: PacketRoom) -> Self {
         let wire = &plan.wire;
-        let packets = |message: &Message| wire.packets(message.bytes);
-        let of_qp = |qp: usize| {
-            let messages = plan.qps[qp].messages.clone();
-            let all: u64 = messages.map(|i| packets(&plan.messages[i as usize])).sum();
-            all.min(nics.of(QpId(qp as u32)).most_outstanding(wire.payload))
-        };
-        let outstanding: u64 = (0..plan.qps.len()).map(of_qp).sum();
-        let all: u64 = plan.messages.iter().map(packets).sum();
-        let bytes = plan.messages.iter().fold(0u64, |sum, message| sum.saturating_add(message.bytes));
-        let frame = (bytes / all.max(1) + u64::from(wire.header)).max(wire.min_frame.into()).max(1);
+        let packets = || load.by_qp.iter().copied();
+        let most = |qp: usize| nics.of(QpId(qp as u32)).most_outstanding(wire.payload);
+        let outstanding: u64 = packets().enumerate().map(|(qp, all)| all.min(most(qp))).sum();
+        let all: u64 = packets().sum();
+        let frame = (load.bytes / all.max(1) + u64::from(wire.header)).max(wire.min_frame.into()).max(1);
         let queued = plan.switches.iter().zip(plan.fabric.switches());
         let queued = queued.map(|(switch, node)| most_queued(plan, switch, node) / frame);
         let queued = queued.fold(0, u64::saturating_add).min(outstanding);
@@ -202,6 +198,10 @@ fn on_wire(link: &Link) -> u64 {
 pub(crate) struct MemoryBudget {
     /// Memory that is left for the run; `None` if unknown.
     room: Option<Room>,
+    /// True if messages and tasks are only counted, so that any number of them is possible; `refusal` then tells why a run is not.
+    counts: bool,
+    /// The first error of a run.
+    refusal: Option<Finding>,
     need: u64,
     messages: u64,
     tasks: u64,
@@ -216,6 +216,8 @@ impl MemoryBudget {
     pub(crate) fn new(room: Option<Room>) -> Self {
         MemoryBudget {
             room,
+            counts: false,
+            refusal: None,
             need: PROGRAM,
             messages: 0,
             tasks: 0,
@@ -223,6 +225,26 @@ impl MemoryBudget {
             fabric: String::new(),
             largest: (0, String::new(), String::new()),
         }
+    }
+
+    /// A budget for messages and tasks that are only counted.
+    pub(crate) fn counting(self) -> Self {
+        MemoryBudget { counts: true, ..self }
+    }
+
+    /// Refuses something, or notes that a run would.
+    fn refuse(&mut self, error: Finding) -> Result<(), Finding> {
+        if !self.counts {
+            return Err(error);
+        }
+        self.refusal.get_or_insert(error);
+        Ok(())
+    }
+
+    /// A warning, if no run is possible although the scenario is right.
+    pub(crate) fn refusal(&mut self) -> Option<Finding> {
+        let error = self.refusal.take()?;
+        Some(code::NO_ROOM.at(&error.path(), format!("no run is possible: {}", error.text)).rooted())
     }
 
     /// Memory needed so far, bytes.
@@ -249,7 +271,12 @@ impl MemoryBudget {
                 let others =
                     if all > new { format!(" and {} of other jobs", all - new) } else { String::new() };
                 let text = format!("expected at most {most} {what}, found {new}{others}");
-                return Err(code::RANGE.at(&path, text).rooted());
+                let error = code::RANGE.at(&path, text).rooted();
+                // A packet cannot number more queue pairs.
+                if what == "queue pairs" {
+                    return Err(error);
+                }
+                self.refuse(error)?;
             }
         }
         let bytes = messages.saturating_mul(MESSAGE).saturating_add(qps.saturating_mul(QP));
@@ -259,9 +286,8 @@ impl MemoryBudget {
     /// Counts tasks.
     pub(crate) fn add_tasks(&mut self, tasks: u64, path: String) -> Result<(), Finding> {
         if tasks > MOST_MESSAGES {
-            return Err(code::RANGE
-                .at(&path, format!("expected at most {MOST_MESSAGES} tasks, found {tasks}"))
-                .rooted());
+            let text = format!("expected at most {MOST_MESSAGES} tasks, found {tasks}");
+            self.refuse(code::RANGE.at(&path, text).rooted())?;
         }
         self.tasks = self.tasks.saturating_add(tasks);
         self.add(tasks.saturating_mul(TASK), path, format!("{tasks} tasks"))
@@ -301,23 +327,18 @@ impl MemoryBudget {
     }
 
     /// Counts the packets in flight and in queues.
-    pub(crate) fn add_packets(&mut self, plan: &Plan, room: PacketRoom) -> Result<(), Finding> {
-        let mut packets = vec![0u64; plan.fabric.hosts()];
-        for message in &plan.messages {
-            packets[plan.qps[message.qp.index()].from.index()] += plan.wire.packets(message.bytes);
-        }
+    pub(crate) fn add_packets(&mut self, load: &Load, room: PacketRoom) -> Result<(), Finding> {
+        let packets = &load.by_host;
         let bytes = packets.iter().map(|&packets| room.bytes(packets)).sum();
         self.add(bytes, self.fabric.clone(), format!("packets of {} hosts", packets.len()))
     }
 
     /// Counts the events of followed queue pairs: at least one of the sender and one of the receiver for every packet, up to
     /// the limits.
-    pub(crate) fn add_events(&mut self, plan: &Plan) -> Result<(), Finding> {
+    pub(crate) fn add_events(&mut self, plan: &Plan, load: &Load) -> Result<(), Finding> {
         let (record, mut events) = (&plan.record, 0u64);
         for qp in &record.follow {
-            let messages = plan.qps[qp.index()].messages.clone();
-            let packets: u64 = messages.map(|i| plan.wire.packets(plan.messages[i as usize].bytes)).sum();
-            events += 2 * packets.min(record.events as u64);
+            events += 2 * load.by_qp[qp.index()].min(record.events as u64);
         }
         let what = format!("{events} events of {} queue pairs", record.follow.len());
         self.add(events.saturating_mul(EVENT), "record".to_owned(), what)
@@ -350,7 +371,8 @@ impl MemoryBudget {
                     amount(*most),
                     amount(left)
                 );
-                Err(code::MEMORY.at(path, text).rooted())
+                let error = code::MEMORY.at(path, text).rooted();
+                self.refuse(error)
             }
             _ => Ok(()),
         }

@@ -1,7 +1,7 @@
 //! A ledger of small collectives and training steps: what each operation moves and computes, and the longest chain of computation. A change of the table is
 //! reviewed as a measurement is; `GOLDEN=write` writes it anew.
 
-use crate::{Checked, Source, check};
+use crate::{Checked, Source, Survey, check};
 use model::plan::{Role, Trigger, Work};
 use model::{Plan, Time};
 use std::collections::BTreeMap;
@@ -50,15 +50,20 @@ const COLLECTIVES: &[(u32, &str)] = &[
     (1, "kind = \"all-to-all\""),
 ];
 
-fn collective(&(servers, keys): &(u32, &str)) -> Checked {
+fn collective(&(servers, keys): &(u32, &str)) -> Source {
     let text = format!(
         "[server]\ngpus = 3\nnvlink = {{ rate = \"800Gbps\", delay = \"1us\" }}\n[topology.rails]\nservers = {servers}\nspines = 1\n\
          [[workload]]\ncollective = {{ bytes = \"1MB\", {keys} }}\n"
     );
-    check(&Source::new("collective.toml", text), &[]).unwrap_or_else(|e| panic!("{keys}: {e:?}"))
+    Source::new("collective.toml", text)
 }
 
-fn lay((name, keys): (&str, &str)) -> Checked {
+fn lay(step: (&str, &str)) -> Checked {
+    let laid = check(&training(step), &[]);
+    laid.unwrap_or_else(|e| panic!("{}: {e:?}", step.0))
+}
+
+fn training((name, keys): (&str, &str)) -> Source {
     let moe = if name.starts_with("experts") {
         ", moe = { experts = 8, top-k = 2, shared = 1, dense-layers = 1 }"
     } else {
@@ -72,7 +77,7 @@ fn lay((name, keys): (&str, &str)) -> Checked {
         if keys.contains("pp = 3") { HEAD.replace("servers = 4", "servers = 3") } else { HEAD.to_owned() };
     let compute = if keys.contains("compute") { "" } else { "compute = { flops = \"1TFLOPS\" }\n" };
     let text = format!("{head}{model}{compute}batch = {{ global = 16, micro = 1, sequence = 64 }}\n{keys}\n");
-    check(&Source::new("step.toml", text), &[]).unwrap_or_else(|e| panic!("{name}: {e:?}"))
+    Source::new("step.toml", text)
 }
 
 /// The longest chain of computation from the start to the end of a plan, if all else took no time.
@@ -167,8 +172,10 @@ fn ledger(name: &str, checked: &Checked) -> String {
 #[test]
 fn collectives_and_steps_do_what_their_ledger_says() {
     let steps = STEPS.iter().map(|&step| ledger(step.0, &lay(step)));
-    let collectives =
-        COLLECTIVES.iter().map(|it| ledger(&format!("{} servers: {}", it.0, it.1), &collective(it)));
+    let collectives = COLLECTIVES.iter().map(|it| {
+        let name = format!("{} servers: {}", it.0, it.1);
+        ledger(&name, &check(&collective(it), &[]).unwrap_or_else(|e| panic!("{name}: {e:?}")))
+    });
     let told: String = collectives.chain(steps).collect();
     if std::env::var("GOLDEN").is_ok_and(|how| how == "write") {
         std::fs::write(LEDGER, &told).unwrap();
@@ -176,6 +183,42 @@ fn collectives_and_steps_do_what_their_ledger_says() {
     let known = std::fs::read_to_string(LEDGER).unwrap_or_default();
     let differs = told.lines().zip(known.lines()).find(|(new, old)| new != old);
     assert!(told == known, "{differs:?} in\n{told}");
+}
+
+/// With a jitter, of zero here, messages and tasks are laid out and counted one by one.
+#[test]
+fn traffic_is_counted_as_if_every_message_and_task_were_laid_out() {
+    let costs = COLLECTIVES.iter().map(|it| {
+        let cost = "cost = \"h100\"";
+        let keys = match it.1.contains("tuning = {") {
+            true => it.1.replace("tuning = {", &format!("tuning = {{ {cost},")),
+            false => format!("{}, tuning = {{ {cost} }}", it.1),
+        };
+        collective(&(it.0, &keys))
+    });
+    let collectives = COLLECTIVES.iter().map(collective).chain(costs);
+    for source in STEPS.iter().map(|&step| training(step)).chain(collectives) {
+        let survey = |sets: &[String]| Survey::new(&source, sets).unwrap_or_else(|e| panic!("{e:?}"));
+        let (counted, whole) = (survey(&[]), survey(&["workload.0.jitter=0ns".to_owned()]));
+        assert_eq!(format!("{:#?}", counted.traffic), format!("{:#?}", whole.traffic), "{}", source.text);
+        assert_eq!(counted.queue_pairs(), whole.queue_pairs());
+        let plan = check(&source, &[]).unwrap().plan;
+        assert_eq!(plan.messages.len() as u64, counted.traffic.messages);
+        assert_eq!((plan.tasks.len() as u64, plan.qps.len()), (counted.traffic.tasks, counted.queue_pairs()));
+    }
+}
+
+/// A replica has 15 sends forwards and 15 backwards for each of its 32 micro-batches, by 8 ranks. Rings of 16 ranks have 15 steps.
+#[test]
+fn a_step_of_two_thousand_gpus_is_counted_without_its_messages() {
+    let text = "[server]\ngpus = 8\nnvlink = { rate = \"2966Gbps\", delay = \"1us\" }\n\
+                [topology.rails]\nservers = 256\nservers-per-segment = 64\nspines = 16\n\
+                [[workload]]\n[workload.training]\nmodel = \"llama-3-405b\"\nparallel = { tp = 8, pp = 16 }\n\
+                batch = { global = 512, micro = 1, sequence = 8192 }\ncompute = { flops = \"400TFLOPS\" }\n";
+    let survey = Survey::new(&Source::new("s.toml", text), &[]).unwrap();
+    let rings: u64 = survey.traffic.operations.iter().filter(|row| row.dimension == "dp").map(|row| row.count).sum();
+    assert_eq!(survey.traffic.messages, rings * 16 * 15 + 16 * 8 * 32 * 30);
+    assert_eq!(survey.traffic.operations.iter().map(|row| row.members).max(), Some(2048));
 }
 
 /// Without communication, p stages that take f forward and b backward end m micro-batches after (m + p - 1)(f + b).

@@ -27,6 +27,7 @@
 //! | [`program`] | ranks whose messages a program posts |
 //! | `telemetry` | space for telemetry on the wire |
 //! | `parts`, `own_nic` | the schemes and NICs of a plan |
+//! | [`traffic`] | what workloads send, counted without a plan of every message |
 //! | `footprint` | estimate of the memory that a run needs |
 //! | [`ideal`] | completion time of a flow alone on the fabric |
 //! | `check` | all steps from a source to a [`Checked`] scenario |
@@ -73,12 +74,13 @@ mod telemetry;
 pub mod terminal;
 mod toml_text;
 pub mod topology;
+pub mod traffic;
 pub mod values;
 mod vendor;
 mod wait;
 pub mod workload;
 
-pub use check::{Checked, Resolved};
+pub use check::{Checked, Resolved, Survey};
 pub use config::Scenario;
 pub use files::room::amount;
 pub use files::{file, room};
@@ -100,6 +102,18 @@ pub use table_file::TableFile;
 /// The first mistake.
 pub fn load(scenario: &str, set: &[String]) -> Result<Checked, Finding> {
     check(&find(scenario)?, set)
+}
+
+/// Finds a scenario, with a file of another tool in place of its workload if `workload` names one, checks it and counts its traffic.
+/// If this machine cannot run it, its findings say so.
+///
+/// # Errors
+/// The first mistake, as for [`load`].
+pub fn survey(scenario: &str, workload: Option<&std::path::Path>, set: &[String]) -> Result<Survey, Finding> {
+    let source = find(scenario)?;
+    let Some(workload) = workload else { return Survey::new(&source, set) };
+    let (name, replaced) = formats::in_place_of_workload(workload)?;
+    Survey::new(&Source { name, ..source }, &[&[replaced], set].concat())
 }
 
 /// Finds the scenario `topology` and checks it with a file of another tool in place of its workload.

@@ -9,6 +9,7 @@ use crate::receive;
 use crate::switch::{EffectiveSwitch, RoleConfig};
 use crate::telemetry;
 use crate::topology::Ground;
+use crate::traffic::{Counter, Load, Traffic};
 use crate::values::LATEST;
 use crate::wait::{self, Waits};
 use crate::workload::draft::Draft;
@@ -16,6 +17,7 @@ use crate::workload::laid::{Graph, Sorted};
 use crate::workload::outline::Outline;
 use crate::workload::ranks::Ranks;
 use crate::workload::reads;
+use crate::workload::scene::Scene;
 use crate::workload::split::Added;
 use crate::workload::{QpUse, Split, Workload};
 use finding::{Finding, code, suggestion};
@@ -26,9 +28,21 @@ use rnic::Verb;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How much of what workloads send a plan has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// All messages and tasks.
+    Whole,
+    /// The longest message of every queue pair, which is all that the rules need. Everything else is counted.
+    Counted,
+}
+
 /// A plan, before the rules have judged it.
 pub(crate) struct Laid {
     pub(crate) plan: Plan,
+    /// What workloads send, if it was counted.
+    pub(crate) traffic: Option<Traffic>,
+    pub(crate) load: Load,
     /// The NICs of all traffic classes with flows.
     pub(crate) nics: Vec<Waits>,
     /// What was doubtful on the way.
@@ -36,7 +50,7 @@ pub(crate) struct Laid {
 }
 
 /// Makes the plan; refuses one that does not fit into `memory`.
-pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Laid, Finding> {
+pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudget) -> Result<Laid, Finding> {
     let mut warnings = Vec::new();
     let wire = telemetry::on_wire(scenario, scenario.wire.wire(scenario.compat)?)?;
     let server = scenario.server.map(|server| server.server().map_err(|e| e.within("server"))).transpose()?;
@@ -46,7 +60,23 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Lai
     let (ports, switches) = switches(scenario, &fabric, &wire, &mut warnings)?;
     let (classes, own_queues) = classes(scenario, &fabric, &wire, &mut warnings)?;
     let ranks = Ranks::new(&fabric, server)?;
-    let (graph, jobs) = workload(scenario, (&fabric, &ranks), &wire, memory, &mut warnings)?;
+    let ground = (&fabric, &ranks, &wire);
+    let nvlink = scenario.nvlink().map_or(0, |nvlink| nvlink.rate.bps());
+    let mut counter = Counter::new(&fabric, &wire, nvlink);
+    // Losses and recordings may name single messages.
+    let names_messages = !scenario.links.lose.is_empty() || !scenario.record.follow.is_empty();
+    let (mut graph, jobs) = match detail == Detail::Counted && !names_messages {
+        true => workload(scenario, ground, Some(&mut counter), memory, &mut warnings)?,
+        false => workload(scenario, ground, None, memory, &mut warnings)?,
+    };
+    let counted = (detail == Detail::Counted).then(|| {
+        counter.graph(&graph);
+        let (traffic, load, longest) = counter.done(&jobs);
+        if !names_messages {
+            graph = longest;
+        }
+        (traffic, load)
+    });
     let traffic_classes: Vec<String> = scenario.traffic_classes()?.into_iter().map(str::to_owned).collect();
     let Sorted { qps, messages, tasks, operations, slices, triggers, wholes } = graph.sorted();
     let losses = LossPlanner { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
@@ -97,7 +127,11 @@ pub(crate) fn plan(scenario: &Scenario, memory: &mut MemoryBudget) -> Result<Lai
     let patience = || nics.iter().map(|waits| waits.patience(&plan)).max().unwrap_or(Time::ZERO);
     plan.no_progress = scenario.stop.no_progress.unwrap_or_else(patience);
     plan.digest = telemetry::digest(scenario, &plan)?;
-    Ok(Laid { plan, nics, warnings })
+    let (traffic, load) = match counted {
+        Some((traffic, load)) => (Some(traffic), load),
+        None => (None, Load::of(&plan)),
+    };
+    Ok(Laid { plan, traffic, load, nics, warnings })
 }
 
 fn switches(
@@ -209,8 +243,8 @@ fn in_turn_fits(entry: &Workload) -> Result<(), Finding> {
 
 fn workload(
     scenario: &Scenario,
-    (fabric, ranks): (&Fabric, &Ranks),
-    wire: &Wire,
+    (fabric, ranks, wire): (&Fabric, &Ranks, &Wire),
+    mut counter: Option<&mut Counter<'_>>,
     memory: &mut MemoryBudget,
     warnings: &mut Vec<Finding>,
 ) -> Result<(Graph, Vec<Job>), Finding> {
@@ -246,50 +280,73 @@ fn workload(
             let text = format!("expected at most {LATEST}, found {jitter}");
             return Err(code::RANGE.at(&format!("{path}.jitter"), text));
         }
-        let mut draft = Draft {
+        let qp = entry.qp.unwrap_or_else(|| entry.usual_qp());
+        let scene = Scene {
             fabric,
             hosts: &hosts,
             key: Key::new(scenario.seed, Purpose::Workload, i as u64),
             common: Key::new(scenario.seed, Purpose::Workload, u64::MAX),
             job: i as u16,
             start: entry.start,
-            qp: entry.qp.unwrap_or_else(|| entry.usual_qp()),
-            outline: Outline::default(),
-            earlier,
-            streams,
+            fresh_qps: qp == QpUse::PerMessage,
             ranks,
             nccl: &nccl,
             kind: entry.one_kind()?,
-            memory: &mut *memory,
             wire,
+        };
+        let mut draft = Draft {
+            scene,
+            qp,
+            outline: Outline::default(),
+            earlier,
+            streams,
+            memory: &mut *memory,
             warnings: Vec::new(),
             tokens: 0,
         };
-        let added = Added { message: graph.messages.len(), cause: graph.causes.len() };
-        let first_task = graph.tasks.len();
         let groups = entry.generate(&mut draft).map_err(|error| error.within(&path))?;
-        let outline = std::mem::take(&mut draft.outline);
+        let mut outline = std::mem::take(&mut draft.outline);
         (earlier, streams) = (earlier + outline.items(), streams.max(outline.streams()));
-        outline.lay(&draft, &mut graph).map_err(|error| error.within(&path))?;
+        let split = split_of(scenario, entry).map_err(|error| error.within(&path))?;
         let own = std::mem::take(&mut draft.warnings);
-        let own = own.into_iter().map(|warning| warning.within(draft.kind)).collect::<Vec<_>>();
-        if let Some(jitter) = entry.jitter {
-            let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);
-            let late = |node: NodeId| Time(scaled(key.draw(node.0.into()), jitter.ps() + 1));
-            let reads = entry.verb == Verb::Read;
-            graph.delay((added.message, first_task), |host| fabric.node_of(host), late, reads);
-        }
-        if let QpUse::InTurn(count) = draft.qp {
-            in_turn_fits(entry).map_err(|error| error.within(&path))?;
-            graph.take_turns(added.message, count);
-        }
-        if let Some(split) = split_of(scenario, entry).map_err(|error| error.within(&path))? {
-            split.apply(&mut draft, &mut graph, added, Key::new(scenario.seed, Purpose::Split, i as u64))?;
-        }
-        if entry.verb == Verb::Read {
-            let limit = scenario.nic_of(entry.class()).reads;
-            reads::apply(&mut graph, added, limit, fabric, draft.memory, &format!("{path}.verb"))
-                .map_err(|error| error.within(&path))?;
+        let own = own.into_iter().map(|warning| warning.within(scene.kind)).collect::<Vec<_>>();
+        let as_outlined = entry.jitter.is_none()
+            && !matches!(draft.qp, QpUse::InTurn(_))
+            && split.is_none()
+            && entry.verb != Verb::Read;
+        if let Some(counter) = counter.as_mut().filter(|_| as_outlined) {
+            outline.count(&scene, counter).map_err(|error| error.within(&path))?;
+            graph.messages.append(&mut outline.messages);
+        } else {
+            let added = Added { message: graph.messages.len(), cause: graph.causes.len() };
+            let first_task = graph.tasks.len();
+            outline.lay(&scene, &mut graph).map_err(|error| error.within(&path))?;
+            if let Some(jitter) = entry.jitter {
+                let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);
+                let late = |node: NodeId| Time(scaled(key.draw(node.0.into()), jitter.ps() + 1));
+                let reads = entry.verb == Verb::Read;
+                graph.delay((added.message, first_task), |host| fabric.node_of(host), late, reads);
+            }
+            if let QpUse::InTurn(count) = draft.qp {
+                in_turn_fits(entry).map_err(|error| error.within(&path))?;
+                graph.take_turns(added.message, count);
+            }
+            if let Some(split) = split {
+                split.apply(
+                    &mut draft,
+                    &mut graph,
+                    added,
+                    Key::new(scenario.seed, Purpose::Split, i as u64),
+                )?;
+            }
+            if entry.verb == Verb::Read {
+                let limit = scenario.nic_of(entry.class()).reads;
+                reads::apply(&mut graph, added, limit, fabric, draft.memory, &format!("{path}.verb"))
+                    .map_err(|error| error.within(&path))?;
+            }
+            if let Some(counter) = &mut counter {
+                counter.graph(&graph);
+            }
         }
         let tokens = draft.tokens;
         warnings.extend(own.into_iter().map(|warning| warning.within(&path)));
@@ -297,6 +354,9 @@ fn workload(
             return Err(
                 code::RANGE.at(&path, format!("expected a start before {LATEST}, found {}", late.start))
             );
+        }
+        if counter.is_some() {
+            graph = Graph::default();
         }
         jobs.push(Job {
             name: entry.name.clone().unwrap_or_default(),

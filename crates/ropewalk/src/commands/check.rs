@@ -4,7 +4,7 @@ use crate::cli::CheckArgs;
 use crate::print;
 use lab::failure::Failure;
 use scenario::room::Room;
-use scenario::{Checked, Finding, Possible, amount};
+use scenario::{Finding, Possible, Survey, amount};
 use serde::Serialize;
 
 /// The answer of `--json`. An error leaves the findings alone.
@@ -51,24 +51,23 @@ struct Size<'a> {
     hosts: usize,
     switches: usize,
     queue_pairs: usize,
-    flows: usize,
+    flows: u64,
     data_packets: u64,
     memory_bytes: u64,
     configuration: String,
 }
 
 impl<'a> Size<'a> {
-    fn of(checked: &'a Checked) -> Self {
-        let plan = &checked.plan;
+    fn of(survey: &'a Survey) -> Self {
         Size {
-            scenario: &checked.name,
-            hosts: plan.fabric.hosts(),
-            switches: plan.fabric.switch_count(),
-            queue_pairs: plan.qps.len(),
-            flows: plan.messages.len(),
-            data_packets: plan.messages.iter().map(|m| plan.wire.packets(m.bytes)).sum(),
-            memory_bytes: checked.memory,
-            configuration: checked.hash(),
+            scenario: survey.name(),
+            hosts: survey.fabric().hosts(),
+            switches: survey.fabric().switch_count(),
+            queue_pairs: survey.queue_pairs(),
+            flows: survey.traffic.messages,
+            data_packets: survey.traffic.packets,
+            memory_bytes: survey.memory().0,
+            configuration: survey.hash(),
         }
     }
 }
@@ -79,10 +78,10 @@ impl<'a> Size<'a> {
 /// The first error of the scenario.
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     if args.json {
-        return match crate::input::check(&args.scenario, None) {
-            Ok(prepared) => {
-                let findings = prepared.checked.findings.iter().map(Row::new).collect();
-                print::out(&print::json(&Answer { findings, size: Some(Size::of(&prepared.checked)) }))
+        return match crate::input::survey(&args.scenario) {
+            Ok(survey) => {
+                let findings = survey.findings().iter().map(Row::new).collect();
+                print::out(&print::json(&Answer { findings, size: Some(Size::of(&survey)) }))
             }
             Err(Failure::Scenario(error)) => {
                 print::out(&print::json(&Answer { findings: vec![Row::new(&error)], size: None }))?;
@@ -91,35 +90,37 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
             Err(other) => Err(other),
         };
     }
-    let checked = crate::input::load(&args.scenario, None)?.checked;
+    let survey = crate::input::survey(&args.scenario)?;
+    print::warnings(survey.findings());
     let Size { scenario, hosts, switches, queue_pairs, flows, data_packets, memory_bytes, configuration } =
-        Size::of(&checked);
-    if let Some(note) = note(&checked, Room::now()) {
+        Size::of(&survey);
+    if let Some(note) = note(&survey, Room::now()) {
         print::note(&note);
     }
     print::out(&format!(
         "# {scenario}: {hosts} hosts, {switches} switches, {queue_pairs} queue pairs, {flows} flows, {data_packets} data packets; \
          about {:.0} MB of memory{}.\n# Configuration {configuration}.\n\n{}",
         memory_bytes as f64 / 1e6,
-        more(&checked),
-        checked.annotated()
+        more(&survey),
+        survey.annotated()
     ))
 }
 
 /// The memory that a run may need in addition, if it is as much as the estimate or more.
-fn more(checked: &Checked) -> String {
-    match checked.possible.total {
-        total if total < checked.memory => String::new(),
+fn more(survey: &Survey) -> String {
+    let (memory, possible) = survey.memory();
+    match possible.total {
+        total if total < memory => String::new(),
         total => format!(", and up to {} more if queues and links fill", amount(total)),
     }
 }
 
 /// A note if a run may need more memory than is left.
-fn note(checked: &Checked, room: Option<Room>) -> Option<String> {
-    let Possible { queues, in_flight, records, total } = checked.possible;
+fn note(survey: &Survey, room: Option<Room>) -> Option<String> {
+    let (memory, Possible { queues, in_flight, records, total }) = survey.memory();
     let Room { left, limit } = room?;
     let [queues, in_flight, records] = [queues, in_flight, records].map(amount);
-    (checked.memory.saturating_add(total) > left).then(|| {
+    (memory.saturating_add(total) > left).then(|| {
         format!(
             "note: {limit} has {} left, and the run may need more: up to {queues} for packets in queues, {in_flight} for \
              packets on links and {records} for records. If memory runs out, the run stops with a summary and exit code 3",

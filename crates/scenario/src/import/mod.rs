@@ -16,7 +16,7 @@ mod text;
 pub(crate) use fabric::fabric;
 use files::printable::on_one_line;
 use finding::{Finding, code};
-pub use report::{Report, bytes_in};
+pub use report::Report;
 
 use crate::{Checked, Source, check, find, show};
 use model::Packet;

@@ -1,6 +1,7 @@
 //! What an imported scenario runs.
 
 use crate::Checked;
+use crate::traffic::bytes_in;
 use crate::workload::ranks::Ranks;
 use model::Time;
 use model::plan::{Role, Work};
@@ -63,9 +64,4 @@ impl Report {
         }
         report
     }
-}
-
-/// Bytes that take a time at a rate: the time is that of whole bytes, rounded to picoseconds.
-pub fn bytes_in(time: Time, bps: u64) -> u64 {
-    ((u128::from(time.ps()) * u128::from(bps) + 4_000_000_000_000) / 8_000_000_000_000) as u64
 }

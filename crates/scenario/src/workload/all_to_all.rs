@@ -1,7 +1,8 @@
 //! All-to-all: every rank of a group sends to every other rank.
 
 use super::Generate;
-use super::draft::{Draft, StartOn, part, some_bytes};
+use super::draft::{Draft, StartOn, some_bytes};
+use super::laid::part;
 use super::groups::{Groups, Members};
 use finding::{Finding, code};
 use model::Bytes;

@@ -1,18 +1,19 @@
 //! Collectives of GPUs, as NCCL does them.
 
 use super::Generate;
-use super::draft::{Draft, Event, some_bytes};
+use super::draft::{Draft, some_bytes};
+use super::outline::Event;
+use super::planned::Schedules;
 use super::rank_groups::RankGroups;
 use crate::workload::communicator::{Communicator, MOST_CHANNELS, Nic, Ports, costs_of};
 use crate::workload::cost::CostConfig;
-use collective::{Algorithm, Call, Kind, Machine, Protocol, Schedule};
+use collective::{Algorithm, Call, Kind, Machine, Protocol};
 use finding::{Finding, code};
 use model::plan::Operation;
 use model::{Bytes, HostId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::collections::BTreeSet;
 
 /// A collective of groups of GPUs. Bytes between GPUs of a server go over NVLink, all others over NICs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -164,7 +165,7 @@ impl Tuning {
                 some_bytes(bytes, key)?;
             }
         }
-        let slices = costs_of(draft, self.cost)?.is_some();
+        let slices = costs_of(&draft.scene, self.cost)?.is_some();
         let nvlink = ranks.iter().find_map(|&rank| draft.ranks.nvlink(rank, rank));
         let machine = machine(draft, &ranks[..servers.first().map_or(0, |&n| n as usize)]);
         let mut call = Call {
@@ -203,49 +204,6 @@ fn machine(draft: &Draft<'_>, ranks: &[u32]) -> Machine {
     Machine { nics: nics as u32, nic: rate / nics.max(1) as u64, gpu, cpu, ..usual }
 }
 
-/// A collective as it is done.
-#[derive(Debug)]
-pub(crate) struct Planned {
-    /// Its algorithm, which is not `nccl`.
-    pub(crate) algorithm: Algorithm,
-    /// The call, with NCCL's choices.
-    pub(crate) call: Call,
-    pub(crate) schedule: Schedule,
-    /// NCCL's second choice, and by how many per cent it takes longer, if that is 10 at most.
-    pub(crate) near_tie: Option<(Algorithm, Protocol, u8)>,
-}
-
-/// Schedules of the calls so far, which many groups share.
-#[derive(Debug, Default)]
-pub(crate) struct Schedules(BTreeMap<(Algorithm, Call), Rc<Planned>>);
-
-impl Schedules {
-    /// The schedule of a call.
-    pub(crate) fn of(
-        &mut self,
-        draft: &Draft<'_>,
-        algorithm: Algorithm,
-        call: &Call,
-    ) -> Result<Rc<Planned>, Finding> {
-        if let Some(planned) = self.0.get(&(algorithm, call.clone())) {
-            return Ok(Rc::clone(planned));
-        }
-        let made = scheduled(draft, algorithm, call).map_err(|text| code::RANGE.at("algorithm", text))?;
-        let made = Rc::new(made);
-        self.0.insert((algorithm, call.clone()), Rc::clone(&made));
-        Ok(made)
-    }
-}
-
-/// The schedule of a call, or the reason why the algorithm cannot do it or why it does not fit into memory.
-fn scheduled(draft: &Draft<'_>, algorithm: Algorithm, call: &Call) -> Result<Planned, String> {
-    let near_tie = (algorithm == Algorithm::Nccl).then(|| collective::near_tie(call)).flatten();
-    let (algorithm, call) = algorithm.resolve(call)?;
-    draft.memory.steps_fit(algorithm.least_steps(&call))?;
-    let schedule = algorithm.schedule(&call)?;
-    Ok(Planned { algorithm, call, schedule, near_tie })
-}
-
 impl Generate for Collective {
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let bytes = some_bytes(self.bytes, "bytes")?;
@@ -255,12 +213,12 @@ impl Generate for Collective {
         let groups = self.groups.resolve(self.group_size, draft.ranks)?;
         let algorithm = self.algorithm.unwrap_or(draft.usual_algorithm(self.kind));
         let count = groups.len();
+        let mut schedules = Schedules::default();
         for (g, ranks) in groups.into_iter().enumerate() {
             let call = self.tuning.call(draft, self.kind, bytes, &ranks).map_err(|e| e.within("tuning"))?;
             let key = if self.algorithm.is_some() { "algorithm" } else { "groups" };
-            let planned =
-                Rc::new(scheduled(draft, algorithm, &call).map_err(|text| code::RANGE.at(key, text))?);
-            let steps = planned.schedule.steps.len() as u64 * u64::from(self.repeat);
+            let planned = schedules.at(key, draft.memory, algorithm, &call)?;
+            let steps = planned.steps * u64::from(self.repeat);
             draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "groups")?;
             let communicator = self.tuning.communicator(self.kind, ranks, g, g as u32);
             let mut causes: Vec<Vec<Event>> = vec![Vec::new(); call.ranks() as usize];

@@ -1,10 +1,10 @@
 //! Schedules as messages and tasks: NVLink inside servers, NICs between them.
 
-use crate::workload::collective::Planned;
 use crate::workload::cost::{CostConfig, CostTable, Costs, Path, closed_form};
-use crate::workload::draft::{Draft, DraftMessage, Item, part};
-use crate::workload::laid::{Event, Graph};
+use crate::workload::laid::{DraftMessage, Event, Graph, Item, part};
+use crate::workload::planned::Planned;
 use crate::workload::ranks::Stream;
+use crate::workload::scene::Scene;
 use collective::{After, Call, Kind, Machine, Protocol, Schedule, Step, Way};
 use finding::Finding;
 use model::draw::below;
@@ -60,14 +60,14 @@ pub(crate) struct Moved {
 
 /// The operation of a collective, for the results.
 pub(crate) fn shown(
-    draft: &Draft<'_>,
+    scene: &Scene<'_>,
     communicator: &Communicator,
     planned: &Planned,
     operation: Operation,
 ) -> Result<Operation, Finding> {
     let Planned { algorithm, call, near_tie, .. } = planned;
     let (made, ranks) = (algorithm.made(call), &communicator.ranks);
-    let costs = costs_of(draft, communicator.cost)?.and_then(|table| table.costs(*algorithm, call));
+    let costs = costs_of(scene, communicator.cost)?.and_then(|table| table.costs(*algorithm, call));
     Ok(Operation {
         name: call.kind.name(),
         bytes: call.bytes,
@@ -76,9 +76,9 @@ pub(crate) fn shown(
         protocol: made.protocol.name(),
         channels: made.channels,
         near_tie: near_tie.map(|(algorithm, protocol, more)| (algorithm.name(), protocol.name(), more)),
-        closed_form: costs.and_then(|costs| closed_form(*algorithm, call, &costs, path(draft, ranks[0]))),
+        closed_form: costs.and_then(|costs| closed_form(*algorithm, call, &costs, path(scene, ranks[0]))),
         bus: call.kind.bus(ranks.len() as u32),
-        job: draft.job,
+        job: scene.job,
         ..operation
     })
 }
@@ -86,64 +86,67 @@ pub(crate) fn shown(
 /// Adds a collective to the graph. Each member enters after its `causes`, or when the job starts. Returns the event at which each
 /// member has left.
 pub(crate) fn lay(
-    draft: &Draft<'_>,
+    scene: &Scene<'_>,
     graph: &mut Graph,
     communicator: &Communicator,
     planned: &Planned,
     operation: u32,
     causes: &[Vec<Event>],
 ) -> Result<Vec<Event>, Finding> {
-    let Planned { algorithm, call, schedule, .. } = planned;
-    let costs = costs_of(draft, communicator.cost)?.and_then(|table| table.costs(*algorithm, call));
-    let ranks = &communicator.ranks;
-    let mut layer = Layer {
-        draft,
-        graph,
-        communicator,
-        call,
-        operation,
-        servers: Vec::new(),
-        costs,
-        sent: BTreeMap::new(),
-    };
-    layer.servers = layer.server_of();
-    if let Some(left) = layer.behind_a_gate(schedule, causes) {
-        return Ok(left);
+    let mut layer = Layer::new(scene, graph, communicator, planned, operation)?;
+    match planned.gated {
+        true => Ok(layer.behind_a_gate(planned, causes)),
+        false => Ok(layer.collective(planned.schedule(), causes)),
     }
-    let call_takes = layer.costs.as_ref().map_or(Time::ZERO, Costs::call);
-    let mut enter: Vec<u32> = Vec::with_capacity(ranks.len());
-    for (&rank, causes) in ranks.iter().zip(causes) {
-        let entered = layer.moment(rank, Role::Enter, causes);
-        enter.push(match call_takes {
-            Time::ZERO => entered,
-            time => layer.task(rank, Work::Free { time }, &[Event::Done(entered)]),
-        });
-    }
-    let mut moved: Vec<Moved> = Vec::with_capacity(schedule.steps.len());
-    let event = |after: After, moved: &[Moved]| match after {
-        After::Arrived(step) => moved[step as usize].arrived,
-        After::Sent(step) => moved[step as usize].sent,
-        After::Entered(member) => Event::Done(enter[member as usize]),
-    };
-    for step in &schedule.steps {
-        let mut after: Vec<Event> = step.after.iter().map(|&after| event(after, &moved)).collect();
-        if after.is_empty() {
-            after.push(Event::Done(enter[step.from as usize]));
+}
+
+/// Messages and tasks that stand for many of their like.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) graph: Graph,
+    /// By message: how many there are.
+    pub(crate) messages: Vec<u64>,
+    /// By task: how many there are.
+    pub(crate) tasks: Vec<u64>,
+}
+
+impl Tally {
+    /// The messages and tasks of a collective.
+    pub(crate) fn of(
+        scene: &Scene<'_>,
+        communicator: &Communicator,
+        planned: &Planned,
+    ) -> Result<Self, Finding> {
+        let (mut graph, mut messages, mut tasks) = (Graph::default(), Vec::new(), Vec::new());
+        let nothing: Vec<Vec<Event>> = vec![Vec::new(); communicator.ranks.len()];
+        let mut layer = Layer::new(scene, &mut graph, communicator, planned, 0)?;
+        if planned.gated {
+            layer.behind_a_gate(planned, &nothing);
+        } else {
+            let leave = vec![Vec::new(); communicator.ranks.len()];
+            layer.collective(&Schedule { steps: Vec::new(), leave }, &nothing);
         }
-        let done = layer.step(step, after);
-        moved.push(done);
+        tasks.resize(layer.graph.tasks.len(), 1);
+        for (step, times) in planned.distinct.iter().filter(|_| !planned.gated) {
+            layer.step(step, Vec::new());
+            messages.resize(layer.graph.messages.len(), *times);
+            tasks.resize(layer.graph.tasks.len(), *times);
+        }
+        Ok(Tally { graph, messages, tasks })
     }
-    let leave = |(m, after): (usize, &Vec<After>)| {
-        let mut causes = vec![Event::Done(enter[m])];
-        causes.extend(after.iter().map(|&after| event(after, &moved)));
-        Event::Done(layer.moment(ranks[m], Role::Leave, &causes))
-    };
-    Ok(schedule.leave.iter().enumerate().map(leave).collect())
+
+    /// The messages and tasks of a transfer.
+    pub(crate) fn of_transfer(scene: &Scene<'_>, communicator: &Communicator, bytes: u64) -> Self {
+        let mut graph = Graph::default();
+        transfer(scene, &mut graph, communicator, bytes, 0, &[]);
+        let (messages, tasks) = (vec![1; graph.messages.len()], vec![1; graph.tasks.len()]);
+        Tally { graph, messages, tasks }
+    }
 }
 
 /// Adds one transfer from the first to the second member of a communicator to the graph.
 pub(crate) fn transfer(
-    draft: &Draft<'_>,
+    scene: &Scene<'_>,
     graph: &mut Graph,
     communicator: &Communicator,
     bytes: u64,
@@ -165,7 +168,7 @@ pub(crate) fn transfer(
     };
     let servers = vec![(0, 1), (1, 1)];
     let mut layer = Layer {
-        draft,
+        scene,
         graph,
         communicator,
         call: &call,
@@ -188,7 +191,7 @@ pub(crate) fn transfer(
 }
 
 struct Layer<'l, 'd> {
-    draft: &'l Draft<'d>,
+    scene: &'l Scene<'d>,
     graph: &'l mut Graph,
     communicator: &'l Communicator,
     call: &'l Call,
@@ -200,7 +203,22 @@ struct Layer<'l, 'd> {
     sent: BTreeMap<(u32, u32, u32), Sent>,
 }
 
-impl Layer<'_, '_> {
+impl<'l, 'd> Layer<'l, 'd> {
+    fn new(
+        scene: &'l Scene<'d>,
+        graph: &'l mut Graph,
+        communicator: &'l Communicator,
+        planned: &'l Planned,
+        operation: u32,
+    ) -> Result<Self, Finding> {
+        let Planned { algorithm, call, .. } = planned;
+        let costs = costs_of(scene, communicator.cost)?.and_then(|table| table.costs(*algorithm, call));
+        let (servers, sent) = (Vec::new(), BTreeMap::new());
+        let mut layer = Layer { scene, graph, communicator, call, operation, servers, costs, sent };
+        layer.servers = layer.server_of();
+        Ok(layer)
+    }
+
     fn server_of(&self) -> Vec<(u32, u32)> {
         let mut first = 0;
         let of = |&members: &u32| {
@@ -211,24 +229,52 @@ impl Layer<'_, '_> {
         self.call.servers.iter().flat_map(of).collect()
     }
 
-    /// If every step is one over the NVSwitch of a single server, for which all members must have entered: one task that waits for
-    /// all members, and one task for each member. Steps of training models have many such collectives.
-    fn behind_a_gate(&mut self, schedule: &Schedule, causes: &[Vec<Event>]) -> Option<Vec<Event>> {
-        let all =
-            |step: &Step| step.over_switch() && step.after.iter().all(|a| matches!(a, After::Entered(_)));
-        let single = self.call.servers.len() == 1 && schedule.steps.len() == self.communicator.ranks.len();
-        if !single || !schedule.steps.iter().all(all) {
-            return None;
+    /// All steps of a collective; returns the event at which each member has left.
+    fn collective(&mut self, schedule: &Schedule, causes: &[Vec<Event>]) -> Vec<Event> {
+        let ranks = &self.communicator.ranks;
+        let call_takes = self.costs.as_ref().map_or(Time::ZERO, Costs::call);
+        let mut enter: Vec<u32> = Vec::with_capacity(ranks.len());
+        for (&rank, causes) in ranks.iter().zip(causes) {
+            let entered = self.moment(rank, Role::Enter, causes);
+            enter.push(match call_takes {
+                Time::ZERO => entered,
+                time => self.task(rank, Work::Free { time }, &[Event::Done(entered)]),
+            });
         }
+        let mut moved: Vec<Moved> = Vec::with_capacity(schedule.steps.len());
+        let event = |after: After, moved: &[Moved]| match after {
+            After::Arrived(step) => moved[step as usize].arrived,
+            After::Sent(step) => moved[step as usize].sent,
+            After::Entered(member) => Event::Done(enter[member as usize]),
+        };
+        for step in &schedule.steps {
+            let mut after: Vec<Event> = step.after.iter().map(|&after| event(after, &moved)).collect();
+            if after.is_empty() {
+                after.push(Event::Done(enter[step.from as usize]));
+            }
+            let done = self.step(step, after);
+            moved.push(done);
+        }
+        let leave = |(m, after): (usize, &Vec<After>)| {
+            let mut causes = vec![Event::Done(enter[m])];
+            causes.extend(after.iter().map(|&after| event(after, &moved)));
+            Event::Done(self.moment(ranks[m], Role::Leave, &causes))
+        };
+        schedule.leave.iter().enumerate().map(leave).collect()
+    }
+
+    /// The steps of a [gated](Planned::gated) collective: one task that waits for all members, and one task for each member. Steps of
+    /// training models have many such collectives.
+    fn behind_a_gate(&mut self, planned: &Planned, causes: &[Vec<Event>]) -> Vec<Event> {
         let causes: Vec<Event> = causes.iter().flatten().copied().collect();
         let gate = Event::Done(self.moment(self.communicator.ranks[0], Role::Enter, &causes));
-        let left = |step: &Step| {
+        let left = |(step, _): &(Step, u64)| {
             let rank = self.communicator.ranks[step.from as usize];
             let task = self.through_the_switch(rank, step, &[gate]);
             self.graph.tasks[task as usize].role = Role::Leave;
             Event::Done(task)
         };
-        Some(schedule.steps.iter().map(left).collect())
+        planned.distinct.iter().map(left).collect()
     }
 
     /// Adds a task that takes no time.
@@ -250,7 +296,7 @@ impl Layer<'_, '_> {
         if self.costs.is_none() || from == to {
             return self.transfer(step, (from, to), bytes, &after);
         }
-        if self.draft.ranks.nvlink(from, to).is_some() {
+        if self.scene.ranks.nvlink(from, to).is_some() {
             let task = self.slice(step, (from, to), bytes, &after);
             return Moved { arrived: Event::Done(task), sent: Event::Done(task) };
         }
@@ -266,16 +312,16 @@ impl Layer<'_, '_> {
             let task = self.task(from, Work::Free { time: Time::from_ns(1) }, after);
             return Moved { arrived: Event::Done(task), sent: Event::Done(task) };
         }
-        if self.draft.ranks.nvlink(from, to).is_some() {
+        if self.scene.ranks.nvlink(from, to).is_some() {
             let task = self.copy(from, to, bytes, 1, after);
             return Moved { arrived: Event::Done(task), sent: Event::Done(task) };
         }
         // Without NVLink, GPUs of one server use their own NICs, and the ToR between them.
-        if self.draft.ranks.node(from) == self.draft.ranks.node(to) {
+        if self.scene.ranks.node(from) == self.scene.ranks.node(to) {
             return self.message(from, to, bytes, step.channel, after);
         }
         let nic = match self.communicator.nic {
-            Nic::Pxn if !self.draft.nccl.pxn => Nic::Own,
+            Nic::Pxn if !self.scene.nccl.pxn => Nic::Own,
             nic => nic,
         };
         match nic {
@@ -289,13 +335,13 @@ impl Layer<'_, '_> {
                 self.message(from, to, bytes, step.channel, after)
             }
             Nic::Pxn => {
-                let relay = self.draft.ranks.beside(from, self.draft.ranks.place(to));
-                if relay == from || self.draft.ranks.nvlink(from, relay).is_none() {
+                let relay = self.scene.ranks.beside(from, self.scene.ranks.place(to));
+                if relay == from || self.scene.ranks.nvlink(from, relay).is_none() {
                     return self.message(from, to, bytes, step.channel, after);
                 }
                 let copy = self.copy(from, relay, bytes, 1, after);
                 // With costs, slices of several GPUs come in turns, and each GPU has a connection of its own.
-                let own = self.draft.ranks.place(from) as u32 * MOST_CHANNELS;
+                let own = self.scene.ranks.place(from) as u32 * MOST_CHANNELS;
                 let channel = step.channel + if self.costs.is_some() { own } else { 0 };
                 let Moved { arrived, .. } = self.message(relay, to, bytes, channel, &[Event::Done(copy)]);
                 Moved { arrived, sent: Event::Done(copy) }
@@ -305,7 +351,7 @@ impl Layer<'_, '_> {
 
     fn task(&mut self, rank: u32, work: Work, after: &[Event]) -> u32 {
         let task = self.graph.tasks.len() as u32;
-        let new = self.draft.new_task(self.draft.ranks.node(rank), work);
+        let new = self.scene.new_task(self.scene.ranks.node(rank), work);
         self.graph.tasks.push(Task { rank, operation: self.operation, ..new });
         self.graph.causes.extend(after.iter().map(|&cause| (cause, Item::Task(task))));
         task
@@ -313,7 +359,7 @@ impl Layer<'_, '_> {
 
     /// The bytes of a step through a rank's port, to the NVSwitch and back.
     fn through_the_switch(&mut self, rank: u32, step: &Step, after: &[Event]) -> u32 {
-        let nvlink = self.draft.ranks.nvlink(rank, rank).unwrap_or_default();
+        let nvlink = self.scene.ranks.nvlink(rank, rank).unwrap_or_default();
         let time = |bytes| nvlink.in_switch().time_for(self.call.protocol.wire(bytes));
         let own_bytes = step.data.end - step.data.start;
         let (all, own) = (time(step.bytes()), time(own_bytes));
@@ -325,7 +371,7 @@ impl Layer<'_, '_> {
         let delay = Time(2 * nvlink.delay.ps());
         let bytes = if step.way == Way::SwitchCopy { own_bytes } else { step.bytes() };
         let times = SliceTimes { out, enter, delay, bytes, ..SliceTimes::default() };
-        let ranks = self.draft.ranks;
+        let ranks = self.scene.ranks;
         let (from, to) = (ranks.stream(rank, Stream::Out), ranks.stream(rank, Stream::In));
         let times = self.graph.slices.number(times);
         self.task(rank, Work::Slice { engine: Work::NONE, from, to, times }, after)
@@ -333,11 +379,11 @@ impl Layer<'_, '_> {
 
     /// A slice over NVLink.
     fn slice(&mut self, step: &Step, (from, to): (u32, u32), bytes: u64, after: &[Event]) -> u32 {
-        let nvlink = self.draft.ranks.nvlink(from, to).unwrap_or_default();
+        let nvlink = self.scene.ranks.nvlink(from, to).unwrap_or_default();
         let copied = nvlink.rate.time_for(bytes);
         let Start { engine, busy, lasts } = self.start(step, after, bytes, true);
         let times = SliceTimes { busy, out: copied, enter: copied, delay: nvlink.delay, lasts, bytes };
-        let (ranks, times) = (self.draft.ranks, self.graph.slices.number(times));
+        let (ranks, times) = (self.scene.ranks, self.graph.slices.number(times));
         let (out, enter) = (ranks.stream(from, Stream::Out), ranks.stream(to, Stream::In));
         self.task(from, Work::Slice { engine, from: out, to: enter, times }, after)
     }
@@ -358,8 +404,8 @@ impl Layer<'_, '_> {
     /// How the engine of a step starts it.
     fn start(&mut self, step: &Step, after: &[Event], bytes: u64, nvlink: bool) -> Start {
         let rank = self.communicator.ranks[step.from as usize];
-        let node = self.draft.ranks.node(rank);
-        let key = |channel| (self.draft.job, self.communicator.lane, rank, channel);
+        let node = self.scene.ranks.node(rank);
+        let key = |channel| (self.scene.job, self.communicator.lane, rank, channel);
         match self.costs {
             None => Start::default(),
             Some(Costs::Direct { costs, .. }) => {
@@ -397,8 +443,8 @@ impl Layer<'_, '_> {
 
     /// A copy over NVLink that passes so many links in a row.
     fn copy(&mut self, from: u32, to: u32, bytes: u64, links: u64, after: &[Event]) -> u32 {
-        let nvlink = self.draft.ranks.nvlink(from, to).unwrap_or_default();
-        let ranks = self.draft.ranks;
+        let nvlink = self.scene.ranks.nvlink(from, to).unwrap_or_default();
+        let ranks = self.scene.ranks;
         let work = Work::Copy {
             from: ranks.stream(from, Stream::Out),
             to: ranks.stream(to, Stream::In),
@@ -410,7 +456,7 @@ impl Layer<'_, '_> {
 
     /// A message over the fabric, in one part or in one for each port of the NIC.
     fn message(&mut self, from: u32, to: u32, bytes: u64, channel: u32, after: &[Event]) -> Moved {
-        let (ranks, sender) = (self.draft.ranks, from);
+        let (ranks, sender) = (self.scene.ranks, from);
         let (own, peers) = (ranks.ports(from), ranks.ports(to));
         let ports = own.len().min(peers.len());
         let pair = |port: usize| (own[port % own.len()], peers[port % peers.len()]);
@@ -420,14 +466,14 @@ impl Layer<'_, '_> {
             }
             Ports::Hash => {
                 let pair = u64::from(from) << 32 | u64::from(to);
-                below(self.draft.key.draw2(pair, channel.into()), ports)
+                below(self.scene.key.draw2(pair, channel.into()), ports)
             }
             Ports::RoundRobin | Ports::Stripe => channel as usize % ports,
         };
         if pair(port).0 == pair(port).1 {
             // GPUs that share a NIC port. Our choice: the port copies the bytes at its rate.
             let (from, to) = (ranks.stream(from, Stream::Out), ranks.stream(to, Stream::In));
-            let time = self.draft.fabric.uplink(pair(port).0).rate.time_for(bytes);
+            let time = self.scene.fabric.uplink(pair(port).0).rate.time_for(bytes);
             let task = self.task(sender, Work::Copy { from, to, time, delay: Time::ZERO }, after);
             return Moved { arrived: Event::Done(task), sent: Event::Done(task) };
         }
@@ -447,7 +493,7 @@ impl Layer<'_, '_> {
         let free = Work::Free { time: Time::ZERO };
         let parts: Vec<u32> = (0..ports)
             .map(|port| {
-                let ends = (self.draft.ranks.ports(from)[port], self.draft.ranks.ports(to)[port]);
+                let ends = (self.scene.ranks.ports(from)[port], self.scene.ranks.ports(to)[port]);
                 self.send(ends, part(bytes, ports, port), channel, after)
             })
             .collect();
@@ -459,7 +505,7 @@ impl Layer<'_, '_> {
 
     fn send(&mut self, (from, to): (HostId, HostId), bytes: u64, channel: u32, after: &[Event]) -> u32 {
         let message = self.graph.messages.len() as u32;
-        let new = self.draft.new_message(self.communicator.group, from, to, bytes);
+        let new = self.scene.new_message(self.communicator.group, from, to, bytes);
         let lane = self.communicator.lane * LANES + channel;
         self.graph.messages.push(DraftMessage { lane, operation: self.operation, ..new });
         self.graph.causes.extend(after.iter().map(|&cause| (cause, Item::Message(message))));
@@ -493,14 +539,14 @@ struct Sent {
 }
 
 /// The path over one switch between two NICs like those of a rank.
-fn path(draft: &Draft<'_>, rank: u32) -> Path {
-    let link = draft.fabric.uplink(draft.ranks.ports(rank)[0]);
-    Path::over(draft.wire, link.rate, link.delay)
+fn path(scene: &Scene<'_>, rank: u32) -> Path {
+    let link = scene.fabric.uplink(scene.ranks.ports(rank)[0]);
+    Path::over(scene.wire, link.rate, link.delay)
 }
 
 /// The costs that count: those of a collective's tuning, or else those of the servers.
-pub(crate) fn costs_of(draft: &Draft<'_>, own: Option<CostConfig>) -> Result<Option<CostTable>, Finding> {
-    let servers = draft.ranks.server().map(|server| server.cost);
+pub(crate) fn costs_of(scene: &Scene<'_>, own: Option<CostConfig>) -> Result<Option<CostTable>, Finding> {
+    let servers = scene.ranks.server().map(|server| server.cost);
     own.or(servers).map_or(Ok(None), |cost| cost.costs().map_err(|error| error.within("cost")))
 }
 

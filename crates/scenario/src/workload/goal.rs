@@ -1,6 +1,8 @@
 //! GOAL schedules of LogGOPSim.
 
-use super::draft::{Draft, Event, Item};
+use super::draft::Draft;
+use super::laid::Item;
+use super::outline::Event;
 use super::ranks::Stream;
 use super::{Generate, QpUse};
 use crate::values::LATEST;

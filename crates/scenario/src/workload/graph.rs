@@ -1,8 +1,11 @@
 //! A graph of computations, collectives and messages, written in the scenario.
 
 use super::Generate;
-use super::collective::{Schedules, Tuning};
-use super::draft::{Draft, Event, Item, some_bytes};
+use super::collective::Tuning;
+use super::draft::{Draft, some_bytes};
+use super::laid::Item;
+use super::outline::Event;
+use super::planned::Schedules;
 use super::ranks::Stream;
 use crate::values::LATEST;
 use crate::workload::communicator::{Communicator, Nic, Ports};
@@ -238,9 +241,9 @@ impl Layer<'_, '_> {
         let Call { kind, algorithm, ref tuning, .. } = *call;
         let made = tuning.call(self.draft, kind, bytes, &ranks).map_err(|e| e.within("tuning"))?;
         let planned =
-            self.schedules.of(self.draft, algorithm.unwrap_or(self.draft.usual_algorithm(kind)), &made)?;
+            self.schedules.of(self.draft.memory, algorithm.unwrap_or(self.draft.usual_algorithm(kind)), &made)?;
         let number = self.group(&ranks);
-        let steps = planned.schedule.steps.len() as u64;
+        let steps = planned.steps;
         self.draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "bytes")?;
         let causes = ranks.iter().map(|&rank| self.causes(task, rank)).collect::<Result<Vec<_>, _>>()?;
         let communicator = tuning.communicator(kind, ranks.clone(), number as usize, number);

@@ -1,6 +1,8 @@
 //! Connection matrices of htsim.
 
-use super::draft::{Draft, Event, Item};
+use super::draft::Draft;
+use super::laid::Item;
+use super::outline::Event;
 use super::{Generate, QpUse};
 use finding::{Finding, code};
 use formats::htsim::{self, Flow, Matrix, Start, Trigger};

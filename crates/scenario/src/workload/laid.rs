@@ -1,11 +1,41 @@
 //! Messages and tasks of all jobs in the order in which they were laid out; [`Graph::sorted`] brings them into the order of a plan.
 
-use super::draft::{DraftMessage, Item};
 use model::plan::{Message, Operation, Qp, SliceTimes, Task, Trigger, Whole};
 use model::{HostId, MessageId, NodeId, QpId, TaskId, Time};
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 use std::ops::Range;
+
+/// A message before it has a queue pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DraftMessage {
+    pub(crate) from: HostId,
+    pub(crate) to: HostId,
+    pub(crate) bytes: u64,
+    pub(crate) start: Time,
+    pub(crate) job: u16,
+    pub(crate) group: u16,
+    pub(crate) operation: u32,
+    /// Queue pairs between two hosts that belong together, such as those of one communicator, have one number.
+    pub(crate) lane: u32,
+    pub(crate) fresh_qp: bool,
+    /// Path to which the message's queue pair is pinned.
+    pub(crate) path: Option<u16>,
+    /// Messages of one connection with different numbers have different queue pairs: subflows of one message on the same path
+    /// or without a path, and messages that take queue pairs in turn.
+    pub(crate) line: u16,
+    /// True for the request of a READ. Requests have queue pairs of their own.
+    pub(crate) asks: bool,
+}
+
+/// A message or a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Item {
+    /// The message of that number.
+    Message(u32),
+    /// The task of that number.
+    Task(u32),
+}
 
 /// The end of a message or task, which may start others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +69,11 @@ impl<T> Default for Numbered<T> {
 }
 
 impl<T: Copy + Ord> Numbered<T> {
+    /// The values, by number.
+    pub(crate) fn all(&self) -> &[T] {
+        &self.all
+    }
+
     /// The number of a value.
     pub(crate) fn number(&mut self, value: T) -> u32 {
         let next = self.all.len() as u32;
@@ -108,7 +143,7 @@ impl Graph {
 
     /// Gives messages their queue pairs, and messages and tasks their final numbers, in the order of a plan.
     pub(crate) fn sorted(self) -> Sorted {
-        let Graph { messages: all, tasks, operations, slices, mut causes, wholes, .. } = self;
+        let Graph { messages: all, tasks, operations, slices, causes, wholes, .. } = self;
         let (mut qps, mut messages, place) = on_queue_pairs(&all);
         drop(all);
         let id = |m: u32| MessageId(place[m as usize]);
@@ -119,49 +154,46 @@ impl Graph {
         };
         let wholes = wholes.into_iter().map(whole).collect();
         let (mut tasks, rank) = by_host(tasks);
-        let numbered = |item: Item| match item {
-            Item::Message(m) => Item::Message(place[m as usize]),
-            Item::Task(t) => Item::Task(rank[t as usize]),
+        let target = |item: Item| match item {
+            Item::Message(m) => Trigger::Message(MessageId(place[m as usize])),
+            Item::Task(t) => Trigger::Task(TaskId(rank[t as usize])),
         };
-        for (cause, effect) in &mut causes {
-            *effect = numbered(*effect);
-            *cause = match *cause {
-                Event::Received(m) => Event::Received(place[m as usize]),
-                Event::Acked(m) => Event::Acked(place[m as usize]),
-                Event::Done(t) => Event::Done(rank[t as usize]),
-            };
+        // Triggers stand in the order of their causes: those of a message follow each other.
+        let slot = |cause: Event| match cause {
+            Event::Received(m) => 2 * place[m as usize] as usize,
+            Event::Acked(m) => 2 * place[m as usize] as usize + 1,
+            Event::Done(t) => 2 * place.len() + rank[t as usize] as usize,
+        };
+        let mut ends = vec![0u32; 2 * place.len() + rank.len() + 1];
+        causes.iter().for_each(|&(cause, _)| ends[slot(cause) + 1] += 1);
+        for i in 1..ends.len() {
+            ends[i] += ends[i - 1];
         }
-        // All triggers of a message follow each other.
-        causes.sort_unstable_by_key(|&(cause, effect)| {
-            let cause = match cause {
-                Event::Received(m) => (false, m, 0),
-                Event::Acked(m) => (false, m, 1),
-                Event::Done(t) => (true, t, 0),
-            };
-            (cause, effect)
-        });
-        let mut triggers = Vec::with_capacity(causes.len());
+        // `ends` has the first trigger of every cause, and in the end the first one of the next cause.
+        let mut triggers = vec![Trigger::Task(TaskId(0)); causes.len()];
         for (cause, effect) in causes {
-            let at = triggers.len() as u32;
-            let range = match cause {
-                Event::Received(m) => &mut messages[m as usize].on_received,
-                Event::Acked(m) => &mut messages[m as usize].on_acked,
-                Event::Done(t) => &mut tasks[t as usize].on_done,
-            };
-            if range.start == range.end {
-                range.start = at;
+            let next = &mut ends[slot(cause)];
+            triggers[*next as usize] = target(effect);
+            *next += 1;
+        }
+        let mut from = 0;
+        let mut range = |slot: usize| {
+            let range = from..ends[slot];
+            from = range.end;
+            triggers[range.start as usize..range.end as usize].sort_unstable();
+            if range.is_empty() { 0..0 } else { range }
+        };
+        for (m, message) in messages.iter_mut().enumerate() {
+            (message.on_received, message.on_acked) = (range(2 * m), range(2 * m + 1));
+        }
+        for (t, task) in tasks.iter_mut().enumerate() {
+            task.on_done = range(2 * place.len() + t);
+        }
+        for trigger in &triggers {
+            match *trigger {
+                Trigger::Message(m) => messages[m.index()].needs += 1,
+                Trigger::Task(t) => tasks[t.index()].needs += 1,
             }
-            range.end = at + 1;
-            triggers.push(match effect {
-                Item::Message(m) => {
-                    messages[m as usize].needs += 1;
-                    Trigger::Message(MessageId(m))
-                }
-                Item::Task(t) => {
-                    tasks[t as usize].needs += 1;
-                    Trigger::Task(TaskId(t))
-                }
-            });
         }
         qps.shrink_to_fit();
         Sorted { qps, messages, tasks, operations, slices: slices.all, triggers, wholes }
@@ -170,48 +202,74 @@ impl Graph {
 
 /// The queue pairs, the messages in the order of a plan, and the place of every message of the draft in it.
 fn on_queue_pairs(all: &[DraftMessage]) -> (Vec<Qp>, Vec<Message>, Vec<u32>) {
-    let qp_key = |i: u32| {
-        let DraftMessage { from, to, job, lane, fresh_qp, path, line, asks, .. } = all[i as usize];
-        (to, from, job, lane, path, line, asks, if fresh_qp { i + 1 } else { 0 })
-    };
-    let mut order: Vec<u32> = (0..all.len() as u32).collect();
-    order.sort_by_key(|&i| (qp_key(i), i));
-    let mut place = vec![0u32; all.len()];
-    let mut qps: Vec<Qp> = Vec::new();
-    let mut sorted: Vec<Message> = Vec::with_capacity(all.len());
-    for (position, &i) in order.iter().enumerate() {
-        place[i as usize] = position as u32;
-        let m = &all[i as usize];
-        let at = position as u32;
-        if position == 0 || qp_key(order[position - 1]) != qp_key(i) {
-            qps.push(Qp { from: m.from, to: m.to, messages: at..at, path: m.path });
-        }
-        if let Some(qp) = qps.last_mut() {
-            qp.messages.end = at + 1;
-        }
-        sorted.push(Message {
-            qp: QpId(qps.len() as u32 - 1),
-            bytes: m.bytes,
-            start: m.start,
-            needs: 0,
-            on_received: 0..0,
-            on_acked: 0..0,
-            job: m.job,
-            group: m.group,
-            operation: m.operation,
-        });
+    let mut numbers: BTreeMap<_, u32> = BTreeMap::new();
+    let mut last = None;
+    // Messages by connection: a connection's messages mostly come in a row.
+    let mut connection = Vec::with_capacity(all.len());
+    for (i, m) in (1..).zip(all) {
+        let own = if m.fresh_qp { i } else { 0 };
+        let key = (m.to, m.from, m.job, m.lane, m.path, m.line, m.asks, own);
+        let number = match last {
+            Some((known, number)) if known == key => number,
+            _ => {
+                let next = numbers.len() as u32;
+                *numbers.entry(key).or_insert(next)
+            }
+        };
+        last = Some((key, number));
+        connection.push(number);
     }
+    let mut qp_of = vec![0u32; numbers.len()];
+    let mut qps: Vec<Qp> = Vec::with_capacity(numbers.len());
+    for (&(to, from, _, _, path, ..), &number) in &numbers {
+        qp_of[number as usize] = qps.len() as u32;
+        qps.push(Qp { from, to, messages: 0..0, path });
+    }
+    drop(numbers);
+    connection.iter().for_each(|&number| qps[qp_of[number as usize] as usize].messages.end += 1);
+    let mut first = 0;
+    for qp in &mut qps {
+        let end = first + qp.messages.end;
+        qp.messages = first..first;
+        first = end;
+    }
+    let mut place = Vec::with_capacity(all.len());
+    let mut order = vec![0u32; all.len()];
+    for (i, &number) in (0..).zip(&connection) {
+        let next = &mut qps[qp_of[number as usize] as usize].messages.end;
+        order[*next as usize] = i;
+        place.push(*next);
+        *next += 1;
+    }
+    let of = |&i: &u32| {
+        let (m, number) = (&all[i as usize], connection[i as usize]);
+        let plain = Message::plain(QpId(qp_of[number as usize]), m.bytes, m.start, m.job);
+        Message { group: m.group, operation: m.operation, ..plain }
+    };
+    let sorted = order.iter().map(of).collect();
     (qps, sorted, place)
 }
 
 /// The tasks in the order of their hosts, and the place of every task in it.
 fn by_host(mut tasks: Vec<Task>) -> (Vec<Task>, Vec<u32>) {
-    let mut order: Vec<u32> = (0..tasks.len() as u32).collect();
-    order.sort_by_key(|&t| tasks[t as usize].node);
-    let mut place = vec![0u32; tasks.len()];
-    for (position, &t) in order.iter().enumerate() {
-        place[t as usize] = position as u32;
+    let nodes = tasks.iter().map(|task| task.node.index() + 1).max().unwrap_or(0);
+    let mut next = vec![0u32; nodes + 1];
+    tasks.iter().for_each(|task| next[task.node.index() + 1] += 1);
+    for node in 1..next.len() {
+        next[node] += next[node - 1];
+    }
+    let mut place = Vec::with_capacity(tasks.len());
+    for task in &tasks {
+        let next = &mut next[task.node.index()];
+        place.push(*next);
+        *next += 1;
     }
     tasks.sort_by_key(|task| task.node);
     (tasks, place)
+}
+
+/// Size of the `i`-th of `n` parts of `bytes`; the first parts are one byte larger if `n` does not divide `bytes`.
+pub(crate) fn part(bytes: u64, n: usize, i: usize) -> u64 {
+    let n = n.max(1) as u64;
+    bytes / n + u64::from((i as u64) < bytes % n)
 }

@@ -11,9 +11,11 @@ pub mod host_sample;
 pub(crate) mod laid;
 pub(crate) mod outline;
 pub mod peers;
+pub(crate) mod planned;
 pub mod rank_groups;
 pub(crate) mod ranks;
 pub(crate) mod reads;
+pub(crate) mod scene;
 pub mod sizes;
 pub(crate) mod split;
 

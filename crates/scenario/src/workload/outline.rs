@@ -4,13 +4,28 @@
 //! Replicas of a model do the same, each on its own servers. An outline has them once, as the first *cell* of ranks; what stands in
 //! it happens in every cell, except for exchanges that span all cells.
 
-use super::collective::Planned;
-use super::communicator::{Communicator, lay, transfer};
-use super::draft::{Draft, DraftMessage, Event, Item};
-use super::laid::{self, Graph};
+use super::communicator::{Communicator, Tally, lay, transfer};
+use super::laid::{self, DraftMessage, Graph, Item};
+use super::planned::Planned;
+use super::scene::Scene;
+use crate::traffic::{self, Counter, Kind};
 use finding::Finding;
 use model::plan::{Operation, Task};
+use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// The end of something in an outline, which may start something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    /// The receiver has the whole message.
+    Received(u32),
+    /// The sender has the ACK of the message's last byte.
+    Acked(u32),
+    /// The task has ended.
+    Done(u32),
+    /// A member has left an exchange. These events are numbered by themselves.
+    Left(u32),
+}
 
 /// Messages, tasks and exchanges of a job. Their numbers count within it.
 #[derive(Debug)]
@@ -97,7 +112,7 @@ impl Exchange {
     /// Number of steps in a cell.
     pub(crate) fn steps(&self) -> u64 {
         match &self.what {
-            What::Collective(planned) => planned.schedule.steps.len() as u64,
+            What::Collective(planned) => planned.steps,
             What::Transfer(_) => 1,
         }
     }
@@ -185,17 +200,17 @@ impl Outline {
     }
 
     /// Adds the job to the graph, with all exchanges as messages and tasks.
-    pub(crate) fn lay(&self, draft: &Draft<'_>, graph: &mut Graph) -> Result<(), Finding> {
+    pub(crate) fn lay(&self, scene: &Scene<'_>, graph: &mut Graph) -> Result<(), Finding> {
         let mut place = Place::of(self);
         for run in self.exchanges.chunk_by(|a, b| a.run == b.run) {
-            place.up_to(run[0].before, draft, graph);
+            place.up_to(run[0].before, scene, graph);
             for cell in 0..self.cells.count {
                 for exchange in run.iter().filter(|exchange| cell < exchange.times(self.cells)) {
-                    place.lay(exchange, cell, run.len() as u32, draft, graph)?;
+                    place.lay(exchange, cell, run.len() as u32, scene, graph)?;
                 }
             }
         }
-        place.up_to(self.before(), draft, graph);
+        place.up_to(self.before(), scene, graph);
         for &(cause, effect) in &self.causes {
             for cell in 0..self.cells.count {
                 let effect = match effect {
@@ -203,6 +218,60 @@ impl Outline {
                     Item::Task(t) => Item::Task(place.tasks[t as usize] + cell),
                 };
                 graph.causes.push((place.event(cause, cell), effect));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Exchanges that send the same: what they do, their communicator, and the kind of their operation.
+type Alike<'o> = (usize, &'o [u32], u32, Kind);
+
+impl Outline {
+    /// Counts what the job sends, with all its exchanges.
+    pub(crate) fn count(&self, scene: &Scene<'_>, counter: &mut Counter<'_>) -> Result<(), Finding> {
+        let cells = u64::from(self.cells.count);
+        let operation = |number: u32| self.operations.get(number as usize);
+        let mut times: Vec<u64> = vec![1; self.operations.len()];
+        let mut alike: BTreeMap<Alike<'_>, (&Exchange, u64)> = BTreeMap::new();
+        for exchange in &self.exchanges {
+            let Some(shown) = operation(exchange.operation) else { continue };
+            let what = match &exchange.what {
+                What::Collective(planned) => {
+                    times[exchange.operation as usize] = exchange.times(self.cells).into();
+                    Rc::as_ptr(planned) as usize
+                }
+                What::Transfer(bytes) => *bytes as usize,
+            };
+            let Communicator { ranks, lane, .. } = &exchange.communicator;
+            alike.entry((what, ranks, *lane, traffic::kind(shown))).or_insert((exchange, 0)).1 += 1;
+        }
+        self.operations.iter().zip(times).for_each(|(operation, times)| counter.operation(operation, times));
+        for message in &self.messages {
+            counter.message(message, operation(message.operation), 1);
+        }
+        for task in &self.tasks {
+            counter.task(task, &[], operation(task.operation), 1, cells);
+        }
+        for (exchange, number) in alike.into_values() {
+            let (all, shown) = (exchange.times(self.cells), operation(exchange.operation));
+            for cell in 0..all {
+                let communicator = exchange.communicator(self.cells, cell);
+                let tally = match &exchange.what {
+                    What::Collective(planned) => Tally::of(scene, &communicator, planned)?,
+                    What::Transfer(bytes) => Tally::of_transfer(scene, &communicator, *bytes),
+                };
+                for (message, times) in tally.graph.messages.iter().zip(&tally.messages) {
+                    counter.message(message, shown, number * times);
+                }
+                if cell == 0 {
+                    for (task, times) in tally.graph.tasks.iter().zip(&tally.tasks) {
+                        counter.task(task, tally.graph.slices.all(), shown, number * times, all.into());
+                    }
+                }
+                if tally.messages.is_empty() {
+                    break;
+                }
             }
         }
         Ok(())
@@ -242,7 +311,7 @@ impl<'o> Place<'o> {
     }
 
     /// Adds what stands before something to the graph.
-    fn up_to(&mut self, before: Before, draft: &Draft<'_>, graph: &mut Graph) {
+    fn up_to(&mut self, before: Before, scene: &Scene<'_>, graph: &mut Graph) {
         let Outline { messages, tasks, operations, cells, .. } = self.outline;
         for operation in &operations[self.operations.len()..before.operations] {
             self.operations.push((graph.operations.len() as u32, 0));
@@ -257,7 +326,7 @@ impl<'o> Place<'o> {
             self.tasks.push(graph.tasks.len() as u32);
             for cell in 0..cells.count {
                 let rank = task.rank + cell * cells.stride;
-                let node = if cell == 0 { task.node } else { draft.ranks.node(rank) };
+                let node = if cell == 0 { task.node } else { scene.ranks.node(rank) };
                 let operation = self.operation(task.operation, cell);
                 graph.tasks.push(Task { node, rank, operation, ..task.clone() });
             }
@@ -270,7 +339,7 @@ impl<'o> Place<'o> {
         exchange: &Exchange,
         cell: u32,
         run: u32,
-        draft: &Draft<'_>,
+        scene: &Scene<'_>,
         graph: &mut Graph,
     ) -> Result<(), Finding> {
         let cells = self.outline.cells;
@@ -284,7 +353,7 @@ impl<'o> Place<'o> {
         let left = match &exchange.what {
             What::Transfer(bytes) => {
                 let operation = self.operation(exchange.operation, cell);
-                let moved = transfer(draft, graph, &communicator, *bytes, operation, &causes[0]);
+                let moved = transfer(scene, graph, &communicator, *bytes, operation, &causes[0]);
                 vec![moved.arrived, moved.sent]
             }
             What::Collective(planned) => {
@@ -294,7 +363,7 @@ impl<'o> Place<'o> {
                     let stride = exchange.stride.map_or(0, |_| run);
                     self.operations.push((number, stride));
                 }
-                lay(draft, graph, &communicator, planned, number, &causes)?
+                lay(scene, graph, &communicator, planned, number, &causes)?
             }
         };
         let each = left.len() / of_cell.len();

@@ -4,8 +4,7 @@
 //! data, which starts when the request has arrived. What starts the message starts the request, and what waits for its end waits for the
 //! arrival of the data. The results show both as one flow.
 
-use super::draft::{DraftMessage, Item};
-use super::laid::{DraftWhole, Event, Graph};
+use super::laid::{DraftMessage, DraftWhole, Event, Graph, Item};
 use super::split::Added;
 use crate::footprint::MemoryBudget;
 use finding::{Finding, code};

@@ -1,7 +1,9 @@
 //! Workloads of SimAI and AICB: one training step, layer by layer.
 
-use super::collective::Schedules;
-use super::draft::{Draft, Event, Item};
+use super::planned::Schedules;
+use super::draft::Draft;
+use super::laid::Item;
+use super::outline::Event;
 use super::ranks::Stream;
 use super::training::Dimension;
 use super::{Generate, QpUse};
@@ -265,11 +267,11 @@ impl Layer<'_, '_> {
         let in_switch = in_switch && Algorithm::Nvls.kinds().contains(&kind);
         let usual = if in_switch { Algorithm::Nvls } else { self.draft.usual_algorithm(kind) };
         let algorithm = algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
-        let planned = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
+        let planned = self.schedules.of(self.draft.memory, algorithm, &call).map_err(within)?;
         let next = self.groups.len() as u32;
         let number = *self.groups.entry((group, ranks[0])).or_insert(next);
         let pairs = if number == next { ranks.len() as u64 * 64 } else { 0 };
-        let steps = planned.schedule.steps.len() as u64;
+        let steps = planned.steps;
         self.draft.reserve(steps, pairs.min(steps), "file")?;
         let communicator = tuning.communicator(kind, ranks.to_vec(), number as usize, number);
         let dimension = match group {

@@ -4,8 +4,8 @@
 //! causes. They have the same size and leave over the same number of paths; others form steps of their own. Subflows are messages
 //! of the plan. What waits for a message waits for all of its subflows, and the results show the message as one flow.
 
-use super::draft::{Draft, DraftMessage, Item, part};
-use super::laid::{DraftWhole, Event, Graph};
+use super::draft::Draft;
+use super::laid::{DraftMessage, DraftWhole, Event, Graph, Item, part};
 use finding::Finding;
 use model::draw::{Key, below};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -189,13 +189,7 @@ impl Split {
 
     /// Replaces messages by their subflows. `starts` has the first path and the number of paths of every message that leaves its
     /// rack over several.
-    fn divide(
-        &self,
-        graph: &mut Graph,
-        added: Added,
-        counts: &[usize],
-        starts: &[Option<(usize, usize)>],
-    ) {
+    fn divide(&self, graph: &mut Graph, added: Added, counts: &[usize], starts: &[Option<(usize, usize)>]) {
         let first = added.message as u32;
         let mut place: Vec<Range<u32>> = Vec::with_capacity(counts.len());
         for ((whole, &count), start) in

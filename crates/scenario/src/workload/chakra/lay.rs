@@ -3,9 +3,11 @@
 use super::graph::{Graph, Joint, Number, Unit, duration};
 use super::{Chakra, Roofline};
 use crate::values::LATEST;
-use crate::workload::collective::Schedules;
+use crate::workload::planned::Schedules;
 use crate::workload::communicator::{Communicator, Nic, Ports};
-use crate::workload::draft::{Draft, Event, Item};
+use crate::workload::draft::Draft;
+use crate::workload::laid::Item;
+use crate::workload::outline::Event;
 use crate::workload::ranks::Stream;
 use collective::Kind;
 use finding::Finding;
@@ -287,8 +289,8 @@ impl Layer<'_, '_> {
             .map_err(|e| within(e.within("tuning")))?;
         let usual = self.draft.usual_algorithm(kind);
         let algorithm = collectives.algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
-        let planned = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
-        let steps = planned.schedule.steps.len() as u64;
+        let planned = self.schedules.of(self.draft.memory, algorithm, &call).map_err(within)?;
+        let steps = planned.steps;
         let connected = std::mem::replace(&mut self.connected[joint.group], true);
         let pairs = if connected { 0 } else { steps.min(ranks.len() as u64 * 64) };
         self.draft.reserve(steps, pairs, "file")?;

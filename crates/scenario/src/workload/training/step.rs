@@ -7,19 +7,21 @@
 use super::experts::{exchange, over_servers};
 use super::pipeline::Pass;
 use super::{
-    ByFlops, ByLayer, ByTime, Compute, Dimension, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
+    ByFlops, ByLayer, ByTime, Compute, Dimension, Moe, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
 };
-use crate::workload::collective::{Planned, Schedules};
 use crate::workload::communicator::{Communicator, Nic, Ports};
-use crate::workload::draft::{Draft, Event, Item};
-use crate::workload::outline::Cells;
+use crate::workload::draft::Draft;
+use crate::workload::laid::Item;
+use crate::workload::outline::{Cells, Event};
+use crate::workload::planned::{Planned, Schedules};
 use crate::workload::ranks::Stream;
-use collective::{Algorithm, Kind};
+use collective::{Algorithm, Call, Kind, Schedule};
 use finding::{Finding, code};
 use model::Time;
 use model::draw::Key;
 use model::plan::{Operation, Role, Work};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -35,6 +37,8 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
         sizes,
         draft,
         schedules: Schedules::default(),
+        routed: BTreeMap::new(),
+        grouped: BTreeMap::new(),
         groups: BTreeMap::new(),
         count: 0,
         last: vec![Vec::new(); world],
@@ -172,11 +176,44 @@ impl Sizes {
     }
 }
 
+impl Training {
+    /// The steps in which tokens go to their experts, with these bytes to each rank, or come back. A rank has `mine` tokens of `value` bytes.
+    fn routed(
+        &self,
+        (value, mine): (u64, u64),
+        moe: Moe,
+        call: &Call,
+        bytes: &[u64],
+        back: bool,
+    ) -> Result<Schedule, Finding> {
+        let routing = self.routing;
+        match (routing.once_per_server, call.servers.as_slice()) {
+            (true, [first, rest @ ..]) if !rest.is_empty() && rest.iter().all(|n| n == first) => {
+                let servers = call.servers.len() as u64;
+                let copies = routing.servers_of_token(moe, servers) * mine as f64 / servers as f64;
+                let inside = value * mine * moe.top_k / u64::from(*first);
+                let outside = (copies * value as f64).round() as u64;
+                Ok(over_servers(servers as u32, *first, outside, inside, back))
+            }
+            (true, _) => {
+                let text =
+                    "`once-per-server` needs several servers with the same number of ranks in each group";
+                Err(code::NEEDS.at("routing.once-per-server", text))
+            }
+            (false, _) => Ok(exchange(bytes, back)),
+        }
+    }
+}
+
 struct Layer<'l, 'd> {
     training: &'l Training,
     sizes: &'l Sizes,
     draft: &'l mut Draft<'d>,
     schedules: Schedules,
+    /// Exchanges of tokens so far, by call, bytes to each rank, and direction.
+    routed: BTreeMap<(Call, Vec<u64>, bool), Rc<Planned>>,
+    /// Groups by kind and by first rank of the stage.
+    grouped: BTreeMap<(Dim, u32), Rc<Vec<Vec<u32>>>>,
     /// By first rank: the number of a group in the first cell, and the numbers from a cell to the next one.
     groups: BTreeMap<(Dim, u32), (u32, Option<u32>)>,
     /// Number of groups in all cells.
@@ -213,6 +250,12 @@ struct Arrival {
 }
 
 impl<'l> Layer<'l, '_> {
+    /// The groups of a kind among the ranks of a stage.
+    fn groups_of(&mut self, ranks: &Range<u32>, dim: Dim) -> Rc<Vec<Vec<u32>>> {
+        let known = self.grouped.entry((dim, ranks.start));
+        Rc::clone(known.or_insert_with(|| Rc::new(self.sizes.groups(ranks.clone(), dim))))
+    }
+
     /// The ranks of a stage in the first cell.
     fn stage(&self, stage: u32) -> Range<u32> {
         let first = stage * self.sizes.per_stage();
@@ -365,7 +408,7 @@ impl<'l> Layer<'l, '_> {
         layer: u32,
     ) -> Result<(), Finding> {
         self.draft.outline.next_run();
-        for group in self.sizes.groups(ranks.clone(), Dim::Dp) {
+        for group in self.groups_of(ranks, Dim::Dp).iter() {
             let causes = |rank: &u32| {
                 let before = self.exchanged.get(rank).copied();
                 self.last[*rank as usize].iter().copied().chain(before).collect()
@@ -542,7 +585,7 @@ impl<'l> Layer<'l, '_> {
         }
         self.uncover(ranks);
         self.draft.outline.next_run();
-        for group in self.sizes.groups(ranks.clone(), dim) {
+        for group in self.groups_of(ranks, dim).iter() {
             let causes =
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
             let left = self.collective(&group, dim, kind, bytes, layer, &causes)?;
@@ -562,7 +605,7 @@ impl<'l> Layer<'l, '_> {
         layer: u32,
     ) -> Result<(), Finding> {
         self.draft.outline.next_run();
-        for group in self.sizes.groups(ranks.clone(), Dim::Tp) {
+        for group in self.groups_of(ranks, Dim::Tp).iter() {
             let causes = |rank: &u32| {
                 let before = self.hidden.get(rank).map_or(&[][..], |[_, later]| later.as_slice());
                 self.last[*rank as usize].iter().chain(before).copied().collect()
@@ -606,31 +649,24 @@ impl<'l> Layer<'l, '_> {
         let each = load.tokens.chunks((moe.experts / u64::from(ep)) as usize);
         let bytes: Vec<u64> = each.map(|experts| experts.iter().sum::<u64>() * value).collect();
         self.draft.outline.next_run();
-        for group in self.sizes.groups(ranks.clone(), Dim::Ep) {
+        for group in self.groups_of(ranks, Dim::Ep).iter() {
             let (key, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
             let call = tuning
                 .call(self.draft, Kind::AllToAll, bytes.iter().sum(), &group)
                 .map_err(|error| error.within("tuning").within(key).within("collectives"))?;
-            let schedule = match (routing.once_per_server, call.servers.as_slice()) {
-                (true, [first, rest @ ..]) if !rest.is_empty() && rest.iter().all(|n| n == first) => {
-                    let servers = call.servers.len() as u64;
-                    let copies = routing.servers_of_token(moe, servers) * mine as f64 / servers as f64;
-                    let inside = value * mine * moe.top_k / u64::from(*first);
-                    over_servers(servers as u32, *first, (copies * value as f64).round() as u64, inside, back)
+            let planned = match self.routed.entry((call, bytes.clone(), back)) {
+                Entry::Occupied(known) => Rc::clone(known.get()),
+                Entry::Vacant(new) => {
+                    let call = new.key().0.clone();
+                    let schedule = self.training.routed((value, mine), moe, &call, &bytes, back)?;
+                    Rc::clone(new.insert(Rc::new(Planned::with(Algorithm::Direct, call, schedule))))
                 }
-                (true, _) => {
-                    let text =
-                        "`once-per-server` needs several servers with the same number of ranks in each group";
-                    return Err(code::NEEDS.at("routing.once-per-server", text));
-                }
-                (false, _) => exchange(&bytes, back),
             };
             let causes =
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
             let (number, stride) = self.number(Dim::Ep, group[0]);
             let (_, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
             let communicator = tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
-            let planned = Rc::new(Planned { algorithm: Algorithm::Direct, call, schedule, near_tie: None });
             let operation = Operation { layer, ..self.operation(Kind::AllToAll.name(), Dim::Ep, 0) };
             let left = self.draft.collective_in_cells(communicator, stride, &planned, operation, causes)?;
             for (&rank, event) in group.iter().zip(left) {
@@ -669,7 +705,7 @@ impl<'l> Layer<'l, '_> {
         let usual = if in_switch { Algorithm::Nvls } else { self.draft.usual_algorithm(kind) };
         // An algorithm that cannot do one of the collectives leaves it to the usual one.
         let algorithm = algorithm.filter(|a| a.kinds().contains(&kind)).unwrap_or(usual);
-        let planned = self.schedules.of(self.draft, algorithm, &call).map_err(within)?;
+        let planned = self.schedules.of(self.draft.memory, algorithm, &call).map_err(within)?;
         let (number, stride) = self.number(dim, group[0]);
         let communicator = tuning.communicator(kind, group.to_vec(), number as usize, number);
         let operation = Operation { dimension: dim.name(), layer, ..self.operation(kind.name(), dim, 0) };
@@ -692,10 +728,11 @@ impl<'l> Layer<'l, '_> {
         if let Some(known) = self.groups.get(&(dim, first)) {
             return *known;
         }
-        let groups = self.sizes.groups(self.stage(self.sizes.place(first).pp), dim);
+        let stage = self.stage(self.sizes.place(first).pp);
+        let groups = self.groups_of(&stage, dim);
         let (each, cells) = (groups.len() as u32, self.draft.outline.cells.count);
         let (stride, all) = if dim.spans() { (None, each) } else { (Some(each), each * cells) };
-        let numbered = (self.count..).zip(&groups).map(|(number, group)| ((dim, group[0]), (number, stride)));
+        let numbered = (self.count..).zip(groups.iter()).map(|(number, group)| ((dim, group[0]), (number, stride)));
         self.groups.extend(numbered);
         self.count += all;
         self.groups[&(dim, first)]
@@ -709,7 +746,7 @@ impl<'l> Layer<'l, '_> {
             let bytes = self.training.gradient.get() * model.embedding() / u64::from(tp);
             let ranks = self.stage(0);
             self.draft.outline.next_run();
-            for group in self.sizes.groups(ranks, Dim::Embedding) {
+            for group in self.groups_of(&ranks, Dim::Embedding).iter() {
                 let causes = group.iter().map(|&rank| self.last[rank as usize].clone()).collect::<Vec<_>>();
                 let left = self.collective(
                     &group,
@@ -776,7 +813,7 @@ impl<'l> Layer<'l, '_> {
         let replicated = self.training.optimizer == Optimizer::Replicated;
         let kind = if replicated { Kind::AllReduce } else { Kind::ReduceScatter };
         self.draft.outline.next_run();
-        for group in self.sizes.groups(ranks.clone(), dim) {
+        for group in self.groups_of(ranks, dim).iter() {
             let own = self.own(&group).to_vec();
             let mut before: Vec<Vec<Event>> = vec![Vec::new(); own.len()];
             for (number, &(parameters, layer)) in (0..).zip(&buckets) {

@@ -1,0 +1,283 @@
+//! What the workloads of a scenario send, counted without a message for each of their steps.
+
+use crate::workload::laid::{DraftMessage, Graph};
+use model::plan::{Job, Operation, Role, SliceTimes, Task, Work};
+use model::{Fabric, HostId, Plan, Time, Wire};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What workloads send.
+#[derive(Debug, Default, Serialize)]
+pub struct Traffic {
+    /// Collectives and transfers, those of one kind in a row.
+    pub operations: Vec<Row>,
+    /// Computation of a rank, us, least and most.
+    pub compute_us: Option<(f64, f64)>,
+    /// Messages by the way that they take.
+    pub ways: Vec<Way>,
+    /// Bytes that a NIC port sends, least and most over all ports.
+    pub sent_per_port: (u64, u64),
+    /// Number of messages.
+    pub messages: u64,
+    /// Number of data packets.
+    pub packets: u64,
+    /// Number of tasks.
+    pub tasks: u64,
+}
+
+/// Operations of one kind.
+#[derive(Debug, Default, Serialize)]
+pub struct Row {
+    /// Name of the job.
+    pub job: String,
+    /// Kind of parallelism; empty for none.
+    pub dimension: String,
+    /// What is done.
+    pub operation: String,
+    /// Algorithm of a collective.
+    pub algorithm: String,
+    /// NCCL's protocol of a collective.
+    pub protocol: String,
+    /// Number of channels of a collective.
+    pub channels: u32,
+    /// NCCL's second choice, if it takes 10 % longer at most by NCCL's model.
+    pub near_tie: Option<String>,
+    /// Number of operations.
+    pub count: u64,
+    /// Ranks of an operation, least and most.
+    pub ranks: (u32, u32),
+    /// Bytes of an operation, least and most.
+    pub bytes: (u64, u64),
+    /// Bytes of all operations over NICs.
+    pub nic_bytes: u64,
+    /// Bytes of all operations over NVLink.
+    pub nvlink_bytes: u64,
+    /// Ranks that take part.
+    pub members: u64,
+}
+
+/// Messages that take one kind of way.
+#[derive(Debug, Serialize)]
+pub struct Way {
+    /// The way.
+    pub way: &'static str,
+    /// Number of messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Packets and bytes of a plan's messages.
+#[derive(Debug, Default)]
+pub(crate) struct Load {
+    /// Packets that each host sends.
+    pub(crate) by_host: Vec<u64>,
+    /// Packets of each queue pair.
+    pub(crate) by_qp: Vec<u64>,
+    /// Bytes of all messages.
+    pub(crate) bytes: u64,
+}
+
+impl Load {
+    /// The load of a whole plan.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let (by_host, by_qp) = (vec![0; plan.fabric.hosts()], vec![0; plan.qps.len()]);
+        let mut load = Load { by_host, by_qp, bytes: 0 };
+        for message in &plan.messages {
+            let packets = plan.wire.packets(message.bytes);
+            load.by_host[plan.qps[message.qp.index()].from.index()] += packets;
+            load.by_qp[message.qp.index()] += packets;
+            load.bytes = load.bytes.saturating_add(message.bytes);
+        }
+        load
+    }
+}
+
+/// Job, kind of parallelism, name, and algorithm, protocol, channels and second choice of operations.
+pub(crate) type Kind = (u16, &'static str, &'static str, How);
+pub(crate) type How = (&'static str, &'static str, u32, Option<(&'static str, &'static str, u8)>);
+
+pub(crate) fn kind(o: &Operation) -> Kind {
+    (o.job, o.dimension, o.name, (o.algorithm, o.protocol, o.channels, o.near_tie))
+}
+
+/// Receiver, sender, job, lane, path, line, whether it asks, and a number of its own.
+type Connection = (HostId, HostId, u16, u32, Option<u16>, u16, bool, u32);
+
+/// The messages of a queue pair.
+struct Carried {
+    longest: DraftMessage,
+    packets: u64,
+}
+
+/// Counts messages and tasks.
+pub(crate) struct Counter<'a> {
+    fabric: &'a Fabric,
+    wire: &'a Wire,
+    /// Rate of NVLink, bits/s.
+    nvlink: u64,
+    rows: BTreeMap<Kind, Members>,
+    compute: BTreeMap<u32, u64>,
+    ways: [(u64, u64); 3],
+    /// By host: bytes and packets.
+    sent: Vec<(u64, u64)>,
+    connections: BTreeMap<Connection, Carried>,
+    fresh: u32,
+    messages: u64,
+    tasks: u64,
+}
+
+/// A row, and the ranks of its first cell.
+#[derive(Default)]
+struct Members {
+    row: Row,
+    ranks: BTreeSet<u32>,
+    cells: u64,
+}
+
+impl<'a> Counter<'a> {
+    /// `nvlink` is the rate of NVLink, bits/s.
+    pub(crate) fn new(fabric: &'a Fabric, wire: &'a Wire, nvlink: u64) -> Self {
+        Counter {
+            fabric,
+            wire,
+            nvlink,
+            rows: BTreeMap::new(),
+            compute: BTreeMap::new(),
+            ways: [(0, 0); 3],
+            sent: vec![(0, 0); fabric.hosts()],
+            connections: BTreeMap::new(),
+            fresh: 0,
+            messages: 0,
+            tasks: 0,
+        }
+    }
+
+    /// Counts `times` such operations.
+    pub(crate) fn operation(&mut self, operation: &Operation, times: u64) {
+        if operation.ranks == 0 {
+            return;
+        }
+        let row = &mut self.rows.entry(kind(operation)).or_default().row;
+        let (ranks, bytes) = (operation.ranks, operation.bytes);
+        if row.count == 0 {
+            (row.ranks, row.bytes) = ((ranks, ranks), (bytes, bytes));
+        }
+        row.count += times;
+        row.ranks = (row.ranks.0.min(ranks), row.ranks.1.max(ranks));
+        row.bytes = (row.bytes.0.min(bytes), row.bytes.1.max(bytes));
+    }
+
+    /// Counts `times` such messages of an operation.
+    pub(crate) fn message(&mut self, message: &DraftMessage, operation: Option<&Operation>, times: u64) {
+        let packets = self.wire.packets(message.bytes) * times;
+        let bytes = message.bytes * times;
+        self.messages += times;
+        if let Some(members) = operation.and_then(|operation| self.rows.get_mut(&kind(operation))) {
+            members.row.nic_bytes += bytes;
+        }
+        let DraftMessage { from, to, job, lane, path, line, asks, fresh_qp, .. } = *message;
+        let way = match () {
+            () if self.fabric.node_of(from) == self.fabric.node_of(to) => 0,
+            () if self.fabric.same_rack(from, to) => 1,
+            () => 2,
+        };
+        self.ways[way].0 += times;
+        self.ways[way].1 += bytes;
+        let sent = &mut self.sent[from.index()];
+        *sent = (sent.0 + bytes, sent.1 + packets);
+        self.fresh += u32::from(fresh_qp);
+        let own = if fresh_qp { self.fresh } else { 0 };
+        let carried = self.connections.entry((to, from, job, lane, path, line, asks, own));
+        let carried = carried.or_insert(Carried { longest: *message, packets: 0 });
+        carried.packets += packets;
+        if message.bytes > carried.longest.bytes {
+            carried.longest = *message;
+        }
+    }
+
+    /// Counts a task of an operation, which is `times` times in each of so many cells. Its rank is that of the first cell.
+    pub(crate) fn task(
+        &mut self,
+        task: &Task,
+        slices: &[SliceTimes],
+        operation: Option<&Operation>,
+        times: u64,
+        cells: u64,
+    ) {
+        self.tasks += times * cells;
+        if let (Role::Compute, Work::On { time, .. }) = (task.role, task.work) {
+            *self.compute.entry(task.rank).or_default() += time.ps() * times;
+        }
+        let Some(members) = operation.and_then(|operation| self.rows.get_mut(&kind(operation))) else {
+            return;
+        };
+        let copied = match task.work {
+            Work::Copy { time, .. } => bytes_in(time, self.nvlink),
+            Work::Slice { times, .. } => slices[times as usize].bytes,
+            Work::Free { .. } | Work::On { .. } => 0,
+        };
+        members.row.nvlink_bytes += copied * times * cells;
+        members.ranks.insert(task.rank);
+        members.cells = cells;
+    }
+
+    /// Counts a job with all its messages and tasks.
+    pub(crate) fn graph(&mut self, graph: &Graph) {
+        graph.operations.iter().for_each(|operation| self.operation(operation, 1));
+        let operation = |number: u32| graph.operations.get(number as usize);
+        for message in &graph.messages {
+            self.message(message, operation(message.operation), 1);
+        }
+        for task in &graph.tasks {
+            self.task(task, graph.slices.all(), operation(task.operation), 1, 1);
+        }
+    }
+
+    /// What was counted, and the graph of the longest message of every queue pair.
+    pub(crate) fn done(self, jobs: &[Job]) -> (Traffic, Load, Graph) {
+        let us = |ps: &u64| *ps as f64 / 1e6;
+        let (least, most) = (self.compute.values().min(), self.compute.values().max());
+        let names = ["to the same server", "over one switch", "over several switches"];
+        let ways = names.into_iter().zip(self.ways);
+        let sent = || self.sent.iter().map(|(bytes, _)| *bytes);
+        let load = Load {
+            by_host: self.sent.iter().map(|(_, packets)| *packets).collect(),
+            by_qp: self.connections.values().map(|carried| carried.packets).collect(),
+            bytes: sent().sum(),
+        };
+        let traffic = Traffic {
+            compute_us: least.zip(most).map(|(least, most)| (us(least), us(most))),
+            ways: ways.map(|(way, (messages, bytes))| Way { way, messages, bytes }).collect(),
+            sent_per_port: (sent().min().unwrap_or(0), sent().max().unwrap_or(0)),
+            messages: self.messages,
+            packets: load.by_host.iter().sum(),
+            tasks: self.tasks,
+            operations: self.rows.into_iter().map(|row| named(row, jobs)).collect(),
+        };
+        let graph = Graph {
+            messages: self.connections.into_values().map(|carried| carried.longest).collect(),
+            ..Graph::default()
+        };
+        (traffic, load, graph)
+    }
+}
+
+fn named(((job, dimension, name, how), members): (Kind, Members), jobs: &[Job]) -> Row {
+    Row {
+        algorithm: how.0.to_owned(),
+        protocol: how.1.to_owned(),
+        channels: how.2,
+        near_tie: how.3.map(|(algorithm, protocol, more)| format!("{algorithm} {protocol}, {more} % longer")),
+        job: jobs[usize::from(job)].name.clone(),
+        dimension: dimension.to_owned(),
+        operation: name.to_owned(),
+        members: members.ranks.len() as u64 * members.cells,
+        ..members.row
+    }
+}
+
+/// Bytes that take a time at a rate: the time is that of whole bytes, rounded to picoseconds.
+pub(crate) fn bytes_in(time: Time, bps: u64) -> u64 {
+    ((u128::from(time.ps()) * u128::from(bps) + 4_000_000_000_000) / 8_000_000_000_000) as u64
+}
