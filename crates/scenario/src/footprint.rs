@@ -296,7 +296,8 @@ impl MemoryBudget {
     /// Refuses a schedule of so many steps if they do not fit. Each becomes a task or a message.
     pub(crate) fn steps_fit(&self, steps: u64) -> Result<(), String> {
         let bytes = steps.saturating_mul(STEP + TASK);
-        let left = self.room.map_or(u64::MAX, |room| room.left.saturating_sub(self.need));
+        let need = if self.counts { PROGRAM } else { self.need };
+        let left = self.room.map_or(u64::MAX, |room| room.left.saturating_sub(need));
         if steps <= MOST_MESSAGES && bytes <= left {
             return Ok(());
         }

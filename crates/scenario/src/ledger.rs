@@ -208,17 +208,26 @@ fn traffic_is_counted_as_if_every_message_and_task_were_laid_out() {
     }
 }
 
-/// A replica has 15 sends forwards and 15 backwards for each of its 32 micro-batches, by 8 ranks. Rings of 16 ranks have 15 steps.
+/// A replica has 15 sends forwards and 15 backwards for each of its 32 micro-batches, by 8 ranks. A ring of n ranks has n - 1 steps.
 #[test]
-fn a_step_of_two_thousand_gpus_is_counted_without_its_messages() {
-    let text = "[server]\ngpus = 8\nnvlink = { rate = \"2966Gbps\", delay = \"1us\" }\n\
-                [topology.rails]\nservers = 256\nservers-per-segment = 64\nspines = 16\n\
-                [[workload]]\n[workload.training]\nmodel = \"llama-3-405b\"\nparallel = { tp = 8, pp = 16 }\n\
-                batch = { global = 512, micro = 1, sequence = 8192 }\ncompute = { flops = \"400TFLOPS\" }\n";
-    let survey = Survey::new(&Source::new("s.toml", text), &[]).unwrap();
-    let rings: u64 = survey.traffic.operations.iter().filter(|row| row.dimension == "dp").map(|row| row.count).sum();
-    assert_eq!(survey.traffic.messages, rings * 16 * 15 + 16 * 8 * 32 * 30);
-    assert_eq!(survey.traffic.operations.iter().map(|row| row.members).max(), Some(2048));
+fn a_step_of_sixteen_thousand_gpus_is_counted_without_its_messages() {
+    for (servers, replicas) in [(256, 16), (2048, 128)] {
+        let text = format!(
+            "[server]\ngpus = 8\nnvlink = {{ rate = \"2966Gbps\", delay = \"1us\" }}\n\
+             [topology.rails]\nservers = {servers}\nservers-per-segment = 64\nspines = 16\n\
+             [[workload]]\n[workload.training]\nmodel = \"llama-3-405b\"\nparallel = {{ tp = 8, pp = 16 }}\n\
+             batch = {{ global = {}, micro = 1, sequence = 8192 }}\ncompute = {{ flops = \"400TFLOPS\" }}\n",
+            32 * replicas
+        );
+        let survey = Survey::new(&Source::new("s.toml", text), &[]).unwrap();
+        let rows = &survey.traffic.operations;
+        let rings: u64 = rows.iter().filter(|row| row.dimension == "dp").map(|row| row.count).sum();
+        assert_eq!(survey.traffic.messages, rings * replicas * (replicas - 1) + replicas * 8 * 32 * 30);
+        assert_eq!(rows.iter().map(|row| row.members).max(), Some(8 * servers));
+        let told = survey.findings().iter().map(|warning| warning.text.as_str());
+        let refused = told.filter(|text| text.starts_with("no run is possible: ")).count();
+        assert!(replicas < 128 || refused == 1, "{:?}", survey.findings());
+    }
 }
 
 /// Without communication, p stages that take f forward and b backward end m micro-batches after (m + p - 1)(f + b).

@@ -413,8 +413,8 @@ impl<'l> Layer<'l, '_> {
                 let before = self.exchanged.get(rank).copied();
                 self.last[*rank as usize].iter().copied().chain(before).collect()
             };
-            let causes: Vec<Vec<Event>> = self.own(&group).iter().map(causes).collect();
-            let left = self.collective(&group, Dim::Dp, kind, bytes, layer, &causes)?;
+            let causes: Vec<Vec<Event>> = self.own(group).iter().map(causes).collect();
+            let left = self.collective(group, Dim::Dp, kind, bytes, layer, &causes)?;
             self.exchanged.extend(group.iter().copied().zip(left));
         }
         Ok(())
@@ -588,7 +588,7 @@ impl<'l> Layer<'l, '_> {
         for group in self.groups_of(ranks, dim).iter() {
             let causes =
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
-            let left = self.collective(&group, dim, kind, bytes, layer, &causes)?;
+            let left = self.collective(group, dim, kind, bytes, layer, &causes)?;
             for (&rank, event) in group.iter().zip(left) {
                 self.last[rank as usize] = vec![event];
             }
@@ -611,7 +611,7 @@ impl<'l> Layer<'l, '_> {
                 self.last[*rank as usize].iter().chain(before).copied().collect()
             };
             let causes: Vec<Vec<Event>> = group.iter().map(causes).collect();
-            let left = self.collective(&group, Dim::Tp, kind, bytes, layer, &causes)?;
+            let left = self.collective(group, Dim::Tp, kind, bytes, layer, &causes)?;
             for (&rank, event) in group.iter().zip(left) {
                 self.hidden.entry(rank).or_default()[1] = vec![event];
             }
@@ -652,7 +652,7 @@ impl<'l> Layer<'l, '_> {
         for group in self.groups_of(ranks, Dim::Ep).iter() {
             let (key, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
             let call = tuning
-                .call(self.draft, Kind::AllToAll, bytes.iter().sum(), &group)
+                .call(self.draft, Kind::AllToAll, bytes.iter().sum(), group)
                 .map_err(|error| error.within("tuning").within(key).within("collectives"))?;
             let planned = match self.routed.entry((call, bytes.clone(), back)) {
                 Entry::Occupied(known) => Rc::clone(known.get()),
@@ -749,7 +749,7 @@ impl<'l> Layer<'l, '_> {
             for group in self.groups_of(&ranks, Dim::Embedding).iter() {
                 let causes = group.iter().map(|&rank| self.last[rank as usize].clone()).collect::<Vec<_>>();
                 let left = self.collective(
-                    &group,
+                    group,
                     Dim::Embedding,
                     Kind::AllReduce,
                     bytes,
@@ -814,7 +814,7 @@ impl<'l> Layer<'l, '_> {
         let kind = if replicated { Kind::AllReduce } else { Kind::ReduceScatter };
         self.draft.outline.next_run();
         for group in self.groups_of(ranks, dim).iter() {
-            let own = self.own(&group).to_vec();
+            let own = self.own(group).to_vec();
             let mut before: Vec<Vec<Event>> = vec![Vec::new(); own.len()];
             for (number, &(parameters, layer)) in (0..).zip(&buckets) {
                 let causes: Vec<Vec<Event>> = own
@@ -827,14 +827,14 @@ impl<'l> Layer<'l, '_> {
                         before.iter().copied().chain(ready).chain(earlier).collect()
                     })
                     .collect();
-                let left = self.collective(&group, dim, kind, parameters * gradient, number, &causes)?;
+                let left = self.collective(group, dim, kind, parameters * gradient, number, &causes)?;
                 before = left.into_iter().map(|event| vec![event]).collect();
             }
             if !replicated {
                 // Parameters change when all gradients have arrived.
                 for (number, &(parameters, _)) in (0..).zip(&buckets) {
                     let bytes = parameters * VALUE;
-                    let left = self.collective(&group, dim, Kind::AllGather, bytes, number, &before)?;
+                    let left = self.collective(group, dim, Kind::AllGather, bytes, number, &before)?;
                     before = left.into_iter().map(|event| vec![event]).collect();
                 }
             }
