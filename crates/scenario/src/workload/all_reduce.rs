@@ -2,8 +2,8 @@
 
 use super::Generate;
 use super::draft::{Draft, StartOn, some_bytes};
-use super::laid::part;
 use super::groups::{Groups, Members};
+use super::laid::part;
 use finding::{Finding, code};
 use model::{Bytes, HostId};
 use schemars::JsonSchema;

@@ -240,8 +240,11 @@ impl Layer<'_, '_> {
         let bytes = some_bytes(call.bytes, "bytes")?;
         let Call { kind, algorithm, ref tuning, .. } = *call;
         let made = tuning.call(self.draft, kind, bytes, &ranks).map_err(|e| e.within("tuning"))?;
-        let planned =
-            self.schedules.of(self.draft.memory, algorithm.unwrap_or(self.draft.usual_algorithm(kind)), &made)?;
+        let planned = self.schedules.of(
+            self.draft.memory,
+            algorithm.unwrap_or(self.draft.usual_algorithm(kind)),
+            &made,
+        )?;
         let number = self.group(&ranks);
         let steps = planned.steps;
         self.draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "bytes")?;

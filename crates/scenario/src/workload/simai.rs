@@ -1,9 +1,9 @@
 //! Workloads of SimAI and AICB: one training step, layer by layer.
 
-use super::planned::Schedules;
 use super::draft::Draft;
 use super::laid::Item;
 use super::outline::Event;
+use super::planned::Schedules;
 use super::ranks::Stream;
 use super::training::Dimension;
 use super::{Generate, QpUse};

@@ -3,11 +3,11 @@
 use super::graph::{Graph, Joint, Number, Unit, duration};
 use super::{Chakra, Roofline};
 use crate::values::LATEST;
-use crate::workload::planned::Schedules;
 use crate::workload::communicator::{Communicator, Nic, Ports};
 use crate::workload::draft::Draft;
 use crate::workload::laid::Item;
 use crate::workload::outline::Event;
+use crate::workload::planned::Schedules;
 use crate::workload::ranks::Stream;
 use collective::Kind;
 use finding::Finding;

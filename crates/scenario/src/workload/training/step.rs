@@ -73,7 +73,8 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
 fn cells(sizes: &Sizes, draft: &Draft<'_>) -> Cells {
     let Sizes { tp, cp, dp, ep, .. } = *sizes;
     let (replica, server) = (tp * cp, draft.ranks.per_server() as u32);
-    let fills = (1..=dp).find(|n| dp.is_multiple_of(*n) && n.is_multiple_of(ep) && (n * replica).is_multiple_of(server));
+    let fills = (1..=dp)
+        .find(|n| dp.is_multiple_of(*n) && n.is_multiple_of(ep) && (n * replica).is_multiple_of(server));
     match fills.filter(|_| draft.ranks.are_alike(draft.fabric)) {
         Some(replicas) => Cells { count: dp / replicas, stride: replicas * replica },
         None => Cells { count: 1, stride: dp * replica },
@@ -732,7 +733,8 @@ impl<'l> Layer<'l, '_> {
         let groups = self.groups_of(&stage, dim);
         let (each, cells) = (groups.len() as u32, self.draft.outline.cells.count);
         let (stride, all) = if dim.spans() { (None, each) } else { (Some(each), each * cells) };
-        let numbered = (self.count..).zip(groups.iter()).map(|(number, group)| ((dim, group[0]), (number, stride)));
+        let numbered =
+            (self.count..).zip(groups.iter()).map(|(number, group)| ((dim, group[0]), (number, stride)));
         self.groups.extend(numbered);
         self.count += all;
         self.groups[&(dim, first)]
