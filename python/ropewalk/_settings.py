@@ -1295,10 +1295,12 @@ class Settings(TypedDict, total=False):
     workload__0__training__parallel__tp: Any
     workload__0__training__routing: Any
     workload__0__training__routing__capacity: Any
+    workload__0__training__routing__message: Any
     workload__0__training__routing__once_per_server: Any
     workload__0__training__routing__seed_by: Any
     workload__0__training__routing__servers_per_token: Any
     workload__0__training__routing__skew: Any
+    workload__0__training__routing__token_bytes: Any
     workload__0__training__routing__value_bytes: Any
     workload__0__training__scale: Any
     workload__0__training__schedule: Any

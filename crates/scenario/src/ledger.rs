@@ -27,6 +27,10 @@ const STEPS: &[(&str, &str)] = &[
     ("a pipeline, interleaved", "parallel = { pp = 2, tp = 2 }\nschedule = { interleaved = 2 }"),
     ("two steps of uneven stages", "parallel = { pp = 3, tp = 1, dp = 2 }\nsteps = 2"),
     ("experts", "parallel = { ep = 2, tp = 2 }\nrouting = { skew = 0.5, capacity = 1.25 }"),
+    (
+        "experts, a message for each token",
+        "parallel = { ep = 2, tp = 2 }\nrouting = { message = \"token\", token-bytes = [6, 0] }",
+    ),
     ("experts once per server", "parallel = { ep = 8 }\nrouting = { once-per-server = true }"),
 ];
 

@@ -29,6 +29,26 @@ pub struct Routing {
     pub servers_per_token: Option<u32>,
     /// Bytes of a token's value on its way to experts, and back. Default 2 and 2 (BF16); DeepSeek-V3 dispatches FP8: `[1, 2]`.
     pub value_bytes: [u64; 2],
+    /// Bytes of a token beside its values, on its way to experts, and back: scales and headers. Default 0 and 0 (our choice); DeepEP's
+    /// low-latency kernels dispatch 4 B for each 128 values, and 16 B: `[240, 0]` for 7,168 values.
+    pub token_bytes: [u64; 2],
+    /// What is a message. `"pair"`: all tokens of a rank for another rank; `"expert"`: those for one of its experts, each of which has a
+    /// queue pair of its own; `"token"`: a token for an expert, on the queue pair of the expert, as in DeepEP's low-latency kernels.
+    /// Default `"pair"` (our choice; a message per token lengthens a dispatch among 64 ranks by 5 %).
+    pub message: TokenMessage,
+}
+
+/// Tokens that travel as one message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenMessage {
+    /// Those of a pair of ranks.
+    #[default]
+    Pair,
+    /// Those for an expert.
+    Expert,
+    /// One.
+    Token,
 }
 
 /// What changes the popular experts.
@@ -53,6 +73,8 @@ impl Default for Routing {
             once_per_server: false,
             servers_per_token: None,
             value_bytes: [2, 2],
+            token_bytes: [0, 0],
+            message: TokenMessage::Pair,
         }
     }
 }
@@ -126,18 +148,29 @@ fn exp(x: f64) -> f64 {
     (0..-(halves as i64)).fold(sum, |sum, _| sum / 2.0)
 }
 
-/// The schedule of an exchange in which member i sends `bytes[j]` to member j, for all i; backwards, member j sends them back.
-/// The peers come in ascending order from the sender on.
-pub(super) fn exchange(bytes: &[u64], back: bool) -> Schedule {
-    let n = bytes.len() as u32;
+/// The schedule of an exchange in which each member sends so many `tokens` of so many `bytes` to every expert of all others;
+/// backwards, they come back. `tokens` is by member and by expert of the member. The peers come in ascending order from the sender on.
+pub(super) fn exchange(tokens: &[Vec<u64>], bytes: u64, message: TokenMessage, back: bool) -> Schedule {
+    let n = tokens.len() as u32;
     let mut builder = Builder::new(n);
     for distance in 1..n {
         for from in 0..n {
             let to = (from + distance) % n;
-            let amount = bytes[if back { from } else { to } as usize];
-            if amount > 0 {
-                let step = builder.step((from, to), 0..amount, Way::Copy, 0, Vec::new());
-                builder.leave(to, After::Arrived(step));
+            let experts = &tokens[if back { from } else { to } as usize];
+            let mut send = |channel: u32, tokens: u64| {
+                if tokens > 0 {
+                    let step = builder.step((from, to), 0..tokens * bytes, Way::Copy, channel, Vec::new());
+                    builder.leave(to, After::Arrived(step));
+                }
+            };
+            match message {
+                TokenMessage::Pair => send(0, experts.iter().sum()),
+                TokenMessage::Expert => (0..).zip(experts).for_each(|(expert, &tokens)| send(expert, tokens)),
+                TokenMessage::Token => {
+                    let each =
+                        (0..).zip(experts).flat_map(|(expert, &tokens)| (0..tokens).map(move |_| expert));
+                    each.for_each(|expert| send(expert, 1));
+                }
             }
         }
     }
@@ -222,16 +255,31 @@ mod tests {
 
     #[test]
     fn combine_is_the_transpose_of_dispatch() {
-        let bytes = [10, 20, 30];
+        let tokens = [vec![4, 6], vec![20, 0], vec![15, 15]];
         let sent = |schedule: &Schedule, from: u32, to: u32| -> u64 {
             schedule.steps.iter().filter(|s| (s.from, s.to) == (from, to)).map(|s| s.bytes()).sum()
         };
-        let (there, back) = (exchange(&bytes, false), exchange(&bytes, true));
-        for from in 0..3 {
-            for to in (0..3).filter(|&to| to != from) {
-                assert_eq!(sent(&there, from, to), bytes[to as usize]);
-                assert_eq!(sent(&back, to, from), bytes[to as usize]);
+        for message in [TokenMessage::Pair, TokenMessage::Expert, TokenMessage::Token] {
+            let [there, back] = [false, true].map(|back| exchange(&tokens, 3, message, back));
+            for from in 0..3 {
+                for to in (0..3).filter(|&to| to != from) {
+                    let bytes = 3 * tokens[to as usize].iter().sum::<u64>();
+                    assert_eq!((sent(&there, from, to), sent(&back, to, from)), (bytes, bytes));
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_low_latency_dispatch_sends_every_token_to_every_expert_by_itself() {
+        // 128 tokens to 8 of 256 experts, four on each of 64 ranks: four tokens for each expert, and 7,168 B, scales and header.
+        let tokens = vec![vec![4; 4]; 64];
+        let steps = |message| exchange(&tokens, 7_408, message, false).steps;
+        let few = steps(TokenMessage::Pair);
+        assert_eq!((few.len(), few[0].bytes()), (64 * 63, 16 * 7_408));
+        let queues = steps(TokenMessage::Expert);
+        assert_eq!((queues.len(), queues[3].bytes(), queues[3].channel), (64 * 63 * 4, 4 * 7_408, 3));
+        let all = steps(TokenMessage::Token);
+        assert!(all.len() == 64 * 63 * 16 && all.iter().all(|step| step.bytes() == 7_408));
     }
 }

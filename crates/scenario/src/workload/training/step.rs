@@ -4,7 +4,7 @@
 //! waits. Activations go to the next stage and gradients to the stage before while the rank goes on. Gradients are exchanged in
 //! buckets, one after another, from the end of the last backward pass of their layers on.
 
-use super::experts::{exchange, over_servers};
+use super::experts::{TokenMessage, exchange, over_servers};
 use super::pipeline::Pass;
 use super::{
     ByFlops, ByLayer, ByTime, Compute, Dimension, Moe, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
@@ -178,13 +178,14 @@ impl Sizes {
 }
 
 impl Training {
-    /// The steps in which tokens go to their experts, with these bytes to each rank, or come back. A rank has `mine` tokens of `value` bytes.
+    /// The steps in which tokens go to their experts, or come back: `tokens` from each rank, by rank and by expert of the rank. A rank has
+    /// `mine` tokens of `value` bytes.
     fn routed(
         &self,
         (value, mine): (u64, u64),
         moe: Moe,
         call: &Call,
-        bytes: &[u64],
+        tokens: &[Vec<u64>],
         back: bool,
     ) -> Result<Schedule, Finding> {
         let routing = self.routing;
@@ -201,7 +202,7 @@ impl Training {
                     "`once-per-server` needs several servers with the same number of ranks in each group";
                 Err(code::NEEDS.at("routing.once-per-server", text))
             }
-            (false, _) => Ok(exchange(bytes, back)),
+            (false, _) => Ok(exchange(tokens, value, routing.message, back)),
         }
     }
 }
@@ -211,8 +212,8 @@ struct Layer<'l, 'd> {
     sizes: &'l Sizes,
     draft: &'l mut Draft<'d>,
     schedules: Schedules,
-    /// Exchanges of tokens so far, by call, bytes to each rank, and direction.
-    routed: BTreeMap<(Call, Vec<u64>, bool), Rc<Planned>>,
+    /// Exchanges of tokens so far, by call, tokens to each expert of each rank, and direction.
+    routed: BTreeMap<(Call, Vec<Vec<u64>>, bool), Rc<Planned>>,
     /// Groups by kind and by first rank of the stage.
     grouped: BTreeMap<(Dim, u32), Rc<Vec<Vec<u32>>>>,
     /// By first rank: the number of a group in the first cell, and the numbers from a cell to the next one.
@@ -633,10 +634,11 @@ impl<'l> Layer<'l, '_> {
     fn route(&mut self, ranks: &Range<u32>, layer: u32, back: bool) -> Result<(), Finding> {
         let Sizes { ref model, tp, ep, tokens, .. } = *self.sizes;
         let (routing, Some(moe)) = (self.training.routing, model.moe) else { return Ok(()) };
-        let value = model.hidden * routing.value_bytes[usize::from(back)];
+        let way = usize::from(back);
+        let value = model.hidden * routing.value_bytes[way] + routing.token_bytes[way];
         let mine = (tokens / u64::from(tp)).max(1);
         let even = routing.skew == 0.0 && routing.capacity.is_none();
-        if even && !routing.once_per_server {
+        if even && !routing.once_per_server && routing.message == TokenMessage::Pair {
             return self.collect(ranks, Dim::Ep, Kind::AllToAll, value * mine * moe.top_k, layer);
         }
         let seed = match routing.seed_by {
@@ -647,19 +649,20 @@ impl<'l> Layer<'l, '_> {
         let key = Key::from_salt(self.draft.key.draw2(EXPERTS, seed));
         let load = routing.load(moe, mine, key);
         self.dropped += if back { 0 } else { load.dropped };
+        let all = load.tokens.iter().sum::<u64>() * value;
         let each = load.tokens.chunks((moe.experts / u64::from(ep)) as usize);
-        let bytes: Vec<u64> = each.map(|experts| experts.iter().sum::<u64>() * value).collect();
+        let tokens: Vec<Vec<u64>> = each.map(<[u64]>::to_vec).collect();
         self.draft.outline.next_run();
         for group in self.groups_of(ranks, Dim::Ep).iter() {
             let (key, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
             let call = tuning
-                .call(self.draft, Kind::AllToAll, bytes.iter().sum(), group)
+                .call(self.draft, Kind::AllToAll, all, group)
                 .map_err(|error| error.within("tuning").within(key).within("collectives"))?;
-            let planned = match self.routed.entry((call, bytes.clone(), back)) {
+            let planned = match self.routed.entry((call, tokens.clone(), back)) {
                 Entry::Occupied(known) => Rc::clone(known.get()),
                 Entry::Vacant(new) => {
                     let call = new.key().0.clone();
-                    let schedule = self.training.routed((value, mine), moe, &call, &bytes, back)?;
+                    let schedule = self.training.routed((value, mine), moe, &call, &tokens, back)?;
                     Rc::clone(new.insert(Rc::new(Planned::with(Algorithm::Direct, call, schedule))))
                 }
             };
