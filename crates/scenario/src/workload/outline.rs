@@ -292,7 +292,7 @@ struct Place<'o> {
 
 impl<'o> Place<'o> {
     fn of(outline: &'o Outline) -> Self {
-        let left = vec![laid::Event::Done(u32::MAX); (outline.left * outline.cells.count) as usize];
+        let left = vec![laid::Event::Done(u32::MAX); outline.left as usize * outline.cells.count as usize];
         Place { outline, messages: Vec::new(), tasks: Vec::new(), operations: Vec::new(), left }
     }
 
@@ -301,7 +301,7 @@ impl<'o> Place<'o> {
             Event::Received(m) => laid::Event::Received(self.messages[m as usize]),
             Event::Acked(m) => laid::Event::Acked(self.messages[m as usize]),
             Event::Done(t) => laid::Event::Done(self.tasks[t as usize] + cell),
-            Event::Left(n) => self.left[(n * self.outline.cells.count + cell) as usize],
+            Event::Left(n) => self.left[n as usize * self.outline.cells.count as usize + cell as usize],
         }
     }
 
