@@ -91,7 +91,7 @@ const TASK: u64 = 200;
 
 /// Bytes per step of a schedule while the plan is made. Our estimate from the sizes of the types: 80 for the step, in a list that
 /// may double, and 48 for what the step waits for, with the allocator's share.
-const STEP: u64 = 250;
+pub(crate) const STEP: u64 = 250;
 
 /// Bytes per trigger of a split message. Our estimate from the sizes of the types: 16 for the cause while the plan is made, 8 for
 /// the trigger.
@@ -193,15 +193,28 @@ fn on_wire(link: &Link) -> u64 {
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
 
+/// When something takes memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exists {
+    /// As soon as the workload is read.
+    Now,
+    /// Only in a run: the messages and tasks of exchanges.
+    InRuns,
+}
+
 /// Memory that a run needs, counted while its plan is made.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryBudget {
     /// Memory that is left for the run; `None` if unknown.
     room: Option<Room>,
-    /// True if messages and tasks are only counted, so that any number of them is possible; `refusal` then tells why a run is not.
+    /// True if nothing runs: messages and tasks of exchanges are only counted, so any number of them is possible.
     counts: bool,
-    /// The first error of a run.
+    /// Memory for what is only counted, bytes.
+    counted: u64,
+    /// The first error that a run would meet.
     refusal: Option<Finding>,
+    /// Memory of outlines and of schedules that stay, bytes. Runs need it while their plan is made.
+    outlined: u64,
     need: u64,
     messages: u64,
     tasks: u64,
@@ -217,7 +230,9 @@ impl MemoryBudget {
         MemoryBudget {
             room,
             counts: false,
+            counted: 0,
             refusal: None,
+            outlined: 0,
             need: PROGRAM,
             messages: 0,
             tasks: 0,
@@ -232,13 +247,33 @@ impl MemoryBudget {
         MemoryBudget { counts: true, ..self }
     }
 
-    /// Refuses something, or notes that a run would.
-    fn refuse(&mut self, error: Finding) -> Result<(), Finding> {
-        if !self.counts {
+    /// Refuses what will exist; of what is only counted, notes that a run would be refused.
+    fn refuse(&mut self, error: Finding, exists: Exists) -> Result<(), Finding> {
+        if exists == Exists::Now || !self.counts {
             return Err(error);
         }
         self.refusal.get_or_insert(error);
         Ok(())
+    }
+
+    /// Refuses what was only counted so far, before it is laid out.
+    pub(crate) fn lays_out(&mut self) -> Result<(), Finding> {
+        self.refusal.take().map_or(Ok(()), Err)
+    }
+
+    /// Refuses an outline or schedules that do not fit by themselves; `path` is the path of their settings.
+    pub(crate) fn outline(&mut self, bytes: u64, path: &str) -> Result<(), Finding> {
+        self.outlined = self.outlined.saturating_add(bytes);
+        match self.room {
+            Some(Room { left, limit }) if self.outlined > left => {
+                let (need, left) = (amount(self.outlined), amount(left));
+                let text = format!(
+                    "the workload takes at least {need} of memory before it is laid out; {limit} has {left} left"
+                );
+                Err(code::MEMORY.at(path, text).rooted())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A warning, if no run is possible although the scenario is right.
@@ -261,7 +296,13 @@ impl MemoryBudget {
     }
 
     /// Counts `messages` on `qps` new queue pairs; `path` is the path of the key that determines their number.
-    pub(crate) fn add_messages(&mut self, messages: u64, qps: u64, path: String) -> Result<(), Finding> {
+    pub(crate) fn add_messages(
+        &mut self,
+        messages: u64,
+        qps: u64,
+        path: String,
+        exists: Exists,
+    ) -> Result<(), Finding> {
         self.messages = self.messages.saturating_add(messages);
         self.qps = self.qps.saturating_add(qps);
         for (new, all, most, what) in
@@ -276,27 +317,27 @@ impl MemoryBudget {
                 if what == "queue pairs" {
                     return Err(error);
                 }
-                self.refuse(error)?;
+                self.refuse(error, exists)?;
             }
         }
         let bytes = messages.saturating_mul(MESSAGE).saturating_add(qps.saturating_mul(QP));
-        self.add(bytes, path, format!("{messages} messages on {qps} queue pairs"))
+        self.add_as(bytes, path, format!("{messages} messages on {qps} queue pairs"), exists)
     }
 
     /// Counts tasks.
-    pub(crate) fn add_tasks(&mut self, tasks: u64, path: String) -> Result<(), Finding> {
+    pub(crate) fn add_tasks(&mut self, tasks: u64, path: String, exists: Exists) -> Result<(), Finding> {
         if tasks > MOST_MESSAGES {
             let text = format!("expected at most {MOST_MESSAGES} tasks, found {tasks}");
-            self.refuse(code::RANGE.at(&path, text).rooted())?;
+            self.refuse(code::RANGE.at(&path, text).rooted(), exists)?;
         }
         self.tasks = self.tasks.saturating_add(tasks);
-        self.add(tasks.saturating_mul(TASK), path, format!("{tasks} tasks"))
+        self.add_as(tasks.saturating_mul(TASK), path, format!("{tasks} tasks"), exists)
     }
 
     /// Refuses a schedule of so many steps if they do not fit. Each becomes a task or a message.
     pub(crate) fn steps_fit(&self, steps: u64) -> Result<(), String> {
         let bytes = steps.saturating_mul(STEP + TASK);
-        let need = if self.counts { PROGRAM } else { self.need };
+        let need = self.need - self.counted.min(self.need);
         let left = self.room.map_or(u64::MAX, |room| room.left.saturating_sub(need));
         if steps <= MOST_MESSAGES && bytes <= left {
             return Ok(());
@@ -311,9 +352,10 @@ impl MemoryBudget {
     /// Refuses more messages and tasks than were counted if they do not fit; `items` is their number so far.
     pub(crate) fn laid(&mut self, items: u64, path: String) -> Result<(), Finding> {
         let more = items.saturating_sub(self.messages.saturating_add(self.tasks));
-        let need = self.need;
-        let fits = self.add(more.saturating_mul(TASK), path, format!("{items} messages and tasks"));
-        self.need = need;
+        let (need, counted) = (self.need, self.counted);
+        let what = format!("{items} messages and tasks");
+        let fits = self.add_as(more.saturating_mul(TASK), path, what, Exists::InRuns);
+        (self.need, self.counted) = (need, counted);
         fits
     }
 
@@ -359,7 +401,14 @@ impl MemoryBudget {
     }
 
     fn add(&mut self, bytes: u64, path: String, what: String) -> Result<(), Finding> {
+        self.add_as(bytes, path, what, Exists::Now)
+    }
+
+    fn add_as(&mut self, bytes: u64, path: String, what: String, exists: Exists) -> Result<(), Finding> {
         self.need = self.need.saturating_add(bytes);
+        if self.counts && exists == Exists::InRuns {
+            self.counted = self.counted.saturating_add(bytes);
+        }
         if bytes > self.largest.0 {
             self.largest = (bytes, path, what);
         }
@@ -373,7 +422,8 @@ impl MemoryBudget {
                     amount(left)
                 );
                 let error = code::MEMORY.at(path, text).rooted();
-                self.refuse(error)
+                let fits = self.need - self.counted.min(self.need) <= left;
+                self.refuse(error, if fits { Exists::InRuns } else { Exists::Now })
             }
             _ => Ok(()),
         }

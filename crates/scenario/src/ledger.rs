@@ -201,9 +201,23 @@ fn traffic_is_counted_as_if_every_message_and_task_were_laid_out() {
         collective(&(it.0, &keys))
     });
     let collectives = COLLECTIVES.iter().map(collective).chain(costs);
-    for source in STEPS.iter().map(|&step| training(step)).chain(collectives) {
-        let survey = |sets: &[String]| Survey::new(&source, sets).unwrap_or_else(|e| panic!("{e:?}"));
-        let (counted, whole) = (survey(&[]), survey(&["workload.0.jitter=0ns".to_owned()]));
+    // Two collectives of the same ranks by other NICs, and a step beside another one.
+    let sum = "collective = { kind = \"all-reduce\", bytes = \"1MB\", algorithm = \"ring\"";
+    let graph = format!(
+        "[server]\ngpus = 2\nnvlink = {{ rate = \"800Gbps\", delay = \"1us\" }}\n[topology.rails]\nservers = 4\nspines = 1\n\
+         [[workload]]\ngraph = [{{ name = \"a\", {sum} }} }}, {{ name = \"b\", {sum}, tuning = {{ nic = \"own\" }} }} }}]\n"
+    );
+    let [first, second] = [0, 1].map(|step| training(STEPS[step]).text);
+    let second = second.split_once("[[workload]]").map_or("", |(_, job)| job);
+    let others = [graph, format!("{first}[[workload]]{second}")].map(|text| Source::new("other.toml", text));
+    for source in STEPS.iter().map(|&step| training(step)).chain(collectives).chain(others) {
+        let survey = |sets: &[&str]| {
+            let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+            Survey::new(&source, &sets).unwrap_or_else(|e| panic!("{e:?}"))
+        };
+        let (counted, whole) = (survey(&[]), survey(&["workload.0.jitter=0ns"]));
+        let fresh = ["workload.0.qp=per-message", "workload.0.jitter=0ns"];
+        assert_eq!(survey(&fresh[..1]).queue_pairs(), survey(&fresh).queue_pairs(), "{}", source.text);
         assert_eq!(format!("{:#?}", counted.traffic), format!("{:#?}", whole.traffic), "{}", source.text);
         assert_eq!(counted.queue_pairs(), whole.queue_pairs());
         let plan = check(&source, &[]).unwrap().plan;
@@ -223,7 +237,12 @@ fn a_step_of_sixteen_thousand_gpus_is_counted_without_its_messages() {
              batch = {{ global = {}, micro = 1, sequence = 8192 }}\ncompute = {{ flops = \"400TFLOPS\" }}\n",
             32 * replicas
         );
-        let survey = Survey::new(&Source::new("s.toml", text), &[]).unwrap();
+        let source = Source::new("s.toml", text);
+        if replicas == 128 {
+            let laid_out = Survey::new(&source, &["workload.0.jitter=0ns".to_owned()]).unwrap_err();
+            assert!(laid_out.text.starts_with("expected at most 67108864 messages"), "{laid_out:?}");
+        }
+        let survey = Survey::new(&source, &[]).unwrap();
         let rows = &survey.traffic.operations;
         let rings: u64 = rows.iter().filter(|row| row.dimension == "dp").map(|row| row.count).sum();
         assert_eq!(survey.traffic.messages, rings * replicas * (replicas - 1) + replicas * 8 * 32 * 30);

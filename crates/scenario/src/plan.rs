@@ -33,7 +33,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) enum Detail {
     /// All messages and tasks.
     Whole,
-    /// The longest message of every queue pair, which is all that the rules need. Everything else is counted.
+    /// The longest message of every queue pair, by which the rules judge. Everything else is counted, unless messages of a job have
+    /// to be split, delayed or named one by one.
     Counted,
 }
 
@@ -313,13 +314,15 @@ fn workload(
         let as_outlined = entry.jitter.is_none()
             && !matches!(draft.qp, QpUse::InTurn(_))
             && split.is_none()
-            && entry.verb != Verb::Read;
+            && entry.verb != Verb::Read
+            && (draft.qp != QpUse::PerMessage || outline.exchanges.is_empty());
         if let Some(counter) = counter.as_mut().filter(|_| as_outlined) {
             outline.count(&scene, counter).map_err(|error| error.within(&path))?;
             graph.messages.append(&mut outline.messages);
         } else {
             let added = Added { message: graph.messages.len(), cause: graph.causes.len() };
             let first_task = graph.tasks.len();
+            draft.memory.lays_out()?;
             outline.lay(&scene, &mut graph).map_err(|error| error.within(&path))?;
             if let Some(jitter) = entry.jitter {
                 let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);

@@ -1,6 +1,6 @@
 //! What the workloads of a scenario send, counted without a message for each of their steps.
 
-use crate::workload::laid::{DraftMessage, Graph};
+use crate::workload::laid::{Cells, DraftMessage, Graph};
 use model::plan::{Job, Operation, Role, SliceTimes, Task, Work};
 use model::{Fabric, HostId, Plan, Time, Wire};
 use serde::Serialize;
@@ -117,7 +117,8 @@ pub(crate) struct Counter<'a> {
     /// Rate of NVLink, bits/s.
     nvlink: u64,
     rows: BTreeMap<Kind, Members>,
-    compute: BTreeMap<u32, u64>,
+    /// By job and rank of the first cell: computation in ps, and the cells of the job.
+    compute: BTreeMap<(u16, u32), (u64, Cells)>,
     ways: [(u64, u64); 3],
     /// By host: bytes and packets.
     sent: Vec<(u64, u64)>,
@@ -170,11 +171,11 @@ impl<'a> Counter<'a> {
 
     /// Counts `times` such messages of an operation.
     pub(crate) fn message(&mut self, message: &DraftMessage, operation: Option<&Operation>, times: u64) {
-        let packets = self.wire.packets(message.bytes) * times;
-        let bytes = message.bytes * times;
+        let packets = self.wire.packets(message.bytes).saturating_mul(times);
+        let bytes = message.bytes.saturating_mul(times);
         self.messages += times;
         if let Some(members) = operation.and_then(|operation| self.rows.get_mut(&kind(operation))) {
-            members.row.nic_bytes += bytes;
+            members.row.nic_bytes = members.row.nic_bytes.saturating_add(bytes);
         }
         let DraftMessage { from, to, job, lane, path, line, asks, fresh_qp, .. } = *message;
         let way = match () {
@@ -183,31 +184,32 @@ impl<'a> Counter<'a> {
             () => 2,
         };
         self.ways[way].0 += times;
-        self.ways[way].1 += bytes;
+        self.ways[way].1 = self.ways[way].1.saturating_add(bytes);
         let sent = &mut self.sent[from.index()];
-        *sent = (sent.0 + bytes, sent.1 + packets);
+        *sent = (sent.0.saturating_add(bytes), sent.1.saturating_add(packets));
         self.fresh += u32::from(fresh_qp);
         let own = if fresh_qp { self.fresh } else { 0 };
         let carried = self.connections.entry((to, from, job, lane, path, line, asks, own));
         let carried = carried.or_insert(Carried { longest: *message, packets: 0 });
-        carried.packets += packets;
+        carried.packets = carried.packets.saturating_add(packets);
         if message.bytes > carried.longest.bytes {
             carried.longest = *message;
         }
     }
 
-    /// Counts a task of an operation, which is `times` times in each of so many cells. Its rank is that of the first cell.
+    /// Counts a task of an operation, which is `times` times in each cell. Its rank is that of the first cell.
     pub(crate) fn task(
         &mut self,
         task: &Task,
         slices: &[SliceTimes],
         operation: Option<&Operation>,
         times: u64,
-        cells: u64,
+        cells: Cells,
     ) {
-        self.tasks += times * cells;
+        let all = times * u64::from(cells.count);
+        self.tasks += all;
         if let (Role::Compute, Work::On { time, .. }) = (task.role, task.work) {
-            *self.compute.entry(task.rank).or_default() += time.ps() * times;
+            self.compute.entry((task.job, task.rank)).or_insert((0, cells)).0 += time.ps() * times;
         }
         let Some(members) = operation.and_then(|operation| self.rows.get_mut(&kind(operation))) else {
             return;
@@ -217,9 +219,10 @@ impl<'a> Counter<'a> {
             Work::Slice { times, .. } => slices[times as usize].bytes,
             Work::Free { .. } | Work::On { .. } => 0,
         };
-        members.row.nvlink_bytes += copied * times * cells;
+        let copied = copied.saturating_mul(all);
+        members.row.nvlink_bytes = members.row.nvlink_bytes.saturating_add(copied);
         members.ranks.insert(task.rank);
-        members.cells = cells;
+        members.cells = cells.count.into();
     }
 
     /// Counts a job with all its messages and tasks.
@@ -230,28 +233,33 @@ impl<'a> Counter<'a> {
             self.message(message, operation(message.operation), 1);
         }
         for task in &graph.tasks {
-            self.task(task, graph.slices.all(), operation(task.operation), 1, 1);
+            self.task(task, graph.slices.all(), operation(task.operation), 1, Cells::ONE);
         }
     }
 
     /// What was counted, and the graph of the longest message of every queue pair.
     pub(crate) fn done(self, jobs: &[Job]) -> (Traffic, Load, Graph) {
         let us = |ps: &u64| *ps as f64 / 1e6;
-        let (least, most) = (self.compute.values().min(), self.compute.values().max());
+        let mut compute: BTreeMap<u32, u64> = BTreeMap::new();
+        for ((_, rank), (time, cells)) in self.compute {
+            let ranks = (0..cells.count).map(|cell| rank + cell * cells.stride);
+            ranks.for_each(|rank| *compute.entry(rank).or_default() += time);
+        }
+        let (least, most) = (compute.values().min(), compute.values().max());
         let names = ["to the same server", "over one switch", "over several switches"];
         let ways = names.into_iter().zip(self.ways);
         let sent = || self.sent.iter().map(|(bytes, _)| *bytes);
         let load = Load {
             by_host: self.sent.iter().map(|(_, packets)| *packets).collect(),
             by_qp: self.connections.values().map(|carried| carried.packets).collect(),
-            bytes: sent().sum(),
+            bytes: sent().fold(0, u64::saturating_add),
         };
         let traffic = Traffic {
             compute_us: least.zip(most).map(|(least, most)| (us(least), us(most))),
             ways: ways.map(|(way, (messages, bytes))| Way { way, messages, bytes }).collect(),
             sent_per_port: (sent().min().unwrap_or(0), sent().max().unwrap_or(0)),
             messages: self.messages,
-            packets: load.by_host.iter().sum(),
+            packets: load.by_host.iter().copied().fold(0, u64::saturating_add),
             tasks: self.tasks,
             operations: self.rows.into_iter().map(|row| named(row, jobs)).collect(),
         };

@@ -4,7 +4,7 @@ use crate::cli::CheckArgs;
 use crate::print;
 use lab::failure::Failure;
 use scenario::room::Room;
-use scenario::{Finding, Possible, Survey, amount};
+use scenario::{Finding, Possible, Survey, amount, code};
 use serde::Serialize;
 
 /// The answer of `--json`. An error leaves the findings alone.
@@ -94,7 +94,8 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     print::warnings(survey.findings());
     let Size { scenario, hosts, switches, queue_pairs, flows, data_packets, memory_bytes, configuration } =
         Size::of(&survey);
-    if let Some(note) = note(&survey, Room::now()) {
+    let refused = survey.findings().iter().any(|warning| warning.code == code::NO_ROOM.name);
+    if let Some(note) = note(&survey, Room::now()).filter(|_| !refused) {
         print::note(&note);
     }
     print::out(&format!(

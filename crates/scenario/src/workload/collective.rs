@@ -219,7 +219,7 @@ impl Generate for Collective {
             let key = if self.algorithm.is_some() { "algorithm" } else { "groups" };
             let planned = schedules.at(key, draft.memory, algorithm, &call)?;
             let steps = planned.steps * u64::from(self.repeat);
-            draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "groups")?;
+            draft.expect(steps, steps.min(ranks.len() as u64 * 64), "groups")?;
             let communicator = self.tuning.communicator(self.kind, ranks, g, g as u32);
             let mut causes: Vec<Vec<Event>> = vec![Vec::new(); call.ranks() as usize];
             for repetition in 0..self.repeat {

@@ -13,7 +13,7 @@ use model::{Bytes, HostId, Time};
 use std::collections::BTreeMap;
 
 /// The NIC by which a GPU sends to a GPU of another server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Nic {
     /// The GPU's own NIC.
     Own,
@@ -24,7 +24,7 @@ pub(crate) enum Nic {
 }
 
 /// The port of a NIC by which a message leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ports {
     /// A hash of sender, receiver and channel.
     Hash,

@@ -6,7 +6,7 @@ use super::laid::{DraftMessage, Item};
 use super::outline::{Event, Outline};
 use super::planned::Planned;
 use super::scene::Scene;
-use crate::footprint::MemoryBudget;
+use crate::footprint::{Exists, MemoryBudget};
 use finding::{Finding, code};
 use model::plan::{Operation, Work};
 use model::{HostId, NodeId, Time};
@@ -51,19 +51,34 @@ impl Draft<'_> {
     /// before it adds a message. `pairs` is its number of pairs of hosts; `path` is the key, within the settings of the
     /// job, that determines the number of messages.
     pub(crate) fn reserve(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), Finding> {
+        self.reserve_for(messages, pairs, path, Exists::Now)
+    }
+
+    /// [`Draft::reserve`] for the messages of exchanges.
+    pub(crate) fn expect(&mut self, messages: u64, pairs: u64, path: &str) -> Result<(), Finding> {
+        self.reserve_for(messages, pairs, path, Exists::InRuns)
+    }
+
+    fn reserve_for(&mut self, messages: u64, pairs: u64, path: &str, exists: Exists) -> Result<(), Finding> {
         let qps = match self.qp {
             QpUse::PerMessage => messages,
             QpUse::Persistent => pairs,
             QpUse::InTurn(count) => pairs.saturating_mul(u64::from(count.get())).min(messages),
         };
         let path = format!("workload.{}.{}.{path}", self.job, self.kind);
-        self.memory.add_messages(messages, qps, path)
+        self.memory.add_messages(messages, qps, path, exists)
     }
 
     /// Refuses a job with more tasks than fit into the machine's memory.
     pub(crate) fn reserve_tasks(&mut self, tasks: u64, path: &str) -> Result<(), Finding> {
         let path = format!("workload.{}.{}.{path}", self.job, self.kind);
-        self.memory.add_tasks(tasks, path)
+        self.memory.add_tasks(tasks, path, Exists::Now)
+    }
+
+    /// [`Draft::reserve_tasks`] for tasks of a job whose outline has one of many cells.
+    pub(crate) fn expect_tasks(&mut self, tasks: u64, path: &str) -> Result<(), Finding> {
+        let path = format!("workload.{}.{}.{path}", self.job, self.kind);
+        self.memory.add_tasks(tasks, path, Exists::InRuns)
     }
 
     /// Refuses so many more messages and tasks if they were not counted and do not fit into the machine's memory.
@@ -128,6 +143,8 @@ impl Draft<'_> {
     ) -> Result<Vec<Event>, Finding> {
         let operation = shown(&self.scene, &communicator, planned, operation)?;
         self.fits(planned.steps)?;
+        let path = format!("workload.{}.{}", self.job, self.kind);
+        self.memory.outline(EXCHANGE + MEMBER * communicator.ranks.len() as u64, &path)?;
         Ok(self.outline.collective(Rc::clone(planned), communicator, stride, operation, causes))
     }
 
@@ -161,6 +178,10 @@ impl Draft<'_> {
         self.outline.operations.len() as u32 - 1
     }
 }
+
+/// Bytes of an exchange in an outline, and of each of its members. Our estimate from the sizes of the types.
+const EXCHANGE: u64 = 400;
+const MEMBER: u64 = 60;
 
 /// Refuses an empty message.
 pub(crate) fn some_bytes(bytes: model::Bytes, path: &str) -> Result<u64, Finding> {

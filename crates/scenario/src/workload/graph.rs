@@ -247,7 +247,7 @@ impl Layer<'_, '_> {
         )?;
         let number = self.group(&ranks);
         let steps = planned.steps;
-        self.draft.reserve(steps, steps.min(ranks.len() as u64 * 64), "bytes")?;
+        self.draft.expect(steps, steps.min(ranks.len() as u64 * 64), "bytes")?;
         let causes = ranks.iter().map(|&rank| self.causes(task, rank)).collect::<Result<Vec<_>, _>>()?;
         let communicator = tuning.communicator(kind, ranks.clone(), number as usize, number);
         let left = self.draft.collective(communicator, &planned, Operation::default(), causes)?;

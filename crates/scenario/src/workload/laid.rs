@@ -6,6 +6,20 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 use std::ops::Range;
 
+/// Ranks that do the same on other servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cells {
+    /// Number of cells.
+    pub(crate) count: u32,
+    /// Ranks from a rank to the one that does the same in the next cell.
+    pub(crate) stride: u32,
+}
+
+impl Cells {
+    /// A single cell, of all ranks.
+    pub(crate) const ONE: Cells = Cells { count: 1, stride: 0 };
+}
+
 /// A message before it has a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DraftMessage {

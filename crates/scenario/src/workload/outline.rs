@@ -4,8 +4,8 @@
 //! Replicas of a model do the same, each on its own servers. An outline has them once, as the first *cell* of ranks; what stands in
 //! it happens in every cell, except for exchanges that span all cells.
 
-use super::communicator::{Communicator, Tally, lay, transfer};
-use super::laid::{self, DraftMessage, Graph, Item};
+use super::communicator::{Communicator, Nic, Ports, Tally, lay, transfer};
+use super::laid::{self, Cells, DraftMessage, Graph, Item};
 use super::planned::Planned;
 use super::scene::Scene;
 use crate::traffic::{self, Counter, Kind};
@@ -43,15 +43,6 @@ pub(crate) struct Outline {
     run: u32,
     /// Number of steps of exchanges in all cells.
     steps: u64,
-}
-
-/// Ranks that do the same on other servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cells {
-    /// Number of cells.
-    pub(crate) count: u32,
-    /// Ranks from a rank to the one that does the same in the next cell.
-    pub(crate) stride: u32,
 }
 
 /// A collective, or a transfer between two ranks.
@@ -100,7 +91,7 @@ impl Default for Outline {
             operations: Vec::new(),
             exchanges: Vec::new(),
             causes: Vec::new(),
-            cells: Cells { count: 1, stride: 0 },
+            cells: Cells::ONE,
             left: 0,
             run: 0,
             steps: 0,
@@ -135,7 +126,7 @@ impl Exchange {
 }
 
 impl Outline {
-    /// Begins a run of exchanges: they are laid out cell by cell, in all cells before what follows.
+    /// Begins a run of exchanges. A run is laid out cell by cell; in a job of several cells, nothing else may be added inside it.
     pub(crate) fn next_run(&mut self) {
         self.run += 1;
     }
@@ -193,7 +184,7 @@ impl Outline {
         single * u64::from(self.cells.count) + self.steps
     }
 
-    /// Streams of each host that its tasks use, or more.
+    /// Streams of each host that its own tasks use, or more. Exchanges use those that ranks have.
     pub(crate) fn streams(&self) -> u32 {
         let last = self.tasks.iter().flat_map(|task| task.work.streams()).max();
         last.map_or(0, |last| last + 1)
@@ -224,13 +215,13 @@ impl Outline {
     }
 }
 
-/// Exchanges that send the same: what they do, their communicator, and the kind of their operation.
-type Alike<'o> = (usize, &'o [u32], u32, Kind);
+/// Exchanges that send the same: their collective, or the bytes of a transfer; their ranks and lane, NIC, ports and costs; the kind of
+/// their operation.
+type Alike<'o> = (Result<*const Planned, u64>, (&'o [u32], u32), (Nic, Ports, Option<String>), Kind);
 
 impl Outline {
     /// Counts what the job sends, with all its exchanges.
     pub(crate) fn count(&self, scene: &Scene<'_>, counter: &mut Counter<'_>) -> Result<(), Finding> {
-        let cells = u64::from(self.cells.count);
         let operation = |number: u32| self.operations.get(number as usize);
         let mut times: Vec<u64> = vec![1; self.operations.len()];
         let mut alike: BTreeMap<Alike<'_>, (&Exchange, u64)> = BTreeMap::new();
@@ -239,19 +230,21 @@ impl Outline {
             let what = match &exchange.what {
                 What::Collective(planned) => {
                     times[exchange.operation as usize] = exchange.times(self.cells).into();
-                    Rc::as_ptr(planned) as usize
+                    Ok(Rc::as_ptr(planned))
                 }
-                What::Transfer(bytes) => *bytes as usize,
+                What::Transfer(bytes) => Err(*bytes),
             };
-            let Communicator { ranks, lane, .. } = &exchange.communicator;
-            alike.entry((what, ranks, *lane, traffic::kind(shown))).or_insert((exchange, 0)).1 += 1;
+            let Communicator { ranks, lane, nic, ports, cost, .. } = &exchange.communicator;
+            let cost = cost.map(|cost| format!("{cost:?}"));
+            let key = (what, (&ranks[..], *lane), (*nic, *ports, cost), traffic::kind(shown));
+            alike.entry(key).or_insert((exchange, 0)).1 += 1;
         }
         self.operations.iter().zip(times).for_each(|(operation, times)| counter.operation(operation, times));
         for message in &self.messages {
             counter.message(message, operation(message.operation), 1);
         }
         for task in &self.tasks {
-            counter.task(task, &[], operation(task.operation), 1, cells);
+            counter.task(task, &[], operation(task.operation), 1, self.cells);
         }
         for (exchange, number) in alike.into_values() {
             let (all, shown) = (exchange.times(self.cells), operation(exchange.operation));
@@ -266,7 +259,8 @@ impl Outline {
                 }
                 if cell == 0 {
                     for (task, times) in tally.graph.tasks.iter().zip(&tally.tasks) {
-                        counter.task(task, tally.graph.slices.all(), shown, number * times, all.into());
+                        let cells = Cells { count: all, ..self.cells };
+                        counter.task(task, tally.graph.slices.all(), shown, number * times, cells);
                     }
                 }
                 if tally.messages.is_empty() {
@@ -366,7 +360,7 @@ impl<'o> Place<'o> {
                 lay(scene, graph, &communicator, planned, number, &causes)?
             }
         };
-        let each = left.len() / of_cell.len();
+        let each = left.len().max(1) / of_cell.len();
         for (cell, left) in of_cell.zip(left.chunks(each)) {
             for (i, &event) in left.iter().enumerate() {
                 self.left[(exchange.left as usize + i) * cells.count as usize + cell as usize] = event;

@@ -83,8 +83,12 @@ impl Ranks {
         self.per_server
     }
 
-    /// Whether the NIC ports of all ranks have the same rate and delay.
+    /// Whether all servers have their ranks at the same places, and all NIC ports the same rate and delay.
     pub(crate) fn are_alike(&self, fabric: &Fabric) -> bool {
+        let at_place = |(rank, place): (usize, &(NodeId, u32))| place.1 as usize == rank % self.per_server;
+        if !self.places.iter().enumerate().all(at_place) {
+            return false;
+        }
         let link = |port: &HostId| (fabric.uplink(*port).rate, fabric.uplink(*port).delay);
         let mut links = self.ports.iter().flatten().map(link);
         links.next().is_none_or(|first| links.all(|link| link == first))

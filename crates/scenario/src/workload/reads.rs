@@ -6,7 +6,7 @@
 
 use super::laid::{DraftMessage, DraftWhole, Event, Graph, Item};
 use super::split::Added;
-use crate::footprint::MemoryBudget;
+use crate::footprint::{Exists, MemoryBudget};
 use finding::{Finding, code};
 use model::{Fabric, HostId, NodeId, Time};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub(crate) fn apply(
 ) -> Result<(), Finding> {
     let (first, end) = (added.message as u32, graph.messages.len() as u32);
     let reads = u64::from(end - first);
-    memory.add_messages(reads, reads, path.to_owned())?;
+    memory.add_messages(reads, reads, path.to_owned(), Exists::Now)?;
     memory.add_triggers(2 * reads, path.to_owned())?;
     let is_read = |m: u32| (first..end).contains(&m);
     let node = |host: HostId| fabric.node_of(host);

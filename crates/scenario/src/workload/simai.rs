@@ -272,7 +272,7 @@ impl Layer<'_, '_> {
         let number = *self.groups.entry((group, ranks[0])).or_insert(next);
         let pairs = if number == next { ranks.len() as u64 * 64 } else { 0 };
         let steps = planned.steps;
-        self.draft.reserve(steps, pairs.min(steps), "file")?;
+        self.draft.expect(steps, pairs.min(steps), "file")?;
         let communicator = tuning.communicator(kind, ranks.to_vec(), number as usize, number);
         let dimension = match group {
             Group::Tp => "tp",

@@ -6,6 +6,7 @@
 
 use super::draft::Draft;
 use super::laid::{DraftMessage, DraftWhole, Event, Graph, Item, part};
+use crate::footprint::Exists;
 use finding::Finding;
 use model::draw::{Key, below};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -152,7 +153,7 @@ impl Split {
         // Subflows of several messages may share a queue pair, so this may count too many of them.
         let more: u64 = counts.iter().map(|&count| count as u64 - 1).sum();
         let path = format!("workload.{}.split", draft.job);
-        draft.memory.add_messages(more, more, path.clone())?;
+        draft.memory.add_messages(more, more, path.clone(), Exists::Now)?;
         let of = |m: u32| (m as usize).checked_sub(added.message).map_or(1, |m| counts[m] as u64);
         let ends = |(cause, effect): &(Event, Item)| {
             let causes = match *cause {

@@ -66,7 +66,7 @@ pub(super) fn told(what: &str, points: Vec<Point>) -> String {
     let all = dips(points);
     let count = |at| all.iter().filter(|dip| dip.at == at).count();
     let mut text = format!(
-        "Dips of {what}: {}, of which {} lie at a switch of NCCL's choice, and {} in a fall that begins at one\n",
+        "Dips of {what}: {}; {} at a switch of NCCL's choice, {} in a fall that begins at one\n",
         all.len(),
         count(At::Switch),
         count(At::Behind)
@@ -109,7 +109,7 @@ mod tests {
             // A second, slower time of a size is no dip.
             point("b, 4", 4, 9.0, "ring"),
         ];
-        let expected = "Dips of it: 3, of which 1 lie at a switch of NCCL's choice, and 1 in a fall that begins at one\n  \
+        let expected = "Dips of it: 3; 1 at a switch of NCCL's choice, 1 in a fall that begins at one\n  \
                         elsewhere: a, 8 to 9, both by tree\n";
         assert_eq!(told("it", points.clone()), expected);
         points.reverse();
@@ -133,7 +133,7 @@ mod tests {
         };
         assert_eq!(
             told("the measured bus bandwidth", cells.iter().map(of).collect()),
-            "Dips of the measured bus bandwidth: 15, of which 6 lie at a switch of NCCL's choice, and 6 in a fall that begins at one\n  \
+            "Dips of the measured bus bandwidth: 15; 6 at a switch of NCCL's choice, 6 in a fall that begins at one\n  \
              elsewhere: all-gather, 2 x 8, 56 MiB to 64 MiB, both by ring simple 16\n  \
              elsewhere: all-to-all, 8 x 8, 12 MiB to 16 MiB, both by direct simple 1\n  \
              elsewhere: reduce-scatter, 2 x 8, 56 MiB to 64 MiB, both by ring simple 16\n"

@@ -293,7 +293,7 @@ impl Layer<'_, '_> {
         let steps = planned.steps;
         let connected = std::mem::replace(&mut self.connected[joint.group], true);
         let pairs = if connected { 0 } else { steps.min(ranks.len() as u64 * 64) };
-        self.draft.reserve(steps, pairs, "file")?;
+        self.draft.expect(steps, pairs, "file")?;
         let communicator =
             collectives.tuning.communicator(kind, ranks.clone(), joint.group, joint.group as u32);
         let left = self.draft.collective(communicator, &planned, Operation::default(), causes)?;

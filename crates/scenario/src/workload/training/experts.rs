@@ -32,8 +32,8 @@ pub struct Routing {
     /// Bytes of a token beside its values, on its way to experts, and back: scales and headers. Default 0 and 0 (our choice); DeepEP's
     /// low-latency kernels dispatch 4 B for each 128 values, and 16 B: `[240, 0]` for 7,168 values.
     pub token_bytes: [u64; 2],
-    /// What is a message. `"pair"`: all tokens of a rank for another rank; `"expert"`: those for one of its experts, each of which has a
-    /// queue pair of its own; `"token"`: a token for an expert, on the queue pair of the expert, as in DeepEP's low-latency kernels.
+    /// Tokens that travel as one message. Unless these are all of a pair of ranks, each expert has a queue pair of its own, as in DeepEP's
+    /// low-latency kernels, whose messages are single tokens.
     /// Default `"pair"` (our choice; a message per token lengthens a dispatch among 64 ranks by 5 %).
     pub message: TokenMessage,
 }
@@ -42,12 +42,12 @@ pub struct Routing {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenMessage {
-    /// Those of a pair of ranks.
+    /// All tokens of a rank for another rank.
     #[default]
     Pair,
-    /// Those for an expert.
+    /// All tokens of a rank for one expert.
     Expert,
-    /// One.
+    /// One token for one expert.
     Token,
 }
 

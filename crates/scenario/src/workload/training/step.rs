@@ -9,10 +9,11 @@ use super::pipeline::Pass;
 use super::{
     ByFlops, ByLayer, ByTime, Compute, Dimension, Moe, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
 };
+use crate::footprint::STEP;
 use crate::workload::communicator::{Communicator, Nic, Ports};
 use crate::workload::draft::Draft;
-use crate::workload::laid::Item;
-use crate::workload::outline::{Cells, Event};
+use crate::workload::laid::{Cells, Item};
+use crate::workload::outline::Event;
 use crate::workload::planned::{Planned, Schedules};
 use crate::workload::ranks::Stream;
 use collective::{Algorithm, Call, Kind, Schedule};
@@ -24,6 +25,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::rc::Rc;
+
+/// Bytes of a task in an outline. Our estimate from the sizes of the types.
+const TASK: u64 = 110;
 
 /// First number of the draws that route tokens.
 const EXPERTS: u64 = 1 << 40;
@@ -60,6 +64,10 @@ pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> 
         layer.step()?;
     }
     let (dropped, groups) = (layer.dropped, layer.count);
+    if groups > u32::from(u16::MAX) {
+        let text = format!("expected at most {} groups of ranks, found {groups}", u16::MAX);
+        return Err(code::RANGE.at("parallel", text));
+    }
     if dropped > 0 {
         let text = format!(
             "`routing.capacity` drops tokens: {dropped} of each rank, summed over layers and micro-batches"
@@ -274,8 +282,15 @@ impl<'l> Layer<'l, '_> {
         let buckets = bytes.div_ceil(self.training.bucket.get()) * 2;
         let sends = u64::from(micros) * 2 + buckets * 2 * u64::from((dp * cp).saturating_sub(1)).max(1);
         let steps = u64::from(self.training.steps);
-        self.draft.reserve(world * sends * steps, world * 8, "model")?;
-        self.draft.reserve_tasks(world * passes * 6 * steps, "model")
+        // Where experts have queue pairs of their own, each rank sends to those of all others.
+        let experts =
+            self.sizes.model.moe.map_or(0, |moe| moe.experts - moe.experts / u64::from(self.sizes.ep));
+        let experts = if self.training.routing.message == TokenMessage::Pair { 0 } else { experts };
+        self.draft.expect(world * sends * steps, world * (8 + experts), "model")?;
+        let tasks = world * passes * 6 * steps;
+        let cell = tasks / u64::from(self.draft.outline.cells.count) * TASK;
+        self.draft.memory.outline(cell, &format!("workload.{}.{}.model", self.draft.job, self.draft.kind))?;
+        self.draft.expect_tasks(tasks, "model")
     }
 
     /// Parameters of a layer of the model on a rank, without experts.
@@ -662,6 +677,11 @@ impl<'l> Layer<'l, '_> {
                 Entry::Occupied(known) => Rc::clone(known.get()),
                 Entry::Vacant(new) => {
                     let call = new.key().0.clone();
+                    let n = u64::from(call.ranks());
+                    let each = if routing.message == TokenMessage::Token { mine * moe.top_k } else { n };
+                    let fits = self.draft.memory.steps_fit(n * each);
+                    fits.map_err(|text| code::RANGE.at("routing.message", text))?;
+                    self.draft.memory.outline(n * each * STEP, "workload")?;
                     let schedule = self.training.routed((value, mine), moe, &call, &tokens, back)?;
                     Rc::clone(new.insert(Rc::new(Planned::with(Algorithm::Direct, call, schedule))))
                 }
