@@ -89,6 +89,9 @@ fn cells(sizes: &Sizes, draft: &Draft<'_>) -> Cells {
     }
 }
 
+/// An exchange of tokens: its call, the tokens to each expert of each rank, and whether they come back.
+type Routed = (Call, Vec<Vec<u64>>, bool);
+
 /// Kinds of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Dim {
@@ -220,8 +223,8 @@ struct Layer<'l, 'd> {
     sizes: &'l Sizes,
     draft: &'l mut Draft<'d>,
     schedules: Schedules,
-    /// Exchanges of tokens so far, by call, tokens to each expert of each rank, and direction.
-    routed: BTreeMap<(Call, Vec<Vec<u64>>, bool), Rc<Planned>>,
+    /// Exchanges of tokens so far.
+    routed: BTreeMap<Routed, Rc<Planned>>,
     /// Groups by kind and by first rank of the stage.
     grouped: BTreeMap<(Dim, u32), Rc<Vec<Vec<u32>>>>,
     /// By first rank: the number of a group in the first cell, and the numbers from a cell to the next one.
