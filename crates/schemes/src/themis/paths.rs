@@ -90,7 +90,7 @@ impl Config {
         }
         let error = |field, text: String| {
             let help = "path-map = false sprays over the uplinks of the ToR alone";
-            Err(code::RANGE.at(field, format!("{text}; alternatively, {help}")))
+            Err(code::UNSUITED.at(field, format!("{text}; alternatively, {help}")))
         };
         let (steps, ends) = match shape(fabric) {
             Ok(None) => return Ok(()),
