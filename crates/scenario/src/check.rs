@@ -139,9 +139,7 @@ impl Resolved {
     /// # Errors
     /// The first mistake.
     pub fn lay(self) -> Result<Checked, Finding> {
-        let memory = MemoryBudget::new(Room::now());
-        Checked::lay(self.name, self.scenario, self.document, Detail::Whole, memory)
-            .map(|(checked, _)| checked)
+        Checked::whole(self.name, self.scenario, self.document)
     }
 
     /// The scenario as TOML with every default filled in; a run needs nothing else.

@@ -101,7 +101,6 @@ pub(crate) fn lay(
 }
 
 /// Messages and tasks that stand for many of their like.
-#[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) graph: Graph,
     /// By message: how many there are.
