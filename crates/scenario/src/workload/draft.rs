@@ -65,26 +65,23 @@ impl Draft<'_> {
             QpUse::Persistent => pairs,
             QpUse::InTurn(count) => pairs.saturating_mul(u64::from(count.get())).min(messages),
         };
-        let path = format!("workload.{}.{}.{path}", self.job, self.kind);
-        self.memory.add_messages(messages, qps, path, exists)
+        self.memory.add_messages(messages, qps, self.path(path), exists)
     }
 
     /// Refuses a job with more tasks than fit into the machine's memory.
     pub(crate) fn reserve_tasks(&mut self, tasks: u64, path: &str) -> Result<(), Finding> {
-        let path = format!("workload.{}.{}.{path}", self.job, self.kind);
-        self.memory.add_tasks(tasks, path, Exists::Now)
+        self.memory.add_tasks(tasks, self.path(path), Exists::Now)
     }
 
-    /// [`Draft::reserve_tasks`] for tasks of a job whose outline has one of many cells.
+    /// [`Draft::reserve_tasks`] for the tasks of all cells of a job and of its exchanges.
     pub(crate) fn expect_tasks(&mut self, tasks: u64, path: &str) -> Result<(), Finding> {
-        let path = format!("workload.{}.{}.{path}", self.job, self.kind);
-        self.memory.add_tasks(tasks, path, Exists::InRuns)
+        self.memory.add_tasks(tasks, self.path(path), Exists::InRuns)
     }
 
     /// Refuses so many more messages and tasks if they were not counted and do not fit into the machine's memory.
     pub(crate) fn fits(&mut self, more: u64) -> Result<(), Finding> {
         let items = self.earlier + self.outline.items() + more;
-        self.memory.laid(items, format!("workload.{}.{}", self.job, self.kind))
+        self.memory.laid(items, self.settings())
     }
 
     /// Adds a message that starts with the job and returns its number, for [`Draft::after`].
@@ -143,7 +140,7 @@ impl Draft<'_> {
     ) -> Result<Vec<Event>, Finding> {
         let operation = shown(&self.scene, &communicator, planned, operation)?;
         self.fits(planned.steps)?;
-        let path = format!("workload.{}.{}", self.job, self.kind);
+        let path = self.settings();
         self.memory.outline(EXCHANGE + MEMBER * communicator.ranks.len() as u64, &path)?;
         Ok(self.outline.collective(Rc::clone(planned), communicator, stride, operation, causes))
     }

@@ -34,6 +34,16 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
+    /// The path of the job's settings.
+    pub(crate) fn settings(&self) -> String {
+        format!("workload.{}.{}", self.job, self.kind)
+    }
+
+    /// The path of a key of the job's settings.
+    pub(crate) fn path(&self, key: &str) -> String {
+        format!("{}.{key}", self.settings())
+    }
+
     /// The algorithm that a collective has by default.
     pub(crate) fn usual_algorithm(&self, kind: Kind) -> Algorithm {
         if self.nccl.given { Algorithm::Nccl } else { kind.usual_algorithm() }

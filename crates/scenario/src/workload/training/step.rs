@@ -292,7 +292,7 @@ impl<'l> Layer<'l, '_> {
         self.draft.expect(world * sends * steps, world * (8 + experts), "model")?;
         let tasks = world * passes * 6 * steps;
         let cell = tasks / u64::from(self.draft.outline.cells.count) * TASK;
-        self.draft.memory.outline(cell, &format!("workload.{}.{}.model", self.draft.job, self.draft.kind))?;
+        self.draft.memory.outline(cell, &self.draft.scene.path("model"))?;
         self.draft.expect_tasks(tasks, "model")
     }
 
@@ -684,7 +684,7 @@ impl<'l> Layer<'l, '_> {
                     let each = if routing.message == TokenMessage::Token { mine * moe.top_k } else { n };
                     let fits = self.draft.memory.steps_fit(n * each);
                     fits.map_err(|text| code::RANGE.at("routing.message", text))?;
-                    self.draft.memory.outline(n * each * STEP, "workload")?;
+                    self.draft.memory.outline(n * each * STEP, &self.draft.scene.path("routing.message"))?;
                     let schedule = self.training.routed((value, mine), moe, &call, &tokens, back)?;
                     Rc::clone(new.insert(Rc::new(Planned::with(Algorithm::Direct, call, schedule))))
                 }
