@@ -1,8 +1,8 @@
 //! What the workloads of a scenario send, counted without a message for each of their steps.
 
-use crate::workload::laid::{Cells, DraftMessage, Graph};
+use crate::workload::laid::{Cells, Connection, DraftMessage, Graph};
 use model::plan::{Job, Operation, Role, SliceTimes, Task, Work};
-use model::{Fabric, HostId, Plan, Time, Wire};
+use model::{Fabric, Plan, Time, Wire};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,9 +101,6 @@ pub(crate) fn kind(o: &Operation) -> Kind {
     (o.job, o.dimension, o.name, (o.algorithm, o.protocol, o.channels, o.near_tie))
 }
 
-/// Receiver, sender, job, lane, path, line, whether it asks, and a number of its own.
-type Connection = (HostId, HostId, u16, u32, Option<u16>, u16, bool, u32);
-
 /// The messages of a queue pair.
 struct Carried {
     longest: DraftMessage,
@@ -177,7 +174,7 @@ impl<'a> Counter<'a> {
         if let Some(members) = operation.and_then(|operation| self.rows.get_mut(&kind(operation))) {
             members.row.nic_bytes = members.row.nic_bytes.saturating_add(bytes);
         }
-        let DraftMessage { from, to, job, lane, path, line, asks, fresh_qp, .. } = *message;
+        let DraftMessage { from, to, fresh_qp, .. } = *message;
         let way = match () {
             () if self.fabric.node_of(from) == self.fabric.node_of(to) => 0,
             () if self.fabric.same_rack(from, to) => 1,
@@ -188,8 +185,7 @@ impl<'a> Counter<'a> {
         let sent = &mut self.sent[from.index()];
         *sent = (sent.0.saturating_add(bytes), sent.1.saturating_add(packets));
         self.fresh += u32::from(fresh_qp);
-        let own = if fresh_qp { self.fresh } else { 0 };
-        let carried = self.connections.entry((to, from, job, lane, path, line, asks, own));
+        let carried = self.connections.entry(message.connection(self.fresh));
         let carried = carried.or_insert(Carried { longest: *message, packets: 0 });
         carried.packets = carried.packets.saturating_add(packets);
         if message.bytes > carried.longest.bytes {

@@ -42,6 +42,18 @@ pub(crate) struct DraftMessage {
     pub(crate) asks: bool,
 }
 
+/// What the messages of a queue pair have in common, in the order of queue pairs: receiver, sender, job, lane, path, line, whether they
+/// ask, and the number of a message that has a queue pair for itself.
+pub(crate) type Connection = (HostId, HostId, u16, u32, Option<u16>, u16, bool, u32);
+
+impl DraftMessage {
+    /// The connection of the message, whose number counts from 1.
+    pub(crate) fn connection(&self, number: u32) -> Connection {
+        let DraftMessage { from, to, job, lane, path, line, asks, fresh_qp, .. } = *self;
+        (to, from, job, lane, path, line, asks, if fresh_qp { number } else { 0 })
+    }
+}
+
 /// A message or a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Item {
@@ -221,8 +233,7 @@ fn on_queue_pairs(all: &[DraftMessage]) -> (Vec<Qp>, Vec<Message>, Vec<u32>) {
     // Messages by connection: a connection's messages mostly come in a row.
     let mut connection = Vec::with_capacity(all.len());
     for (i, m) in (1..).zip(all) {
-        let own = if m.fresh_qp { i } else { 0 };
-        let key = (m.to, m.from, m.job, m.lane, m.path, m.line, m.asks, own);
+        let key = m.connection(i);
         let number = match last {
             Some((known, number)) if known == key => number,
             _ => {
