@@ -23,7 +23,7 @@ mod schedule;
 mod tests;
 mod tree;
 
-pub use nccl::{CANDIDATES, Cpu, Gpu, Machine, channels, near_tie};
+pub use nccl::{CANDIDATES, Cpu, Gpu, Machine, channels, compared, near_tie};
 pub use schedule::{After, Builder, Schedule, Step, Way};
 
 use schemars::JsonSchema;

@@ -261,6 +261,18 @@ fn estimates(call: &Call) -> Vec<Estimate> {
     found
 }
 
+/// The algorithms and protocols that NCCL compares for a call, each with the time that it estimates, us; shortest first.
+pub fn compared(call: &Call) -> Vec<(Algorithm, Protocol, f64)> {
+    match call.kind {
+        Kind::AllReduce | Kind::AllGather | Kind::ReduceScatter => {
+            estimates(call).into_iter().map(|found| (found.algorithm, found.protocol, found.time)).collect()
+        }
+        Kind::AllToAll | Kind::Broadcast | Kind::Reduce => {
+            choice(call).into_iter().map(|(algorithm, protocol)| (algorithm, protocol, 0.0)).collect()
+        }
+    }
+}
+
 /// The second choice, and by how many per cent it takes longer, if that is 10 at most.
 pub fn near_tie(call: &Call) -> Option<(Algorithm, Protocol, u8)> {
     let found = estimates(call);

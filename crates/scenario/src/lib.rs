@@ -30,6 +30,7 @@
 //! | [`traffic`] | what workloads send, counted without a plan of every message |
 //! | `footprint` | estimate of the memory that a run needs |
 //! | [`ideal`] | completion time of a flow alone on the fabric |
+//! | [`candidates`] | what NCCL compares for a collective on a described cluster, with times by closed form |
 //! | `check` | all steps from a source to a [`Checked`] scenario |
 //! | `show`, `schema` | a scenario as TOML with comments; JSON Schemas |
 //! | [`mod@sweep`] | one scenario at many points: axes and seeds |
@@ -37,6 +38,7 @@
 //! | `table_file` | files of other commands, with the messages of scenarios |
 
 pub mod builtin;
+pub mod candidates;
 mod check;
 pub mod classes;
 pub mod config;

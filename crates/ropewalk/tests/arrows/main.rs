@@ -31,13 +31,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("results", &["engine", "model"]),
     ("lab", &["engine", "model", "results", "scenario", "sim"]),
     ("capture", &["engine", "lab", "model", "ports", "results", "scenario", "wire"]),
+    ("busbw", &["collective", "finding", "lab", "model", "results", "scenario"]),
     ("explain", &["engine", "lab", "model", "results", "scenario"]),
     ("farm", &["audit", "engine", "explain", "lab", "model", "results", "scenario", "sim"]),
     ("papers", &["engine", "lab", "model", "results", "rnic", "scenario", "schemes", "themis"]),
     ("report", &["lab", "model", "papers", "results", "scenario", "schemes"]),
     (
         "ropewalk",
-        &["capture", "engine", "explain", "lab", "model", "papers", "report", "results", "scenario"],
+        &["busbw", "capture", "engine", "explain", "lab", "model", "papers", "report", "results", "scenario"],
     ),
     ("workshop", &["farm", "lab", "papers", "results", "ropewalk", "scenario"]),
     ("frames", &["bump", "checkers", "model", "ports", "results", "rnic", "scenario", "tor"]),
@@ -46,7 +47,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
     (
         "python",
-        &["capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario", "schemes"],
+        &[
+            "busbw", "capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario", "schemes",
+        ],
     ),
 ];
 
@@ -101,6 +104,8 @@ const ROOMS: &[&str] = &[
 
 /// Single names elsewhere: file below `crates`, name, and the reason.
 const MENTIONS: &[(&str, &str, &str)] = &[
+    ("busbw/src/suspects.rs", "dcqcn", "a suspect"),
+    ("busbw/src/suspects.rs", "ecmp", "a suspect"),
     ("farm/src/imports.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
     ("farm/src/program.rs", "ecmp", "an argument of `ropewalk compare`"),
     ("farm/src/program.rs", "hpcc", "the simulator from which `ropewalk import` reads"),

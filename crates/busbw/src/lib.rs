@@ -1,0 +1,28 @@
+//! Is the bus bandwidth of a log what it should be, and if not, why?
+//!
+//! | file | content |
+//! |---|---|
+//! | [`read`] | readers: nccl-tests and rccl-tests as text and JSON, NCCL's log, its topology, perftest, counters |
+//! | [`log`] | what they find |
+//! | [`cluster`] | the cluster: described, from a scenario, or told by logs |
+//! | [`expect`] | the expected range of a size |
+//! | `case`, `likelihood`, [`suspects`] | a row per suspect, and how well its curve fits |
+//! | [`pairs`] | several logs: the slow node and the slow path |
+//! | [`mod@answer`], [`mod@text`] | the answer, and the answer as text |
+
+#![forbid(unsafe_code)]
+
+pub mod answer;
+mod case;
+pub mod cluster;
+pub mod expect;
+mod likelihood;
+pub mod log;
+pub mod pairs;
+pub mod read;
+pub mod suspects;
+pub mod text;
+
+pub use answer::{Answer, Request, Verdict, answer};
+pub use log::Input;
+pub use text::text;
