@@ -1,8 +1,11 @@
 //! What readers find in a log: measured curves, and facts about the cluster, each with its line.
 
 use collective::Kind;
+use finding::{Finding, code};
+use scenario::file::{self, ReadError, Reading};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// A file that a user gives, or a part of it.
 #[derive(Clone, Debug)]
@@ -11,6 +14,24 @@ pub struct Input {
     pub name: String,
     /// The text.
     pub text: String,
+}
+
+/// What is read of a log: the text, and its lines. The largest that we know, of 512 ranks with NCCL_DEBUG=INFO, has 200 MB (our choice).
+const READING: Reading = Reading::import(4);
+
+impl Input {
+    /// Reads a file, or standard input for `-`. Bytes that are no text are replaced, because logs of many ranks may be torn anywhere.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn read(name: &str) -> Result<Self, Finding> {
+        let failed = |error: ReadError| code::FILE.plain(error.about(name));
+        let bytes = match name {
+            "-" => file::unpacked(std::io::stdin().lock(), READING, None).map_err(failed)?,
+            _ => file::bytes(Path::new(name), READING).map_err(failed)?,
+        };
+        Ok(Input { name: name.to_owned(), text: String::from_utf8_lossy(&bytes).into_owned() })
+    }
 }
 
 /// What nccl-tests can measure.

@@ -44,6 +44,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Explain one flow or one step of training: where its time went, and what happened when
     Explain(ExplainArgs),
+    /// Say whether the bus bandwidth of nccl-tests is what it should be, and if not, why
+    Busbw(BusbwArgs),
     /// Compute a scheme's switch memory by its paper's formula
     Memory(MemoryArgs),
     /// Show what a workload sends, before anything runs
@@ -433,6 +435,70 @@ pub struct ExplainArgs {
     /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// `ropewalk busbw`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk busbw all_reduce.log
+  ropewalk busbw all_reduce.log --cluster \"8 nodes, 8 h100, 8x400G, roce, 4 per tor\"
+  ropewalk busbw all_reduce.log sendrecv.log perftest.log --nccl-log nccl.log --topo topo.xml
+  ropewalk busbw pair-*.log --racks \"node1 node2 / node3 node4\"    the slow node by elimination
+  ropewalk busbw monday.log tuesday.log                             before and after
+  ropewalk busbw all_reduce.log --json | jq .suspects[0].name
+
+LOG is what nccl-tests or rccl-tests print, or their JSON (-J), with NCCL's own lines between them if you like. What the log
+does not tell, --cluster describes, in parts between commas: `8 nodes`, `8 h100`, `8x400G`, `bond of 2x200G`, `1 of 4x200G`,
+`roce` or `ib`, `4 per tor`, `2 racks`, `2 sites`, `400us` (the round trip between sites), `nvls off`, `pcie gen4`, `amd`,
+`nccl 2.27`.
+Exit codes: 0 as expected, or not known; 1 a size from 64 MiB on is below the expected range; 2 the input is wrong.")]
+pub struct BusbwArgs {
+    /// Logs with measurements, `-` for standard input; several are compared.
+    #[arg(required = true, value_name = "LOG")]
+    pub logs: Vec<String>,
+    /// The cluster, such as "8 nodes, 8 h100, 8x400G".
+    #[arg(long, value_name = "TEXT")]
+    pub cluster: Option<String>,
+    /// Scenario whose servers and links are the cluster.
+    #[arg(long, value_name = "SCENARIO", conflicts_with = "cluster")]
+    pub fabric: Option<String>,
+    /// NCCL's own log (NCCL_DEBUG=INFO), if LOG does not have it. Repeatable.
+    #[arg(long, value_name = "FILE")]
+    pub nccl_log: Vec<String>,
+    /// NCCL's topology as XML (NCCL_TOPO_DUMP_FILE). Repeatable.
+    #[arg(long, value_name = "FILE")]
+    pub topo: Vec<String>,
+    /// The test, if LOG does not name it: all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce, sendrecv.
+    #[arg(long, value_name = "NAME")]
+    pub collective: Option<String>,
+    /// Time that the program adds to a call, us: least and most [default: 10..60, as nccl-tests].
+    #[arg(long, value_name = "US..US", value_parser = span)]
+    pub call: Option<(f64, f64)>,
+    /// Hosts below each ToR, with a slash between ToRs: "a b / c d".
+    #[arg(long, value_name = "HOSTS")]
+    pub racks: Option<String>,
+    /// Simulate the healthy cluster and each suspect, beside the measured curve.
+    #[arg(long)]
+    pub simulate: bool,
+    /// Also write a page: one HTML file that works offline [default FILE: results/busbw.html].
+    #[arg(long, value_name = "FILE", num_args = 0..=1)]
+    pub report: Option<Option<PathBuf>>,
+    /// Print JSON on standard output and nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Reads `10..60`, or one number.
+fn span(text: &str) -> Result<(f64, f64), String> {
+    let (least, most) = text.split_once("..").unwrap_or((text, text));
+    let number = |text: &str| {
+        text.trim().trim_end_matches("us").parse::<f64>().ok().filter(|us| (0.0..=1e6).contains(us))
+    };
+    match (number(least), number(most)) {
+        (Some(least), Some(most)) if least <= most => Ok((least, most)),
+        _ => Err("expected microseconds such as 10..60, the lesser first".to_owned()),
+    }
 }
 
 /// `ropewalk memory`.

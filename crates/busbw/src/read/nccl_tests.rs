@@ -188,9 +188,7 @@ fn behind_size(bytes: u64, count: u64, rest: &[&str], columns: &[String]) -> Row
         .map(String::as_str)
         .filter(|title| !WORDS.contains(title) && *title != "timestamp")
         .collect();
-    let of_words =
-        |rest: &[&str]| rest.iter().take_while(|word| result(word).is_none() && **word != "-1").count();
-    let words = of_words(rest);
+    let words = rest.iter().take_while(|word| result(word).is_none() && **word != "-1").count();
     let reduces = rest[..words].get(1).map(|redop| !redop.eq_ignore_ascii_case("none"));
     let mut numbers = &rest[words..];
     if titles.is_empty() {
@@ -198,10 +196,16 @@ fn behind_size(bytes: u64, count: u64, rest: &[&str], columns: &[String]) -> Row
             numbers = &numbers[1..];
         }
     } else {
-        // Root and channels stand before the results.
-        let extra = numbers.len().saturating_sub(titles.len());
-        let possible = columns.iter().filter(|title| matches!(title.as_str(), "root" | "nchannels")).count();
-        numbers = &numbers[extra.min(possible.max(1))..];
+        // The results end the row; before them stand type, reduction, root and what RCCL chose, as far as the version has them.
+        let most = columns.iter().filter(|title| WORDS.contains(&title.as_str())).count().saturating_sub(2);
+        match rest.len().checked_sub(titles.len()) {
+            Some(before) if before <= most => numbers = &rest[before..],
+            _ => {
+                let root = usize::from(columns.iter().any(|title| title == "root") && !numbers.is_empty());
+                let (expected, found) = (titles.len(), numbers.len() - root);
+                return Row::Torn(format!("expected {expected} results in this row, found {found}"));
+            }
+        }
     }
     let usual = ["time", "algbw", "busbw", "#wrong"];
     let titles: Vec<&str> = match titles.is_empty() {

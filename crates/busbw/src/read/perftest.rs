@@ -44,7 +44,7 @@ impl Reader {
                 let rest = line.split(name).nth(1)?.split_once(':')?.1;
                 rest.split_whitespace().next().map(str::to_owned)
             };
-            self.device = value(" Device ").or_else(|| self.device.take());
+            self.device = value("Device").or_else(|| self.device.take());
             self.qps = value("Number of qps").and_then(|qps| qps.parse().ok()).or(self.qps);
         }
         if let Some(unit) = self.unit {

@@ -1,5 +1,6 @@
 //! The commands, one file each. A command returns its failure, and this file turns it into an exit code.
 
+pub mod busbw;
 pub mod check;
 pub mod compare;
 pub mod explain;
@@ -36,6 +37,9 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Busbw(args) => {
+            return busbw::run(&args).unwrap_or_else(|failure| exit_code(Err(failure)));
+        }
         Command::Memory(args) => memory::run(&args),
         Command::Workload(args) => workload::run(&args),
         Command::Serve(args) => serve::run(&args),
