@@ -6,6 +6,7 @@ use crate::expect::{CALL, Model, Range};
 use crate::log::{Curve, Facts, Input, Log, Perftest, Point, Test, Unread};
 use crate::pairs::{self, Ran, Together};
 use crate::read::read;
+use crate::simulate::{Simulated, simulate};
 use crate::suspects::{Accused, accuse, bytes};
 use collective::Kind;
 use finding::{Finding, code, suggestion};
@@ -29,6 +30,8 @@ pub struct Request {
     pub call: Option<(f64, f64)>,
     /// Hosts below each ToR: `a b / c d`.
     pub racks: Option<String>,
+    /// Whether suspects are simulated.
+    pub simulate: bool,
 }
 
 /// A verdict.
@@ -115,6 +118,9 @@ pub struct Answer {
     pub together: Option<Together>,
     /// Measurements of perftest.
     pub perftest: Vec<Perftest>,
+    /// Simulated curves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub simulated: Vec<Simulated>,
     /// Lines that could not be read.
     pub unread: Vec<Unread>,
     /// Exit code of the command: 1 if any size from 64 MiB on is below.
@@ -207,6 +213,10 @@ pub fn answer(request: &Request) -> Result<Answer, Finding> {
         ));
     }
     let notes = notes(&case, verdict, &suspects, unknown);
+    let simulated = match &case.model {
+        Some(model) if request.simulate => simulate(model, &case.points, &suspects),
+        _ => Vec::new(),
+    };
     let unread = logs.iter().chain(&more).flat_map(|log| log.unread.iter().cloned()).collect();
     Ok(Answer {
         log: slowest.log.name.clone(),
@@ -224,6 +234,7 @@ pub fn answer(request: &Request) -> Result<Answer, Finding> {
         unknown_cause: unknown,
         together,
         perftest: perftest.clone(),
+        simulated,
         unread,
         exit_code: u8::from(below),
     })

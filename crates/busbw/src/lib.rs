@@ -7,6 +7,7 @@
 //! | [`cluster`] | the cluster: described, from a scenario, or told by logs |
 //! | [`expect`] | the expected range of a size |
 //! | `case`, `likelihood`, [`suspects`] | a row per suspect, and how well its curve fits |
+//! | [`simulate`] | suspects as scenarios, by packets |
 //! | [`pairs`] | several logs: the slow node and the slow path |
 //! | [`mod@answer`], [`mod@text`] | the answer, and the answer as text |
 
@@ -20,6 +21,7 @@ mod likelihood;
 pub mod log;
 pub mod pairs;
 pub mod read;
+pub mod simulate;
 pub mod suspects;
 pub mod text;
 

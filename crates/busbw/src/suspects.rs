@@ -6,6 +6,7 @@ use crate::case::{Case, LARGE, listed};
 use crate::expect::Range;
 use crate::likelihood;
 use crate::log::Test;
+use crate::simulate::{Scene, TOLD, command};
 use collective::Kind;
 use serde::Serialize;
 
@@ -25,7 +26,10 @@ pub struct Accused {
     /// What to run next.
     pub next: Vec<String>,
     /// Settings that simulate it, if a scenario can show it.
-    pub simulate: Vec<String>,
+    #[serde(skip)]
+    pub(crate) simulate: Vec<String>,
+    /// The command that simulates it, for 256 MiB.
+    pub simulated_by: Option<String>,
     /// Its curve: size, least and most bus bandwidth, GB/s.
     pub curve: Vec<(u64, f64, f64)>,
 }
@@ -61,10 +65,18 @@ struct Shape {
     ranges: Vec<Range>,
     /// What it means, such as `1 of 8 NICs`; empty if nothing is to be said.
     words: String,
+    /// How often the suspect has this shape, beside its other shapes.
+    weight: f64,
 }
 
 fn shape(ranges: Vec<Range>, words: impl Into<String>) -> Shape {
-    Shape { ranges, words: words.into() }
+    Shape { ranges, words: words.into(), weight: 1.0 }
+}
+
+impl Shape {
+    fn weighing(self, weight: f64) -> Self {
+        Shape { weight, ..self }
+    }
 }
 
 /// A row of the table.
@@ -96,7 +108,10 @@ const TABLE: &[Suspect] = &[
             _ => "one or few NICs in use".to_owned(),
         },
         prior: 0.14,
-        applies: |case| case.networked() && case.model.as_ref().is_none_or(|model| model.nics > 1),
+        applies: |case| {
+            let several = case.model.as_ref().is_none_or(|model| model.nics > 1);
+            case.networked() && several && case.test != Some(Test::SendRecv)
+        },
         shapes: |case| {
             let Some(model) = &case.model else { return Vec::new() };
             if let Some((nics, _)) = case.in_use {
@@ -105,7 +120,9 @@ const TABLE: &[Suspect] = &[
             }
             let of = |nics: u32| {
                 let all = f64::from(nics) * model.nic;
-                shape(case.limit(0.85 * all, 0.98 * all), share_of_nics(case, nics))
+                // One NIC, or those of one CPU, are in use more often than any other number.
+                let weight = if nics == 1 || 2 * nics == model.nics { 4.0 } else { 1.0 };
+                shape(case.limit(0.85 * all, 0.98 * all), share_of_nics(case, nics)).weighing(weight)
             };
             (1..model.nics).map(of).collect()
         },
@@ -212,8 +229,8 @@ const TABLE: &[Suspect] = &[
             next
         },
         simulate: |case| {
-            let rate = if gdr_off(case).is_some() { 15.0 } else { 16.0 };
-            vec![format!("nic.pcie={{ rate = \"{}Gbps\" }}", rate * 8.0)]
+            let way = if gdr_off(case).is_some() { "gdr = false" } else { "through-cpu = true" };
+            vec![format!("nic.pcie={{ rate = \"384Gbps\", {way} }}")]
         },
     },
     Suspect {
@@ -323,7 +340,7 @@ const TABLE: &[Suspect] = &[
                 perftest(case, " -q 1") + " against -q 8",
             ]
         },
-        simulate: |_| vec!["server.ports-per-nic=2".to_owned()],
+        simulate: |_| vec!["server.ports-per-nic=2".to_owned(), "@half-rate".to_owned()],
     },
     Suspect {
         name: "few-channels",
@@ -392,7 +409,7 @@ const TABLE: &[Suspect] = &[
             vec![
                 shape(case.share(0.42, 0.60), "about one half"),
                 shape(case.share(0.26, 0.40), "about one third"),
-                shape(case.share(0.60, 0.76), "some uplinks carry two flows"),
+                shape(case.share(0.60, 0.76), "some uplinks carry two flows").weighing(0.5),
             ]
         },
         evidence: |case, evidence| {
@@ -710,7 +727,8 @@ const TABLE: &[Suspect] = &[
         },
         simulate: |case| {
             let us = case.cluster.round_trip_us.unwrap_or(400.0) / 2.0;
-            vec!["@uplinks".to_owned(), format!("topology.leaf-spine.delay={:.0}us", us / 2.0)]
+            // Four links of the way there and back; no buffer has room for pauses over such links.
+            vec![format!("@uplinks:{:.0}us", us / 4.0), "switch.pfc=\"off\"".to_owned()]
         },
     },
     Suspect {
@@ -787,7 +805,7 @@ const TABLE: &[Suspect] = &[
                 "unset NCCL_P2P_DISABLE and NCCL_P2P_LEVEL".to_owned(),
             ]
         },
-        simulate: |_| vec!["server.nvlink=\"off\"".to_owned()],
+        simulate: |_| vec!["@uplinks".to_owned(), "server.nvlink=\"off\"".to_owned()],
     },
 ];
 
@@ -926,38 +944,23 @@ fn border(case: &Case<'_>) -> Option<u64> {
 /// The number of NICs whose rate the plateau is nearest to, if it is near one.
 fn nearest_count(case: &Case<'_>) -> Option<u32> {
     let (model, (_, plateau)) = (case.model.as_ref()?, case.plateau()?);
-    let per_nic = plateau / (EFFECTIVE * model.nic);
-    let nics = (per_nic.round() as u32).clamp(1, model.nics.saturating_sub(1).max(1));
-    Some(nics)
+    let each = model.ceiling().0 / f64::from(model.nics);
+    Some(((plateau / (0.97 * each)).round() as u32).clamp(1, model.nics.saturating_sub(1).max(1)))
 }
 
-/// Usual share of a NIC's rate that collectives reach: the middle of the measured 46 to 49 GB/s per 400 Gb/s.
-const EFFECTIVE: f64 = 0.95;
-
+/// The measured bandwidth as a share of that of so many NICs.
 fn share_of_nics(case: &Case<'_>, nics: u32) -> String {
-    let share = case
-        .plateau()
-        .zip(case.model.as_ref())
-        .map(|((_, busbw), model)| busbw / (f64::from(nics) * model.nic));
-    share.map_or(String::new(), |share| {
-        format!(
-            "{busbw:.1} GB/s is {share:.2} of {nics} NIC{}",
-            if nics == 1 { "" } else { "s" },
-            busbw = case.plateau().map_or(0.0, |p| p.1)
-        )
-    })
+    let (Some(model), Some((_, busbw))) = (&case.model, case.plateau()) else { return String::new() };
+    let all = model.ceiling().0 * f64::from(nics) / f64::from(model.nics);
+    let plural = if nics == 1 { "" } else { "s" };
+    format!("{busbw:.1} GB/s is {:.2} of {nics} NIC{plural}", busbw / all)
 }
 
+/// The measured bandwidth as a share of that of the NICs in use.
 fn share_words(case: &Case<'_>, of: &str) -> String {
-    let share = case.plateau().zip(case.base.as_ref()).map(|((_, busbw), base)| {
-        // One NIC's efficiency: what it carries at best.
-        busbw / (EFFECTIVE_MOST * base.network())
-    });
-    share.map_or(String::new(), |share| format!("{:.0} % {of}", 100.0 * share))
+    let (Some(base), Some((_, busbw))) = (&case.base, case.plateau()) else { return String::new() };
+    format!("{:.0} % {of}", 100.0 * busbw / base.ceiling().0)
 }
-
-/// What a NIC carries at best.
-const EFFECTIVE_MOST: f64 = crate::expect::EFFICIENCY.1;
 
 fn number(n: u32) -> String {
     match n {
@@ -994,17 +997,20 @@ const LEAST: f64 = 0.02;
 /// The suspects of a case, likeliest first, and the probability of an unknown cause.
 pub(crate) fn accuse(case: &Case<'_>) -> (Vec<Accused>, f64) {
     let mut found: Vec<(f64, Accused)> = Vec::new();
+    let scene = case.model.as_ref().and_then(Scene::of);
     for suspect in TABLE.iter().filter(|suspect| (suspect.applies)(case)) {
         let mut evidence = Evidence::default();
         (suspect.evidence)(case, &mut evidence);
         let shapes = (suspect.shapes)(case);
-        let fit = |shape: &Shape| likelihood::of(&case.points, &shape.ranges, LARGE);
+        // Each of several shapes had its chance.
+        let total: f64 = shapes.iter().map(|shape| shape.weight).sum();
+        let fit =
+            |shape: &Shape| likelihood::of(&case.points, &shape.ranges, LARGE) + (shape.weight / total).ln();
         let best = shapes.iter().max_by(|a, b| fit(a).total_cmp(&fit(b)));
         // Without an expectation, evidence alone decides.
         let (ln, curve) = match best {
             Some(best) if !case.points.is_empty() && !best.ranges.is_empty() => {
-                // Each of several shapes had its chance.
-                let ln = fit(best) - (shapes.len() as f64).ln();
+                let ln = fit(best);
                 if !best.words.is_empty() && ln > likelihood::of_anything(&case.points, LARGE) - 2.0 {
                     evidence.on.insert(0, best.words.clone());
                 }
@@ -1019,6 +1025,7 @@ pub(crate) fn accuse(case: &Case<'_>) -> (Vec<Accused>, f64) {
             _ if evidence.on.is_empty() => continue,
             _ => (0.0, Vec::new()),
         };
+        let tokens = (suspect.simulate)(case);
         let accused = Accused {
             name: suspect.name,
             title: (suspect.title)(case),
@@ -1026,7 +1033,11 @@ pub(crate) fn accuse(case: &Case<'_>) -> (Vec<Accused>, f64) {
             evidence_for: evidence.on,
             evidence_against: evidence.against,
             next: (suspect.next)(case),
-            simulate: (suspect.simulate)(case),
+            simulated_by: scene
+                .as_ref()
+                .filter(|_| !tokens.is_empty())
+                .map(|scene| command(&scene.settings(&tokens, TOLD))),
+            simulate: tokens,
             curve,
         };
         found.push((suspect.prior.ln() + ln + evidence.ln, accused));

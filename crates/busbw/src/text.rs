@@ -1,8 +1,9 @@
 //! The answer as text.
 
 use crate::answer::{Answer, Row, Verdict};
+use crate::simulate::Simulated;
 use crate::suspects::{Accused, bytes};
-use results::text::{number, table, wrapped};
+use results::text::{maybe, number, table, wrapped};
 use std::fmt::Write;
 
 /// Most lines that are quoted. Our choice.
@@ -50,6 +51,7 @@ pub fn text(answer: &Answer) -> String {
         }
     }
     suspects(&mut out, answer);
+    simulated(&mut out, answer);
     if !answer.unread.is_empty() {
         let _ = writeln!(out, "\nLines that could not be read: {}", answer.unread.len());
         for unread in answer.unread.iter().take(QUOTED) {
@@ -93,7 +95,7 @@ fn suspects(out: &mut String, answer: &Answer) {
         return;
     }
     let _ = writeln!(out, "\nSuspects, likeliest first:");
-    for (i, Accused { title, probability, evidence_for, evidence_against, next, .. }) in
+    for (i, Accused { title, probability, evidence_for, evidence_against, next, simulated_by, .. }) in
         answer.suspects.iter().enumerate()
     {
         let _ = writeln!(out, "\n{}. {title} ({})", i + 1, percent(*probability));
@@ -102,8 +104,36 @@ fn suspects(out: &mut String, answer: &Answer) {
                 let _ = writeln!(out, "   {label:<8} {line}");
             }
         }
+        if let Some(command) = simulated_by {
+            let _ = writeln!(out, "   {:<8} {command}", "simulate");
+        }
     }
     let _ = writeln!(out, "\nAn unknown cause: {}.", percent(answer.unknown_cause));
+}
+
+/// Measured and simulated curves side by side.
+fn simulated(out: &mut String, answer: &Answer) {
+    let Some(first) = answer.simulated.first() else { return };
+    let header = ["size", "measured"].into_iter().chain(answer.simulated.iter().map(|of| of.name));
+    let mut curves = table(&header.map(str::to_owned).collect::<Vec<_>>(), 0);
+    let mut sizes: Vec<(u64, Option<f64>)> = answer
+        .simulated
+        .iter()
+        .flat_map(|of| &of.points)
+        .map(|(size, measured, _)| (*size, *measured))
+        .collect();
+    sizes.sort_by_key(|(size, _)| *size);
+    sizes.dedup_by_key(|(size, _)| *size);
+    for (size, measured) in sizes {
+        let of = |of: &Simulated| of.points.iter().find(|point| point.0 == size).map(|point| point.2);
+        let found = answer.simulated.iter().map(|simulated| maybe(of(simulated)));
+        curves.add_row([bytes(size), maybe(measured)].into_iter().chain(found));
+    }
+    let _ =
+        writeln!(out, "\nSimulated by packets, GB/s on the bus:\n\n{curves}\n\nhealthy: {}", first.command);
+    for of in answer.simulated.iter().filter(|of| of.failed.is_some()) {
+        let _ = writeln!(out, "{}: {}", of.name, of.failed.as_deref().unwrap_or_default());
+    }
 }
 
 fn percent(share: f64) -> String {

@@ -107,8 +107,8 @@ fn connection(text: &str, line: usize, log: &mut Log) {
         }
     }
     let Some(net) = via.strip_prefix("NET/").filter(|net| !net.starts_with("Socket")) else { return };
-    let mut parts = net.split_whitespace().next().unwrap_or_default().split('/');
-    let nic = parts.nth(1).and_then(leading).map(|(nic, _)| nic);
+    // `NET/IB/1(3)/GDRDMA`, or a plugin's name with blanks, such as `NET/AWS Libfabric/0/GDRDMA`.
+    let nic = net.split('/').nth(1).and_then(leading).map(|(nic, _)| nic);
     if let Some(nic) = nic.filter(|&nic| nic <= MOST) {
         log.facts.nics_used.insert(nic as u32);
     }

@@ -22,6 +22,7 @@ pub fn run(args: &BusbwArgs) -> Result<u8, Failure> {
         collective: args.collective.clone(),
         call: args.call,
         racks: args.racks.clone(),
+        simulate: args.simulate,
     };
     let answer = busbw::answer(&request)?;
     print::out(&if args.json { print::json(&answer) } else { busbw::text(&answer) })?;
