@@ -26,6 +26,7 @@ from ropewalk import _native
 from ropewalk._asked import Scenario, as_json, asked, count, flag, warn
 from ropewalk._asked import schemes as _schemes
 from ropewalk._asked import seeds as _seeds
+from ropewalk._busbw import Busbw, busbw
 from ropewalk._errors import (
     Error,
     NotRecorded,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 __version__ = _native.__version__
 
 __all__ = [
+    "Busbw",
     "Comparison",
     "Error",
     "Event",
@@ -68,6 +70,7 @@ __all__ = [
     "Sweep",
     "SweepError",
     "Table",
+    "busbw",
     "check",
     "compare",
     "experiments",

@@ -11,6 +11,7 @@ __all__ = [
     "Table",
     "Work",
     "__version__",
+    "busbw",
     "check",
     "cli",
     "compare",
@@ -37,6 +38,16 @@ __version__: str
 
 _Listener: TypeAlias = Callable[[float, str], object]
 
+def busbw(
+    logs: list[str],
+    more: list[str],
+    cluster: str | None,
+    fabric: str | None,
+    collective: str | None,
+    call: tuple[float, float] | None,
+    racks: str | None,
+    simulate: bool,
+) -> tuple[str, str, str]: ...
 def cli(words: list[str]) -> int: ...
 def schema(sweeps: bool) -> str: ...
 def scenarios() -> list[tuple[str, str, str]]: ...

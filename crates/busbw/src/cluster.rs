@@ -132,7 +132,7 @@ pub struct Cluster {
 }
 
 /// Words of a description, for suggestions.
-const WORDS: [&str; 21] = [
+const WORDS: [&str; 20] = [
     "nodes",
     "servers",
     "gpus",
@@ -153,7 +153,6 @@ const WORDS: [&str; 21] = [
     "round trip",
     "h200",
     "b200",
-    "ecmp",
 ];
 
 impl Cluster {
@@ -179,7 +178,7 @@ impl Cluster {
                     format!("{expected}, found `{trimmed}`"),
                 )
             };
-            match cluster.part(&trimmed.to_lowercase()) {
+            match cluster.part(&plain(trimmed)) {
                 Ok(true) => {}
                 Ok(false) => {
                     let word =
@@ -198,7 +197,7 @@ impl Cluster {
 
     /// Takes a part; false if it means nothing.
     fn part(&mut self, part: &str) -> Result<bool, String> {
-        let (number, rest) = match super::read::leading(part) {
+        let (number, rest) = match super::read::words::leading(part) {
             Some((number, rest)) => (Some(number), rest.trim_start()),
             None => (None, part),
         };
@@ -236,14 +235,13 @@ impl Cluster {
     fn machine(&mut self, part: &str) -> Result<bool, String> {
         if let Some(model) = Model::named(part) {
             self.model = Some(model);
-            let words: Vec<&str> =
-                part.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-            let before: Vec<&str> =
-                words.iter().copied().take_while(|word| !word.contains(model.name)).collect();
-            let text = before.join(" ");
             // `3x8 A100` has nodes and GPUs.
-            let numbers: Vec<u32> =
-                text.split(['x', ' ']).filter_map(|number| number.parse().ok()).filter(|n| *n > 0).collect();
+            let before = &part[..part.find(model.name).unwrap_or(0)];
+            let numbers: Vec<u32> = before
+                .split(['x', ' '])
+                .filter_map(|number| number.parse().ok())
+                .filter(|n| *n > 0)
+                .collect();
             match numbers[..] {
                 [gpus] => self.gpus = Some(gpus.min(576)),
                 [nodes, gpus] => (self.nodes, self.gpus) = (Some(nodes), Some(gpus.min(576))),
@@ -530,6 +528,18 @@ fn known_version(version: &str) -> String {
     format!("2.{}", minor.clamp(*known.start(), *known.end()))
 }
 
+/// A part as it is compared: small letters, a plain `x`, rates without blanks, and InfiniBand's names of rates as numbers.
+fn plain(part: &str) -> String {
+    let mut text = part.to_lowercase().replace('×', "x").replace(" per node", "").replace(" per server", "");
+    for unit in ["gbit/s", "gb/s", "gbps", "gbe"] {
+        text = text.replace(&format!(" {unit}"), "g").replace(unit, "g");
+    }
+    for (name, rate) in [("fdr", "56g"), ("edr", "100g"), ("hdr", "200g"), ("ndr", "400g"), ("xdr", "800g")] {
+        text = text.replace(name, rate);
+    }
+    text.replace("nics of ", "x").replace("nic of ", "x").replace("hcas of ", "x")
+}
+
 /// The first two numbers of a version.
 fn minor(version: &str) -> String {
     version.split('.').take(2).collect::<Vec<_>>().join(".")
@@ -573,6 +583,13 @@ mod tests {
         assert_eq!(
             (bonds.gpus, bonds.nics, bonds.bond, bonds.gbps),
             (Some(8), Some(8), Some(2), Some(400.0))
+        );
+        for text in ["8 x 400 Gb/s", "8 NICs of 400G", "8×400G", "8xNDR"] {
+            assert_eq!((of(text).nics, of(text).gbps), (Some(8), Some(400.0)), "{text}");
+        }
+        assert_eq!(
+            (of("8xH100").gpus, of("8 GPUs per node").gpus, of("DGX H100").gpus),
+            (Some(8), Some(8), None)
         );
         assert_eq!(of("1 of 4x200G").used, Some(1));
         assert_eq!((of("2 sites, 400 us").sites, of("2 sites, 400us").round_trip_us), (Some(2), Some(400.0)));

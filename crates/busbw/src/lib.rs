@@ -9,7 +9,7 @@
 //! | `case`, `likelihood`, [`suspects`] | a row per suspect, and how well its curve fits |
 //! | [`simulate`] | suspects as scenarios, by packets |
 //! | [`pairs`] | several logs: the slow node and the slow path |
-//! | [`mod@answer`], [`mod@text`] | the answer, and the answer as text |
+//! | [`mod@answer`], [`mod@text`], [`mod@page`] | the answer, as text and as a page |
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ pub mod cluster;
 pub mod expect;
 mod likelihood;
 pub mod log;
+pub mod page;
 pub mod pairs;
 pub mod read;
 pub mod simulate;
@@ -27,4 +28,5 @@ pub mod text;
 
 pub use answer::{Answer, Request, Verdict, answer};
 pub use log::Input;
+pub use page::page;
 pub use text::text;

@@ -116,7 +116,10 @@ const TABLE: &[Suspect] = &[
             let Some(model) = &case.model else { return Vec::new() };
             if let Some((nics, _)) = case.in_use {
                 // What is certain explains at least this part of the loss, whatever else there is.
-                return vec![shape(case.share(0.30, 0.98), format!("at most {nics} NICs"))];
+                return vec![
+                    shape(case.share(0.84, 0.98), share_of_nics(case, nics)),
+                    shape(case.share(0.30, 0.98), share_words(case, "of the NICs in use")),
+                ];
             }
             let of = |nics: u32| {
                 let all = f64::from(nics) * model.nic;
@@ -547,6 +550,7 @@ const TABLE: &[Suspect] = &[
         simulate: |_| {
             vec![
                 "@uplinks".to_owned(),
+                "scheme.ar={}".to_owned(),
                 "switch.ecn={ kmin = \"20kB\", kmax = \"80kB\", pmax = 1.0 }".to_owned(),
             ]
         },

@@ -35,7 +35,7 @@ mod module {
     #[pymodule_export]
     use super::work::{Work, run_point, sweep_manifest, sweep_page, sweep_table};
     #[pymodule_export]
-    use super::{cli, experiments, look, looks, metrics, scenarios, schema};
+    use super::{busbw, cli, experiments, look, looks, metrics, scenarios, schema};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -58,6 +58,35 @@ fn cli(py: Python<'_>, words: Vec<String>) -> u8 {
     // Python ends the process without Rust's cleanup, so flush here.
     drop(std::io::stdout().flush());
     code
+}
+
+/// The answer of `ropewalk busbw` as JSON, as text and as a page.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the options of the command")]
+fn busbw(
+    py: Python<'_>,
+    logs: Vec<String>,
+    more: Vec<String>,
+    cluster: Option<String>,
+    fabric: Option<String>,
+    collective: Option<String>,
+    call: Option<(f64, f64)>,
+    racks: Option<String>,
+    simulate: bool,
+) -> PyResult<(String, String, String)> {
+    let answer = || {
+        let read = |names: &[String]| {
+            names.iter().map(|name| ::busbw::Input::read(name)).collect::<Result<Vec<_>, _>>()
+        };
+        let scenario = fabric.as_deref().map(|name| scenario::load(name, &[])).transpose()?;
+        let scenario = scenario.as_ref().map(::busbw::cluster::Cluster::of_scenario);
+        let (logs, more) = (read(&logs)?, read(&more)?);
+        let request = ::busbw::Request { logs, more, cluster, scenario, collective, call, racks, simulate };
+        ::busbw::answer(&request)
+    };
+    let answer = py.detach(answer).map_err(errors::scenario)?;
+    let json = serde_json::to_string(&answer).unwrap_or_default();
+    Ok((json, ::busbw::text(&answer), format!("{}{}", report::MARK, ::busbw::page(&answer))))
 }
 
 /// The JSON Schema of scenarios, or of sweeps.

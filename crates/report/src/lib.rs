@@ -98,7 +98,7 @@ pub fn write_sweep(dir: &Path, file: &PageFile) -> Result<(), Failure> {
 }
 
 /// First bytes of every page, by which ropewalk recognises its pages.
-const MARK: &str = "<!doctype html><!-- a report of ropewalk -->";
+pub const MARK: &str = "<!doctype html><!-- a report of ropewalk -->";
 
 /// A path at which a page or a timeline may be written: nothing is there, or an older one.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Lines of NCCL's own log (`NCCL_DEBUG=INFO`), of RCCL's too.
 
-use super::{behind, leading, number_before, number_behind};
+use super::words::{behind, leading, number_before, number_behind};
 use crate::log::Log;
 
 /// Reads a line; false if it is none of NCCL's.
@@ -131,7 +131,7 @@ fn set_gdr(works: bool, line: usize, log: &mut Log) {
 
 fn channels(text: &str, line: usize, log: &mut Log) {
     let before = |word| number_before(text, word).filter(|&n| n <= MOST).map(|n| n as u32);
-    if let Some(channels) = before(" coll channels").filter(|_| log.facts.channels.is_none()) {
+    if let Some(channels) = before(" coll channels").filter(|&n| n > 0 && log.facts.channels.is_none()) {
         log.facts.channels = log.told(line, channels);
     }
     if let Some(channels) = before(" nvls channels").filter(|_| log.facts.nvls_channels.is_none()) {
@@ -142,6 +142,9 @@ fn channels(text: &str, line: usize, log: &mut Log) {
     }
     if let Some(rest) = behind(text, "Channel 00/").and_then(leading)
         && rest.1.trim_start().starts_with(':')
+        // A ring lists its ranks; a connection has an arrow.
+        && !text.contains("->")
+        && rest.0 > 0
         && log.facts.channels.is_none()
         && rest.0 <= MOST
     {

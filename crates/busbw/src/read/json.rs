@@ -1,7 +1,7 @@
 //! The JSON of nccl-tests (`-J`) and of rccl-tests: one object with results, or rows as objects.
 
 use super::nccl_tests::{agree, version_of};
-use super::variable;
+use super::words::variable;
 use crate::log::{Curve, Log, Point, Test};
 use serde_json::{Deserializer, Value};
 

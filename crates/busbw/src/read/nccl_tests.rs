@@ -4,7 +4,7 @@
 //! algorithm bandwidth, bus bandwidth and wrong elements. The header names the columns. New versions add four columns to a group, or a
 //! time stamp to the line, and rccl-tests may add algorithm, protocol and channels. The first version of nccl-tests prints milliseconds.
 
-use super::{number_behind, variable};
+use super::words::{number_behind, variable};
 use crate::log::{Curve, Log, Point, Test};
 
 /// The titles of columns that hold no result.

@@ -24,7 +24,12 @@ pub fn run(args: &BusbwArgs) -> Result<u8, Failure> {
         racks: args.racks.clone(),
         simulate: args.simulate,
     };
+    let page = super::report::place(&args.report, || super::report::by_name("busbw"))?;
     let answer = busbw::answer(&request)?;
     print::out(&if args.json { print::json(&answer) } else { busbw::text(&answer) })?;
+    if let Some(page) = page {
+        page.write(&format!("{}{}", report::MARK, busbw::page(&answer)))?;
+        super::report::say(&page, args.json)?;
+    }
     Ok(answer.exit_code)
 }

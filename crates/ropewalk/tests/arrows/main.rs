@@ -104,6 +104,7 @@ const ROOMS: &[&str] = &[
 
 /// Single names elsewhere: file below `crates`, name, and the reason.
 const MENTIONS: &[(&str, &str, &str)] = &[
+    ("busbw/src/suspects.rs", "ar", "a setting of a suspect's scenario"),
     ("busbw/src/suspects.rs", "dcqcn", "a suspect"),
     ("busbw/src/suspects.rs", "ecmp", "a suspect"),
     ("farm/src/imports.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
