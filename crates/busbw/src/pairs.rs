@@ -172,7 +172,7 @@ impl Together {
                 "{} is fast across ToRs, which refutes the ToR and its uplinks as the cause.",
                 name(pair)
             ));
-        } else if !slow.is_empty() && slow.iter().all(|log| crosses(log)) {
+        } else if !slow.is_empty() && slow.iter().all(crosses) {
             self.words
                 .push("Every slow log crosses ToRs, and no fast one does: suspect the uplinks.".to_owned());
         }

@@ -56,14 +56,14 @@ impl Scene {
             .per_tor
             .or_else(|| cluster.racks.map(|racks| model.nodes.div_ceil(racks.max(1))))
             .unwrap_or(1);
-        let divides = |per: &u32| nodes % per == 0 && (*per < nodes || nodes == 1);
+        let divides = |per: &u32| nodes.is_multiple_of(*per) && (*per < nodes || nodes == 1);
         let preset = match cluster.model.map(|model| model.gpu) {
             Some(Gpu::Ampere) => "hgx-a100",
             Some(Gpu::Blackwell) => "hgx-b200",
             Some(Gpu::Hopper) | None => "hgx-h100",
         };
         // A server's NICs are a multiple or a divisor of its GPUs.
-        let fits = |nics: &u32| model.gpus % nics == 0 || nics % model.gpus == 0;
+        let fits = |nics: &u32| model.gpus.is_multiple_of(*nics) || nics.is_multiple_of(model.gpus);
         Some(Scene {
             nodes,
             gpus: model.gpus,
@@ -104,7 +104,7 @@ impl Scene {
                 _ if setting.starts_with("server.nics=") => {
                     let asked =
                         setting.trim_start_matches("server.nics=").parse().unwrap_or(1).min(self.nics);
-                    let fits = |nics: &u32| self.gpus % nics == 0 || nics % self.gpus == 0;
+                    let fits = |nics: &u32| self.gpus.is_multiple_of(*nics) || nics.is_multiple_of(self.gpus);
                     let nics = (1..=asked).rev().find(fits).unwrap_or(1);
                     all.push(format!("server.nics={nics}"));
                 }

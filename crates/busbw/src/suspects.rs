@@ -127,7 +127,14 @@ const TABLE: &[Suspect] = &[
                 let weight = if nics == 1 || 2 * nics == model.nics { 4.0 } else { 1.0 };
                 shape(case.limit(0.85 * all, 0.98 * all), share_of_nics(case, nics)).weighing(weight)
             };
-            (1..model.nics).map(of).collect()
+            let tree = |nics: u32| {
+                let all = 1.875 * f64::from(nics) * model.nic;
+                let words = format!("{} with a tree, which sends each byte once", share_of_nics(case, nics));
+                shape(case.limit(0.85 * all, 0.98 * all), words).weighing(0.5)
+            };
+            let two = model.nodes == 2 && case.test == Some(Test::Of(Kind::AllReduce));
+            let trees = [1, model.nics / 2].into_iter().filter(|nics| two && *nics > 0).map(tree);
+            (1..model.nics).map(of).chain(trees).collect()
         },
         evidence: |case, evidence| {
             let nics = case.cluster.reachable().unwrap_or(0);
@@ -165,7 +172,15 @@ const TABLE: &[Suspect] = &[
         simulate: |case| {
             let nics =
                 case.in_use.as_ref().map(|(nics, _)| *nics).or_else(|| nearest_count(case)).unwrap_or(1);
-            vec![format!("server.nics={nics}")]
+            let mut settings = vec![format!("server.nics={nics}")];
+            // NCCL's model takes a tree on two nodes with slow NICs, which has almost twice the bandwidth.
+            let all =
+                case.model.as_ref().map(|model| model.ceiling().0 * f64::from(nics) / f64::from(model.nics));
+            let ring = case.plateau().zip(all).is_some_and(|((_, busbw), all)| busbw < 1.05 * all);
+            if ring && matches!(case.test, Some(Test::Of(Kind::AllReduce))) {
+                settings.push("workload.0.collective.algorithm=ring".to_owned());
+            }
+            settings
         },
     },
     Suspect {
