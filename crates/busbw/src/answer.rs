@@ -203,7 +203,8 @@ pub fn answer(request: &Request) -> Result<Answer, Finding> {
     let low = rows.iter().any(|row| matches!(row.verdict, Verdict::Below | Verdict::ExpectedForThisProtocol));
     let large = rows.iter().any(|row| row.bytes >= LARGE);
     let verdict = overall(&rows, case.model.is_some());
-    let accused = below || (low && verdict != Verdict::AsExpected) || case.model.is_none();
+    let doubtful = matches!(verdict, Verdict::ExpectedForThisProtocol | Verdict::CannotTell);
+    let accused = below || (low && doubtful) || case.model.is_none();
     let (suspects, unknown) = if accused { accuse(&case) } else { (Vec::new(), 0.0) };
     if !large && case.model.is_some() {
         let most = rows.iter().map(|row| row.bytes).max().unwrap_or(0);
@@ -389,11 +390,12 @@ fn overall(rows: &[Row], known: bool) -> Verdict {
     let judged: Vec<&Row> = rows.iter().filter(|row| row.bytes >= JUDGED).collect();
     let (rows, small) = if large.is_empty() { (judged, true) } else { (large, false) };
     let has = |verdict| rows.iter().any(|row| row.verdict == verdict);
+    let above = rows.iter().filter(|row| row.verdict == Verdict::Above).count();
     match () {
         () if !known || rows.is_empty() => Verdict::CannotTell,
         () if has(Verdict::Below) => Verdict::Below,
         () if small => Verdict::CannotTell,
-        () if has(Verdict::Above) => Verdict::Above,
+        () if 2 * above > rows.len() => Verdict::Above,
         () if has(Verdict::ExpectedForThisProtocol) && !has(Verdict::AsExpected) => {
             Verdict::ExpectedForThisProtocol
         }

@@ -260,6 +260,10 @@ impl<'c> Model<'c> {
             Some(form) if self.test == Test::Of(Kind::AllToAll) => {
                 Span(ideal, (form * (1.0 + error)).max(loaded))
             }
+            // How fast LL moves many bytes was not measured (docs/nics/clusters.md).
+            Some(form) if measured && of.protocol == Protocol::Ll => {
+                Span((form * 0.25).max(ideal), (form * (1.0 + error)).max(loaded))
+            }
             Some(form) if measured => {
                 let bound = (ideal / form.max(1e-3)).min(1.0);
                 Span(

@@ -366,7 +366,7 @@ const TABLE: &[Suspect] = &[
             Some(told) => format!("{} channels: too few for the NICs", told.value),
             None => "few channels".to_owned(),
         },
-        prior: 0.03,
+        prior: 0.015,
         applies: |case| case.test != Some(Test::SendRecv),
         shapes: |case| {
             let Some(model) = &case.model else { return Vec::new() };

@@ -184,6 +184,19 @@ fn a_topology_tells_nics_and_their_pcie_links() {
 }
 
 #[test]
+fn a_topology_of_endless_depth_is_refused() {
+    let depth = 100_000;
+    for open in ["<pci>", "<pci b=\"/>\">", "<!-- </pci></pci> --><pci>"] {
+        let text = format!("<system>{}{}</system>\n", open.repeat(depth), "</pci>".repeat(depth));
+        for text in [text.clone(), format!("a line\n{text}")] {
+            assert!(log(&text).unread[0].why.contains("200 elements"), "{:?}", log(&text).unread);
+        }
+    }
+    let json = format!("{{\"results\": {}{}}}", "[".repeat(depth), "]".repeat(depth));
+    assert!(log(&json).unread[0].why.contains("breaks off"));
+}
+
+#[test]
 fn perftest_and_counters_are_read() {
     let read = log(
         "initializing CUDA\n                    RDMA_Write BW Test\n Dual-port       : OFF\t\tDevice         : mlx5_3\n Number of qps   : 4\t\tTransport type : IB\n \

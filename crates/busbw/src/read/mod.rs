@@ -28,14 +28,17 @@ pub fn read(input: &Input) -> Log {
 fn lines(text: &str, log: &mut Log) {
     let (mut tests, mut perftest) = (nccl_tests::Reader::default(), perftest::Reader::default());
     let mut end_of_topology = 0;
+    // Behind a topology without an end no other one ends.
+    let mut unclosed = false;
     for (i, line) in text.lines().enumerate() {
         let number = i + 1;
         if number <= end_of_topology {
             continue;
         }
         // A topology may stand between other lines, as NCCL's users paste them.
-        if line.trim_start().starts_with("<system") {
+        if line.trim_start().starts_with("<system") && !unclosed {
             end_of_topology = topology::inside(text, number, log);
+            unclosed = end_of_topology == number && !line.contains("</system>");
             continue;
         }
         if info::line(line, number, log) || perftest.line(line, number, log) {

@@ -3,8 +3,56 @@
 use crate::log::{Log, Net};
 use roxmltree::{Document, Node};
 
+/// Most elements inside each other. Our choice: topologies have about ten, and the parser takes stack for each.
+const DEEPEST: usize = 200;
+
+/// The line at which elements stand too deep in each other.
+fn too_deep(text: &str) -> Option<usize> {
+    let (mut rest, mut depth) = (text, 0usize);
+    while let Some(at) = rest.find('<') {
+        let tag = &rest[at..];
+        // What a comment or a section of text holds is no element.
+        let skipped =
+            [("<!--", "-->"), ("<![CDATA[", "]]>")].into_iter().find(|(start, _)| tag.starts_with(start));
+        if let Some((_, end)) = skipped {
+            rest = tag.split_once(end)?.1;
+            continue;
+        }
+        // A tag ends at the first `>` outside of quotes.
+        let mut quote = None;
+        let end = tag.char_indices().find(|(_, c)| match (quote, c) {
+            (None, '"' | '\'') => {
+                quote = Some(*c);
+                false
+            }
+            (Some(open), c) if open == *c => {
+                quote = None;
+                false
+            }
+            (None, '>') => true,
+            _ => false,
+        });
+        let (end, _) = end?;
+        match tag.as_bytes().get(1) {
+            Some(b'/') => depth = depth.saturating_sub(1),
+            Some(b'!' | b'?') => {}
+            _ if tag[..end].ends_with('/') => {}
+            _ => depth += 1,
+        }
+        if depth > DEEPEST {
+            return Some(text[..text.len() - tag.len()].matches('\n').count() + 1);
+        }
+        rest = &tag[end + 1..];
+    }
+    None
+}
+
 /// Reads a text that is XML.
 pub(super) fn read(text: &str, log: &mut Log) {
+    if let Some(line) = too_deep(text) {
+        let shown = text.lines().nth(line - 1).unwrap_or_default().to_owned();
+        return log.quote(line, &shown, format!("expected at most {DEEPEST} elements inside each other"));
+    }
     match Document::parse(text) {
         Ok(document) => whole(&document, 0, log),
         Err(error) => {
@@ -22,7 +70,13 @@ pub(super) fn inside(text: &str, first: usize, log: &mut Log) -> usize {
         log.quote(first, lines.first().unwrap_or(&""), "expected `</system>` behind this line");
         return first;
     };
-    match Document::parse(&lines[..=last].join("\n")) {
+    let text = lines[..=last].join("\n");
+    if let Some(line) = too_deep(&text) {
+        let shown = lines.get(line - 1).copied().unwrap_or_default();
+        log.quote(first - 1 + line, shown, format!("expected at most {DEEPEST} elements inside each other"));
+        return first + last;
+    }
+    match Document::parse(&text) {
         Ok(document) => whole(&document, first - 1, log),
         Err(error) => {
             let row = error.pos().row as usize;
