@@ -41,7 +41,7 @@ const NEAR: f64 = 1.10;
 
 /// A protocol that a cluster may take in NCCL's place: its estimate is at most this much longer. Our choice; NCCL's constants differ
 /// by version and vendor.
-const OTHER: f64 = 1.60;
+const OTHER: f64 = 1.25;
 
 /// Bus bandwidths, GB/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

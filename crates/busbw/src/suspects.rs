@@ -467,6 +467,9 @@ const TABLE: &[Suspect] = &[
             if split {
                 evidence.against(WEAK, "data is split over several queue pairs");
             }
+            if case.cluster.nodes == Some(2) && case.base.as_ref().is_some_and(|base| base.nics == 1) {
+                evidence.against(MEDIUM, "two nodes of one NIC each have no flows that could collide");
+            }
             // A perftest is one flow, which cannot collide with itself.
             host_path(case, evidence);
         },
@@ -1074,4 +1077,41 @@ pub(crate) fn accuse(case: &Case<'_>) -> (Vec<Accused>, f64) {
     // Three suspects at least, so that a reader sees what was weighed.
     all.truncate(told.clamp(3, 6));
     (all, (unknown - most).exp() / total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Cluster;
+    use crate::expect::{CALL, Model};
+    use crate::log::{Facts, Point};
+
+    /// Every suspect that names settings names ones that ropewalk runs.
+    #[test]
+    fn the_scenarios_of_all_suspects_are_right() {
+        let mut names = std::collections::BTreeSet::new();
+        for text in [
+            "2 nodes, 8 h100, 8x400G, roce",
+            "12 nodes, 8 a800, 1x200G, 4 racks",
+            "16 nodes, 4 gb300, 4x800G, 4 per tor",
+            "3 nodes, 8 gpus, 8x(2x200G), 2 sites, 400us",
+            "1 node, 8 h100",
+        ] {
+            let (cluster, facts) = (Cluster::described(text).unwrap(), Facts::default());
+            let test = Some(Test::Of(Kind::AllReduce));
+            let point =
+                Point { line: 1, bytes: 1 << 28, count: 1, us: 5e4, algbw: 5.0, busbw: 10.0, wrong: 0.0 };
+            let model = Model::new(&cluster, &facts, test, CALL).unwrap();
+            let case = Case::new(Some(model), (&cluster, &facts, &[]), test, &[point]);
+            let scene = Scene::of(case.model.as_ref().unwrap()).unwrap();
+            for suspect in TABLE.iter().filter(|suspect| (suspect.applies)(&case)) {
+                let settings = scene.settings(&(suspect.simulate)(&case), 1 << 20);
+                if let Err(error) = scenario::load("cluster-h100", &settings) {
+                    panic!("{text}, {}: {error}", suspect.name);
+                }
+                names.insert(suspect.name);
+            }
+        }
+        assert_eq!(names.len(), TABLE.len());
+    }
 }
