@@ -537,6 +537,19 @@ fn plain(part: &str) -> String {
     for (name, rate) in [("fdr", "56g"), ("edr", "100g"), ("hdr", "200g"), ("ndr", "400g"), ("xdr", "800g")] {
         text = text.replace(name, rate);
     }
+    let numbers = [
+        ("one ", "1 "),
+        ("two ", "2 "),
+        ("three ", "3 "),
+        ("four ", "4 "),
+        ("eight ", "8 "),
+        ("several ", "2 "),
+    ];
+    for (word, number) in numbers {
+        if let Some(rest) = text.strip_prefix(word) {
+            text = format!("{number}{rest}");
+        }
+    }
     text.replace("nics of ", "x").replace("nic of ", "x").replace("hcas of ", "x")
 }
 
@@ -591,6 +604,7 @@ mod tests {
             (of("8xH100").gpus, of("8 GPUs per node").gpus, of("DGX H100").gpus),
             (Some(8), Some(8), None)
         );
+        assert_eq!((of("several racks").racks, of("one of 4x200G").used), (Some(2), Some(1)));
         assert_eq!(of("1 of 4x200G").used, Some(1));
         assert_eq!((of("2 sites, 400 us").sites, of("2 sites, 400us").round_trip_us), (Some(2), Some(400.0)));
     }

@@ -226,7 +226,15 @@ impl<'c> Model<'c> {
             .filter(|of| of.algorithm != Algorithm::Nvls)
             .map(|of| of.nccl_us)
             .fold(f64::MAX, f64::min);
-        let near = |of: &&Candidate| of.nccl_us <= share * best || (open && of.nccl_us <= share * other);
+        // On two nodes a ring is healthy as well: it has the NICs' rate, and a tree up to twice of it.
+        let two = self.nodes == 2 && self.test == Test::Of(Kind::AllReduce);
+        let rings = all.iter().filter(|of| of.algorithm == Algorithm::Ring);
+        let ring = rings.map(|of| of.nccl_us).fold(f64::MAX, f64::min);
+        let near = |of: &&Candidate| {
+            of.nccl_us <= share * best
+                || (open && of.nccl_us <= share * other)
+                || (two && of.algorithm == Algorithm::Ring && of.nccl_us <= share * ring)
+        };
         all.iter().filter(near).copied().collect()
     }
 
