@@ -18,17 +18,16 @@ pub const EFFICIENCY: (f64, f64) = (0.90, 0.98);
 /// Time that nccl-tests add to a call, us. Our choice around 20 us (NVIDIA/nccl-tests#293).
 pub const CALL: (f64, f64) = (10.0, 60.0);
 
-/// Share by which measured times differ from the closed forms: the measured tables of `docs/nics/clusters.md` lie within it in nine of
-/// ten cells.
+/// Share by which measured times may differ from the closed forms. Our choice: with it, the range holds 168 of the 180 measured cells of
+/// `docs/nics/clusters.md` (`tests/measured.rs`).
 const ERROR: f64 = 0.12;
 
 /// Share by which a rank is faster with more channels than NCCL takes by itself, where bandwidth decides: 380 in place of 366 GB/s
 /// (measured, NVIDIA/nccl-tests#309), and the NICs of the measured tables carried less than those of others.
 const MORE_CHANNELS: f64 = 0.10;
 
-/// As [`ERROR`], for clusters unlike those to which the costs were fitted: one server, and servers of one GPU. Fitted to the measured
-/// tables of both.
-const ERROR_ELSEWHERE: f64 = 0.25;
+/// As [`ERROR`], for clusters unlike those to which the costs were fitted: one server, and servers of one GPU. Our choice: twice as much.
+const ERROR_ELSEWHERE: f64 = 0.24;
 
 /// As [`EFFICIENCY`], for NVLink in one server (measured: 323 to 370 of 370.8 GB/s on eight H100).
 const EFFICIENCY_INSIDE: (f64, f64) = (0.83, 1.0);
