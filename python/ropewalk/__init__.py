@@ -129,27 +129,38 @@ def compare(
     seeds: Any = None,
     traffic_class: str | None = None,
     threads: int | None = None,
+    check: bool = True,
     progress: Progress = None,
     **sets: Unpack[AllSettings],
 ) -> Comparison:
     """Runs a scenario with several schemes and seeds, side by side on all cores.
 
     `schemes` is a list of names, or a text such as `"ecmp,themis"`. `seeds` is a number, `"1..5"`, a list or a range; the
-    default is the scenario's seed. `traffic_class` names the traffic class whose scheme changes. Raises SimulationError if
-    one of the runs fails.
+    default is the scenario's seed. `traffic_class` names the traffic class whose scheme changes. With `check`, the
+    contenders run again for what decides the comparison (`Comparison.decides`). Raises SimulationError if one of the runs
+    fails.
     """
     text, is_dict = asked(scenario)
     threads = count("threads", threads)
     with Line(progress, "compare") as line:
-        natives = _native.compare(
-            text, is_dict, as_json(sets), _schemes(schemes), _seeds(seeds), traffic_class, threads, _warn, line.listener
+        natives, decides = _native.compare(
+            text,
+            is_dict,
+            as_json(sets),
+            _schemes(schemes),
+            _seeds(seeds),
+            traffic_class,
+            threads,
+            check,
+            _warn,
+            line.listener,
         )
     for native in natives:
         if native.faults:
             bad = Result(native)
             where = f"in the run of {bad.scheme} with seed {bad.seed}"
             raise SimulationError("\n".join([*native.faults, where]), native.faults, bad)
-    return Comparison([Result(native) for native in natives])
+    return Comparison([Result(native) for native in natives], json.loads(decides) if decides else None)
 
 
 def reproduce(

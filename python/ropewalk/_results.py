@@ -212,8 +212,11 @@ class Result:
 class Comparison:
     """One scenario under several schemes and seeds. Runs are ordered by scheme, then by seed."""
 
-    def __init__(self, runs: list[Result]) -> None:
+    def __init__(self, runs: list[Result], decides: dict[str, Any] | None = None) -> None:
         self.runs = runs
+        #: What decides the comparison: dominant cause, settings that it rests on, and whether it survives other values of
+        #: them; None if that was not asked, or the runs cannot be ranked. `decides["answer"]` is a list of sentences.
+        self.decides = decides
 
     @property
     def schemes(self) -> list[str]:
@@ -266,7 +269,8 @@ class Comparison:
 
     def report(self, path: StrPath) -> Path:
         """Writes a report that compares the runs: one HTML file that works offline."""
-        _native.page([run._native for run in self.runs], Path(path))
+        decides = json.dumps(self.decides) if self.decides else None
+        _native.page([run._native for run in self.runs], Path(path), decides)
         return Path(path)
 
     def __str__(self) -> str:

@@ -1,10 +1,10 @@
 //! The busiest link between two hosts.
 
 use crate::failed::{Failed, failed};
-use model::{LinkId, NodeId, Plan, Time};
+use crate::links;
+use model::{Plan, Time};
 use results::Results;
 use serde::Serialize;
-use std::collections::BTreeSet;
 
 /// The busiest link on the shortest paths between two hosts, over the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -31,19 +31,7 @@ pub struct Bottleneck {
 pub(crate) fn between(plan: &Plan, results: &Results, from: &str, to: &str) -> Option<Bottleneck> {
     let fabric = &plan.fabric;
     let (from, to) = (fabric.find_host(from)?, fabric.find_host(to)?);
-    let mut links = BTreeSet::from([LinkId(from.0)]);
-    let mut seen: BTreeSet<NodeId> = BTreeSet::new();
-    let mut next = vec![fabric.uplink(from).to];
-    while let Some(node) = next.pop() {
-        if node == fabric.node_of(to) || !seen.insert(node) {
-            continue;
-        }
-        for &port in fabric.route(node, to) {
-            let link = fabric.link(node, port);
-            links.insert(link);
-            next.push(fabric.links()[link.index()].to);
-        }
-    }
+    let links = links::between(fabric, from, to);
     let table = results.table("links")?;
     let (busy, queue) = (table.reals("busy_share")?, table.counts("max_queue_bytes")?);
     let (drops, lost) = (table.counts("drops")?, table.counts("lost")?);

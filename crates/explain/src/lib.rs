@@ -19,6 +19,8 @@
 //! | [`words`] | the explanation as text |
 //! | [`step`], [`step_words`] | a step of a job: its critical path, and the path as text |
 //! | [`bottleneck`] | the busiest link between two hosts |
+//! | [`links`] | what links did, and why a link was paused |
+//! | [`deciding`] | what decides a comparison, what it rests on, and whether it survives |
 
 pub mod subject;
 
@@ -26,10 +28,12 @@ mod account;
 mod bottleneck;
 mod cause;
 mod cuts;
+pub mod deciding;
 mod explanation;
 mod failed;
 mod flow;
 mod history;
+mod links;
 mod packets;
 mod step;
 #[cfg(test)]
@@ -46,6 +50,7 @@ pub use bottleneck::Bottleneck;
 pub use cause::Cause;
 pub use explanation::{Explanation, Unexplained};
 pub use flow::{Flow, find};
+pub use links::Pauses;
 pub use packets::{Feedback, Link, Packets, Rate, Resends, Transit};
 pub use step::{Leg, Message, Piece, Spent, Step};
 pub use timeline::Line;

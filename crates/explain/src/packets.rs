@@ -2,6 +2,7 @@
 
 use crate::cause::Cause;
 use crate::history::History;
+use crate::links::{Loads, Pauses};
 use crate::trace::Step;
 use engine::outcome::EventKind;
 use model::{Kind, LinkId, Time};
@@ -129,6 +130,8 @@ pub struct Packets {
     pub rate: Rate,
     /// Transit times; null if no packet was sent once and arrived once.
     pub transit: Option<Transit>,
+    /// Why the sender's port and links on the way were paused in the run, the longest pause first.
+    pub held_up: Vec<Pauses>,
     /// Links with the longest queues that packets of the flow's queue pair met, over the whole run.
     pub links: Vec<Link>,
 }
@@ -189,6 +192,7 @@ impl Packets {
             pauses: history.during().filter(|s| s.what == EventKind::Paused).count() as u64,
             rate: rate(history),
             transit: transit(history),
+            held_up: held_up(history, results),
             links: links(history, results),
         }
     }
@@ -311,6 +315,34 @@ fn transit(history: &History<'_>) -> Option<Transit> {
         most_psn: u64::from(model::Psn::from_seq(psn).value()),
         most_sent_us: sent.as_us(),
     })
+}
+
+/// Most causes of pauses that are told. Our choice.
+const CHAINS: usize = 3;
+
+/// Why links that the queue pair's packets took, and its sender's port, were paused: one chain for each cause.
+fn held_up(history: &History<'_>, results: &Results) -> Vec<Pauses> {
+    let Some(loads) = Loads::of(history.plan, results) else { return Vec::new() };
+    let uplink = LinkId(history.plan.qps[history.qp.index()].from.0);
+    let mut links = vec![uplink];
+    if let Some(table) = results.table("paths")
+        && let (Some(qps), Some(ids)) = (table.counts("qp"), table.counts("link"))
+    {
+        let rows = (0..table.rows()).filter(|&row| qps.value(row) == history.flow.qp);
+        links.extend(rows.map(|row| LinkId(ids.value(row) as u32)));
+    }
+    links.sort_by(|a, b| loads.paused_us(*b).total_cmp(&loads.paused_us(*a)).then(a.cmp(b)));
+    let mut chains: Vec<Pauses> = Vec::new();
+    for pauses in links.into_iter().filter_map(|link| Pauses::of(history.plan, &loads, link)) {
+        // A longer chain to the same cause tells more.
+        match chains.iter_mut().find(|known| known.cause == pauses.cause) {
+            Some(known) if known.paused.len() < pauses.paused.len() => *known = pauses,
+            Some(_) => {}
+            None => chains.push(pauses),
+        }
+    }
+    chains.truncate(CHAINS);
+    chains
 }
 
 /// The links with the largest total wait of the queue pair's packets.

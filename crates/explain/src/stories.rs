@@ -134,6 +134,30 @@ fn a_small_buffer_pauses_the_sender() {
     assert_eq!((e.packets.links[0].from.as_str(), e.packets.links[0].to.as_str()), ("s", "d"));
 }
 
+/// Three hosts fill the port of host0. Its leaf pauses the spine, and a flow to another host of the leaf waits there.
+#[test]
+fn a_victim_of_pauses_learns_whose_port_was_full() {
+    let text = "[topology.leaf-spine]\nleaves = 2\nspines = 1\nhosts-per-leaf = 4\nrate = \"100Gbps\"\nuplink-rate = \"400Gbps\"\n\
+                [switch]\nbuffer = \"300kB\"\n[nic.congestion.none]\n[[workload]]\n[workload.flows]\nlist = [\
+                { from = \"host4\", to = \"host0\", bytes = \"2MB\" }, { from = \"host5\", to = \"host0\", bytes = \"2MB\" }, \
+                { from = \"host6\", to = \"host0\", bytes = \"2MB\" }, { from = \"host7\", to = \"host1\", bytes = \"100kB\" }]\n";
+    let e = explained(text, "host7->host1");
+    let pauses = &e.packets.held_up[0];
+    assert_eq!((pauses.cause.as_str(), pauses.slow_host), ("leaf0 -> host0", false), "{}", e.text());
+    assert_eq!(pauses.paused.last().map(String::as_str), Some("spine0 -> leaf0"), "{}", e.text());
+    assert!(e.answer.contains("because the port leaf0 -> host0 was full"), "{}", e.answer);
+    let text = e.text();
+    assert!(text.contains("pauses") && text.contains(", so spine0 -> leaf0 was paused for "), "{text}");
+}
+
+#[test]
+fn a_victim_of_a_slow_host_learns_its_name() {
+    let slow = "[nic]\nreceive = { rate = \"10Gbps\", pause = true }\n[nic.congestion.none]\n[switch]\nbuffer = \"300kB\"\n";
+    let e = explained(&star(slow, &[("a", "b", "1MB")]), "0");
+    assert!(e.packets.held_up.iter().any(|pauses| pauses.slow_host && pauses.to == "b"), "{}", e.text());
+    assert!(e.text().contains("b took data too slowly, so s -> b was paused for"), "{}", e.text());
+}
+
 #[test]
 fn two_queue_pairs_share_the_port_of_their_sender() {
     let e = explained(&star("[nic.congestion.none]", &[("a", "b", "1MB"), ("a", "c", "1MB")]), "1");

@@ -79,7 +79,7 @@ fn because(cause: Cause, packets: &Packets) -> String {
     };
     match cause {
         Cause::Behind => "behind other messages of its queue pair".into(),
-        Cause::Paused => "for its sender's paused port".into(),
+        Cause::Paused => "for its sender's paused port".to_owned() + &why_paused(packets),
         Cause::Port => "for its sender's port, which sent other packets".into(),
         Cause::SlowPort => "for its sender's port, which a failure slowed".into(),
         Cause::CnpCut => cuts(cause, "CNP"),
@@ -99,11 +99,22 @@ fn because(cause: Cause, packets: &Packets) -> String {
             format!("sending {} again{only}", number_of(packets.resent.total))
         }
         Cause::Copies => "sending copies".into(),
-        Cause::Network => "in queues of the network".into(),
+        Cause::Network => match why_paused(packets) {
+            why if why.is_empty() => "in queues of the network".to_owned(),
+            why => format!("in queues of the network, where links were paused{why}"),
+        },
         Cause::AckBack => "for the last ACK on its way back".into(),
         Cause::RunEnded => "until the run ended".into(),
         Cause::InIdeal => "less, because the ideal includes such waits".into(),
     }
+}
+
+/// Why links on the way were paused; empty if none was.
+fn why_paused(packets: &Packets) -> String {
+    packets.held_up.first().map_or_else(String::new, |pauses| match pauses.slow_host {
+        true => format!(" (because {} took data too slowly)", pauses.to),
+        false => format!(" (because the port {} was full)", pauses.cause),
+    })
 }
 
 /// So many packets.
@@ -239,6 +250,10 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
                 number(t.ideal_us)
             ),
         ));
+    }
+    for (i, pauses) in p.held_up.iter().enumerate() {
+        let key = if i == 0 { "pauses" } else { "" };
+        facts.push((key, pauses.sentence() + ", over the whole run"));
     }
     for (i, link) in p.links.iter().enumerate() {
         let key = if i == 0 { "queues" } else { "" };

@@ -9,6 +9,7 @@ use ::results::kind::Kind;
 use ::results::metrics::Shown;
 use ::results::results::Opened;
 use ::results::{Metric, Summary};
+use explain::deciding;
 use lab::Comparison;
 use lab::RECORD_EVERYTHING;
 use lab::execute::{execute, window_on};
@@ -150,12 +151,20 @@ impl Results {
 
 /// Writes a page about runs.
 #[pyfunction]
-pub(crate) fn page(py: Python<'_>, runs: Vec<PyRef<'_, Results>>, file: PathBuf) -> PyResult<()> {
+#[pyo3(signature = (runs, file, decides = None))]
+pub(crate) fn page(
+    py: Python<'_>,
+    runs: Vec<PyRef<'_, Results>>,
+    file: PathBuf,
+    decides: Option<&str>,
+) -> PyResult<()> {
+    let decides: Option<serde_json::Value> = decides.and_then(|json| serde_json::from_str(json).ok());
     let runs: Vec<&Results> = runs.iter().map(|run| &**run).collect();
     py.detach(|| {
         let runs: Vec<_> =
             runs.iter().map(|run| Ok(run.whole()?.into_owned())).collect::<Result<_, Failure>>()?;
-        PageFile::at(file)?.write(&report::of_runs(&runs))
+        let baseline = lab::compare::usual_baseline();
+        PageFile::at(file)?.write(&report::of_comparison(&runs, baseline, decides.as_ref()))
     })
     .map_err(failure)
 }
@@ -220,7 +229,8 @@ pub(crate) fn run(
     watched(py, 1, listener, |progress| Results::of(execute(prepared, kind, progress), command))
 }
 
-/// Runs a scenario with several schemes and seeds: by scheme, then by seed.
+/// Runs a scenario with several schemes and seeds: by scheme, then by seed. With `check`, the second value is what decides the
+/// comparison, as JSON.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "all by name in Python")]
 pub(crate) fn compare(
@@ -232,9 +242,10 @@ pub(crate) fn compare(
     seeds: Option<&str>,
     class: Option<String>,
     threads: Option<NonZeroUsize>,
+    check: bool,
     warn: &Bound<'_, PyAny>,
     listener: Option<Py<PyAny>>,
-) -> PyResult<Vec<Results>> {
+) -> PyResult<(Vec<Results>, Option<String>)> {
     let asked = Asked::new(scenario, is_dict)?;
     let (source, sets) = (asked.scenario()?, asked::sets(sets)?);
     let base = watched(py, 1, None, |_| scenario::check(&source, &sets))?.map_err(errors::scenario)?;
@@ -250,8 +261,12 @@ pub(crate) fn compare(
     let comparison =
         Comparison { base, class, schemes, seeds, reference: false, crew: Crew::new(threads, None) };
     comparison.refuse_unused(seeds_given).map_err(failure)?;
-    let runs =
-        watched(py, comparison.runs(), listener, |progress| comparison.run(progress))?.map_err(failure)?;
+    let decide = |progress: &lab::Progress<'_>| {
+        let runs = comparison.run(progress)?;
+        let decides = if check { decides(&comparison, &runs, progress)? } else { None };
+        Ok((runs, decides))
+    };
+    let (runs, decides) = watched(py, comparison.runs(), listener, decide)?.map_err(failure)?;
     if !command.is_empty() {
         command.extend(comparison.class.iter().flat_map(|class| ["--class".to_owned(), class.clone()]));
     }
@@ -264,7 +279,26 @@ pub(crate) fn compare(
         }
         Results::of(run, command)
     };
-    Ok(py.detach(|| runs.into_iter().map(of).collect()))
+    Ok((py.detach(|| runs.into_iter().map(of).collect()), decides))
+}
+
+/// What decides a comparison, as JSON.
+fn decides(
+    comparison: &Comparison,
+    runs: &[Run],
+    progress: &lab::Progress<'_>,
+) -> Result<Option<String>, Failure> {
+    let outlines: Vec<_> = runs.iter().map(Run::outline).collect();
+    let Some(measure) = report::measure(&outlines) else { return Ok(None) };
+    let asked = deciding::Asked {
+        base: &comparison.base,
+        runs,
+        baseline: Some(lab::compare::usual_baseline()),
+        measure: &|run| measure(&run.outline()),
+        crew: comparison.crew,
+    };
+    let verdict = deciding::of(&asked, progress)?;
+    Ok(verdict.and_then(|verdict| serde_json::to_string(&verdict).ok()))
 }
 
 /// A finished experiment of a paper.

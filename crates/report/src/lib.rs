@@ -56,12 +56,19 @@ const PLOTLY: &str = include_str!("../vendor/plotly-basic.min.js");
 
 /// The page about one run, or a comparison of several. Runs that differ only in their seed share a row.
 pub fn of_runs(runs: &[Results]) -> String {
-    of_comparison(runs, lab::compare::usual_baseline())
+    of_comparison(runs, lab::compare::usual_baseline(), None)
 }
 
-/// The page about runs that are compared with those of the scheme `baseline`.
-pub fn of_comparison(runs: &[Results], baseline: &str) -> String {
-    page(Payload::of_runs(&payload::grouping::grouped(runs), baseline))
+/// The page about runs that are compared with those of the scheme `baseline`; `decides` is what decides the comparison, as JSON.
+pub fn of_comparison(runs: &[Results], baseline: &str, decides: Option<&serde_json::Value>) -> String {
+    let mut payload = Payload::of_runs(&payload::grouping::grouped(runs), baseline);
+    payload.decided_by(decides);
+    page(payload)
+}
+
+/// The time that ranks these runs in [`answer`], us; `None` if they have none in common.
+pub fn measure(runs: &[Results]) -> Option<fn(&Results) -> Option<f64>> {
+    payload::answer::measure(&payload::grouping::grouped(runs))
 }
 
 /// The answer at the top of the page of [`of_comparison`], in sentences.

@@ -81,6 +81,7 @@ impl Keeper {
             "scenario": asked.scenario,
             "class": asked.class,
             "baseline": asked.baseline,
+            "decides": asked.decides,
             "command": asked.command,
             "schemes": over_seeds(runs),
             "runs": runs.iter().map(run).collect::<Vec<_>>(),
@@ -99,6 +100,8 @@ pub struct Asked {
     pub class: Option<String>,
     /// Scheme with which the others are compared; `None` if there is none.
     pub baseline: Option<String>,
+    /// What decides the comparison, if that was asked.
+    pub decides: Option<serde_json::Value>,
     /// The command that makes the comparison again.
     pub command: Vec<String>,
 }
@@ -114,6 +117,8 @@ pub struct Comparison {
     dir: PathBuf,
     /// Scheme with which the others are compared.
     pub baseline: Option<String>,
+    /// What decides the comparison, if that was asked.
+    pub decides: Option<serde_json::Value>,
     runs: Vec<Entry>,
 }
 
@@ -135,7 +140,8 @@ impl Comparison {
             ResultsError::unfit(&dir.join(COMPARISON_MARK), why)
         })?;
         let baseline = manifest["baseline"].as_str().map(str::to_owned);
-        Ok(Comparison { dir: dir.to_owned(), baseline, runs })
+        let decides = Some(manifest["decides"].clone()).filter(|decides| !decides.is_null());
+        Ok(Comparison { dir: dir.to_owned(), baseline, decides, runs })
     }
 
     /// The directories of its runs, by scheme and seed.

@@ -176,6 +176,12 @@ pub trait Control {
     /// Rows of the golden tables. Default: none.
     const GOLDEN: Option<Golden> = None;
 
+    /// Keys of the table that decide how far rates fall and how fast they recover, the most telling first. Default: none.
+    const DECISIVE: &'static [&'static str] = &[];
+
+    /// Other values of these keys with which a comparison tries whether its answer holds. Default: none.
+    const VARIATIONS: &'static [Variation] = &[];
+
     /// Facts that the rest of the workspace must know of the control.
     fn facts(&self) -> ControlFacts;
 
@@ -216,6 +222,15 @@ pub trait Control {
     fn warning(&self, _rates: &[Rate]) -> Option<Finding> {
         None
     }
+}
+
+/// Other values of some settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variation {
+    /// Name for readers, such as "min-rate 1 Gb/s".
+    pub name: &'static str,
+    /// Keys of the table of the control, and their values.
+    pub changes: &'static [(&'static str, &'static str)],
 }
 
 /// Content of CNPs ([`model::Advice`]) that a control heeds.

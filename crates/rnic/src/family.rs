@@ -136,6 +136,20 @@ macro_rules! congestions {
                 match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::GOLDEN,)+ }
             }
 
+            /// Dotted keys below `nic` that decide how far rates fall and how fast they recover, the most telling first.
+            pub fn decisive(&self) -> Vec<String> {
+                let keys = match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::DECISIVE,)+ };
+                keys.iter().map(|key| format!("congestion.{}.{key}", self.name())).collect()
+            }
+
+            /// Other values of these keys, with the names of the changes: dotted keys below `nic`, and values.
+            pub fn variations(&self) -> Vec<(&'static str, Vec<(String, &'static str)>)> {
+                let all = match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::VARIATIONS,)+ };
+                let key = |key: &str| format!("congestion.{}.{key}", self.name());
+                let changes = |one: &Variation| one.changes.iter().map(|(name, value)| (key(name), *value)).collect();
+                all.iter().map(|one| (one.name, changes(one))).collect()
+            }
+
             /// Every control with its defaults, in the order of the list.
             pub fn all() -> impl Iterator<Item = Self> {
                 [$(Self::$variant(Default::default())),+].into_iter()

@@ -74,7 +74,7 @@ pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender, WithSacks};
 pub use facts::{
     Acks, Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Golden, Grants, OnNack,
-    SilentLoss, TransportFacts, Unit,
+    SilentLoss, TransportFacts, Unit, Variation,
 };
 pub use ingress::Ingress;
 pub use messages::Messages;

@@ -55,7 +55,7 @@ pub enum Command {
     /// Emulate RNIC loss recovery in front of hosts that lack it, over real frames
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Nic(PassedArgs),
-    /// Check a scenario and print its full configuration with defaults, without a run
+    /// Check a scenario without a run, and print its size, capacities, thresholds and parts, or all settings
     Check(CheckArgs),
     /// List what there is: schemes, NICs, topologies, workloads, presets, scenarios, experiments
     List(ListArgs),
@@ -138,7 +138,7 @@ Examples:
   ropewalk run llama.goal --topology my.toml        a GOAL schedule on the fabric of my.toml
   ropewalk run trace.0.et --topology my.toml        a Chakra trace, one file per rank
   ropewalk run my.toml --pcap host0                 the frames of host0 for Wireshark: DIR/capture-host0.pcapng
-  ropewalk run my.toml --pcap host0 --snap-length 0 the same with whole frames
+  ropewalk run my.toml --pcap host0 --snap-length 128 the same with headers alone
 
 Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet. --record, or [record] in the
 scenario, adds counters.parquet, events.parquet and paths.parquet. A directory with older results is replaced as
@@ -171,7 +171,7 @@ pub struct RunArgs {
     /// DIR/capture-PORT.pcapng. The same as --set record.taps=[...].
     #[arg(long, value_name = "HOST|SWITCH:PORT")]
     pub pcap: Vec<String>,
-    /// Bytes of each frame that a capture stores, 0 for all [default: 128, which holds all headers].
+    /// Bytes of each frame that a capture stores, 0 for all; 128 hold all headers [default: 0].
     ///
     /// The file keeps the frame's original length beside these bytes. The same as --set record.snap-length=NB.
     #[arg(long, value_name = "BYTES", requires = "pcap")]
@@ -242,6 +242,9 @@ pub struct CompareArgs {
     /// Engine; both give the same results.
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineArg,
+    /// Do not run the contenders again for the answer's cause, and for whether it survives other values of the settings it rests on.
+    #[arg(long)]
+    pub no_check: bool,
     /// Also write a page: one HTML file that works offline [default FILE: results/SCENARIO.html, or DIR/report.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub report: Option<Option<PathBuf>>,
@@ -560,7 +563,13 @@ pub struct CheckArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "clap would take it for help text")]
     pub scenario: ScenarioArgs,
-    /// Print errors, warnings and the size of the run as JSON; docs/findings.md describes the keys.
+    /// Print every setting with its default and the source of the default; the output is a scenario.
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
+    /// Prices: a TOML file with tables `switch`, `cable`, `optic` and `nic`, each with a price for a role or a rate.
+    #[arg(long, value_name = "FILE", conflicts_with = "full")]
+    pub costs: Option<PathBuf>,
+    /// Print errors, warnings, and the sheet as JSON; docs/findings.md describes the keys.
     #[arg(long)]
     pub json: bool,
 }

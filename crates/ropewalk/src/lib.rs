@@ -11,6 +11,7 @@
 //! | [`typed`] | the words of a command for the record of its run |
 //! | [`commands`] | one file per command |
 //! | [`page`], [`compared`], [`swept`] | the texts that the terminal shows for a run, a comparison and a sweep |
+//! | `sheet` | a scenario on one screen |
 //! | [`progress`] | the progress bar |
 //! | [`print`](mod@print), [`interrupt`] | standard output, and Ctrl-C |
 
@@ -22,5 +23,6 @@ pub mod interrupt;
 pub mod page;
 pub mod print;
 mod progress;
+mod sheet;
 pub mod swept;
 pub mod typed;

@@ -78,6 +78,11 @@ impl Survey {
         (self.checked.memory, self.checked.possible)
     }
 
+    /// The scenario. Its plan has the longest message of every queue pair alone.
+    pub fn checked(&self) -> &Checked {
+        &self.checked
+    }
+
     /// Warnings about settings that are possible but probably not intended.
     pub fn findings(&self) -> &[Finding] {
         &self.checked.findings
@@ -458,6 +463,11 @@ impl Checked {
     /// The scenario as TOML for readers, see [`Resolved::annotated`].
     pub fn annotated(&self) -> String {
         annotated(&self.scenario, &self.document)
+    }
+
+    /// True if the scenario's author wrote the value at this path, or something inside it.
+    pub(crate) fn writes(&self, path: &[String]) -> bool {
+        self.document.is_explicit(path)
     }
 
     /// Hash of the resolved configuration, 16 hexadecimal digits (XXH3 of [`Checked::to_toml`]).

@@ -184,6 +184,16 @@ fn insert(table: &mut Table, key: &str, value: Value) {
     }
 }
 
+/// Number of ports of a model of a switch; `None` if it is unknown.
+pub(crate) fn ports(name: &str) -> Option<usize> {
+    Model::named(SWITCHES, name)?.limits.ports
+}
+
+/// True if a NIC, a switch or a version of NCCL has this name.
+pub(crate) fn is_model(name: &str) -> bool {
+    [NICS, NCCL, SWITCHES].iter().any(|all| all.iter().any(|model| model.name == name))
+}
+
 /// The model that set the value at `path` of a filled-in scenario, and the source of the value.
 pub(crate) fn source(scenario: &Table, path: &[String], value: &Value) -> Option<(String, String)> {
     let of_place = |(place, key, all): Place| {

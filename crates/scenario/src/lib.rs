@@ -33,6 +33,8 @@
 //! | [`candidates`] | what NCCL compares for a collective on a described cluster, with times by closed form |
 //! | `check` | all steps from a source to a [`Checked`] scenario |
 //! | `show`, `schema` | a scenario as TOML with comments; JSON Schemas |
+//! | [`sheet`] | tiers, thresholds and parts of a fabric |
+//! | `sourced` | single settings with the sources of their values |
 //! | [`mod@sweep`] | one scenario at many points: axes and seeds |
 //! | [`import`] | scenarios from files of other tools |
 //! | `table_file` | files of other commands, with the messages of scenarios |
@@ -66,8 +68,10 @@ mod resolve;
 mod rules;
 mod schema;
 pub mod server;
+pub mod sheet;
 mod show;
 mod source;
+mod sourced;
 pub mod sweep;
 pub mod switch;
 mod table_file;
@@ -95,6 +99,7 @@ pub use rules::invariants::plan_check;
 pub use schema::{choices, keys, schema, schema_of};
 pub use show::{explained, template};
 pub use source::Source;
+pub use sourced::{Evidence, Setting, no_control};
 pub use sweep::schema as sweep_schema;
 pub use table_file::TableFile;
 

@@ -48,6 +48,19 @@ pub(crate) fn annotated(scenario: &Scenario, is_explicit: &dyn Fn(&[String]) -> 
     annotator.text
 }
 
+/// The description of the key at `path`; `None` if there is no such key.
+pub(crate) fn meaning(scenario: &Scenario, path: &[String]) -> Option<String> {
+    let (root, whole) = (schema(), table(scenario));
+    let annotator =
+        Annotator { root, whole: &whole, is_explicit: &|_| true, text: String::new(), path: Vec::new() };
+    let (last, outer) = path.split_last()?;
+    let inside = |at, key: &String| match key.parse::<usize>() {
+        Ok(_) => annotator.resolve(at).get("items").unwrap_or(&Json::Null),
+        Err(_) => annotator.inside(at, key),
+    };
+    annotator.about(outer.iter().fold(root, inside), last).map(str::to_owned)
+}
+
 struct Annotator<'a> {
     root: &'a Json,
     whole: &'a Table,

@@ -38,6 +38,22 @@ function tiles(numbers) {
         measured(column.unit)(numbers.rows[0].cells[i]), " ", h("small", {}, column.unit)))));
 }
 
+/** What decides a comparison: sentences, causes, and the variations with their times. */
+function decided(verdict) {
+  const sentences = verdict.answer.map((text) => h("p", {}, together(text)));
+  const survival = verdict.survives;
+  const causes = verdict.time.flatMap((blame) => blame.causes.filter((cause) => cause.share >= 0.05).map((cause) =>
+    [blame.scheme, { value: cause.share * 100 }, cause.what]));
+  const parts = [table([{ name: "under", text: true }, { name: "share", unit: "%" }, { name: "of the time goes to", text: true }], causes, {})];
+  if (survival && survival.tried.length) {
+    const columns = [{ name: "variation", text: true }, ...survival.contenders.map((name) => ({ name, unit: "µs" })), { name: "holds", text: true }];
+    const rows = [["as compared", ...survival.us.map((value) => ({ value })), ""],
+      ...survival.tried.map((tried) => [tried.name, ...tried.us.map((value) => ({ value })), tried.holds ? "yes" : "no"])];
+    parts.push(table(columns, rows, { caption: "The contenders, run again with other values of the settings that the answer rests on." }));
+  }
+  return h("div", { class: "decides" }, sentences, h("details", {}, h("summary", {}, "Causes and variations"), parts));
+}
+
 /** Keeps numbers and units on one line. */
 const together = (text) => text.replace(/(\d) (%|µs|ms|x\b|times)/g, "$1\u00a0$2");
 
@@ -49,5 +65,6 @@ function headline(page) {
     h("dl", { class: "asked" }, data.asked.map((line) => [h("dt", {}, line.label), h("dd", {}, line.text)])),
     h("div", { class: `answer${(data.answer[0] || "").length > 160 ? " long" : ""}` },
       data.answer.map((text) => h("p", { class: text.includes("NOT complete") ? "fault" : null }, together(text)))));
+  if (data.decides) page.append(decided(data.decides));
   if (data.table) page.append(data.table.rows.length > 1 ? compared(data.table) : tiles(data.table));
 }

@@ -183,20 +183,30 @@ fn step(run: &Results) -> Option<f64> {
     steps.next().filter(|_| steps.next().is_none())?.1.as_f64()
 }
 
+/// The times by which runs are ranked, the first that all runs have.
+const MEASURES: [(&str, Measure); 3] = [
+    ("step", step),
+    ("slowest group", slowest_group),
+    ("P99 of the FCT", |r| Some(r.summary.flows.fct_us?.p99)),
+];
+
+/// The time that ranks these groups; `None` if they have different work, or none is complete in all.
+pub(crate) fn measure(groups: &[Group<'_>]) -> Option<Measure> {
+    let fits =
+        |(_, measure): &&(&str, Measure)| groups.iter().all(|group| Timed::by(*measure, group).is_some());
+    (groups.len() > 1 && same_work(groups))
+        .then(|| MEASURES.iter().find(fits).map(|(_, measure)| *measure))?
+}
+
 /// The fastest group, its lead over the baseline or else over the slowest group, and its reordering and retransmissions.
 fn compared(groups: &[Group<'_>], baseline: &str) -> Vec<String> {
-    let measures: [(&str, Measure); 3] = [
-        ("step", step),
-        ("slowest group", slowest_group),
-        ("P99 of the FCT", |r| Some(r.summary.flows.fct_us?.p99)),
-    ];
     let incomplete: Vec<&Group<'_>> = groups.iter().filter(|g| !g.complete()).collect();
     let mut text = Vec::new();
     let alike = same_work(groups);
     if !alike {
         text.push("These runs have different workloads, so none is called the fastest.".to_owned());
     }
-    for (what, measure) in measures.into_iter().filter(|_| alike) {
+    for (what, measure) in MEASURES.into_iter().filter(|_| alike) {
         let mut order: Vec<Timed<'_>> = groups.iter().filter_map(|group| Timed::by(measure, group)).collect();
         if order.len() + incomplete.len() < groups.len() || order.len() < 2 {
             continue;

@@ -93,6 +93,9 @@ pub(super) struct Payload {
     title: String,
     asked: Vec<Asked>,
     answer: Vec<String>,
+    /// What decides a comparison.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decides: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     table: Option<Numbers>,
     experiments: Vec<experiment::Experiment>,
@@ -122,6 +125,11 @@ impl Payload {
         page.answer = answer::answer(groups, baseline);
         page.table = Some(headline::table(groups));
         page
+    }
+
+    /// Adds what decides the comparison.
+    pub(super) fn decided_by(&mut self, decides: Option<&serde_json::Value>) {
+        self.decides = decides.cloned();
     }
 
     /// The payload of experiments and of the runs that are shown in detail.
@@ -162,6 +170,7 @@ impl Payload {
             title: String::new(),
             asked: Vec::new(),
             answer: Vec::new(),
+            decides: None,
             table: None,
             experiments: Vec::new(),
             parts,

@@ -19,7 +19,7 @@
 //! The timers run lazily: each call first does what was due, in order of time. The number of calls has no influence on the
 //! result.
 
-use crate::facts::{Advised, Control, ControlFacts, Evidence};
+use crate::facts::{Advised, Control, ControlFacts, Evidence, Variation};
 use crate::limits;
 use crate::path::Path;
 use finding::{Finding, code};
@@ -131,6 +131,21 @@ pub(super) fn checked(
 
 impl Control for Config {
     type State = Dcqcn;
+    const DECISIVE: &'static [&'static str] =
+        &["min-rate", "rate-increase-timer", "byte-reset", "rate-decrease-interval", "additive-increase"];
+    /// The pairs of timers are those of the Themis paper, section 5; its simulator has a floor of 100 Mb/s and no byte counter.
+    const VARIATIONS: &'static [Variation] = &[
+        Variation { name: "min-rate 1 Gb/s", changes: &[("min-rate", "1Gbps")] },
+        Variation {
+            name: "timers of 10 and 50 us",
+            changes: &[("rate-increase-timer", "10us"), ("rate-decrease-interval", "50us")],
+        },
+        Variation {
+            name: "timers of 900 and 4 us",
+            changes: &[("rate-increase-timer", "900us"), ("rate-decrease-interval", "4us")],
+        },
+        Variation { name: "no byte counter", changes: &[("byte-reset", "0B")] },
+    ];
     const TRIALS: &'static [&'static str] =
         &["rate-increase-timer = \"20us\"\n[nic]\non-nack = { to = 0.5 }"];
 

@@ -10,7 +10,7 @@
 
 pub use super::dcqcn::Dcqcn as DcqcnHpcc;
 use super::dcqcn::{Hyper, Settings, checked};
-use crate::facts::{Advised, Control, ControlFacts};
+use crate::facts::{Advised, Control, ControlFacts, Variation};
 use crate::notification::CnpScope;
 use crate::path::Path;
 use finding::Finding;
@@ -72,6 +72,20 @@ impl Default for Config {
 
 impl Control for Config {
     type State = DcqcnHpcc;
+    const DECISIVE: &'static [&'static str] =
+        &["rate-increase-timer", "rate-decrease-interval", "min-rate", "additive-increase"];
+    /// The pairs of timers are those of the Themis paper, section 5.
+    const VARIATIONS: &'static [Variation] = &[
+        Variation {
+            name: "timers of 10 and 50 us",
+            changes: &[("rate-increase-timer", "10us"), ("rate-decrease-interval", "50us")],
+        },
+        Variation {
+            name: "timers of 900 and 4 us",
+            changes: &[("rate-increase-timer", "900us"), ("rate-decrease-interval", "4us")],
+        },
+        Variation { name: "min-rate 1 Gb/s", changes: &[("min-rate", "1Gbps")] },
+    ];
 
     fn facts(&self) -> ControlFacts {
         super::dcqcn::FACTS

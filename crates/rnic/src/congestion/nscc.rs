@@ -84,6 +84,7 @@ const HARDLY: f64 = 1e6;
 
 impl Control for Config {
     type State = Nscc;
+    const DECISIVE: &'static [&'static str] = &["window", "gamma", "max-decrease", "quick-adapt-gate"];
     const TRIALS: &'static [&'static str] = &[
         "[nic]\ntimeout = { fixed = \"60us\" }\n[nic.transport.uec]\ninfer-loss = true",
         "like-htsim = true\ntarget = \"2us\"\n[nic]\ntimeout = { fixed = \"80us\" }",

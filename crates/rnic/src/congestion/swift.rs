@@ -89,6 +89,7 @@ impl Default for Config {
 
 impl Control for Config {
     type State = Swift;
+    const DECISIVE: &'static [&'static str] = &["beta", "max-decrease", "min-window", "additive-increase"];
     const TRIALS: &'static [&'static str] =
         &["hop-scale = \"100ns\"", "hop-scale = \"50ns\"\nflow-scale-range = \"1us\""];
     const GOLDEN: Option<Golden> = Some(("Swift", &["nic.congestion.swift={}"]));

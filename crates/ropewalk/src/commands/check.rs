@@ -2,7 +2,9 @@
 
 use crate::cli::CheckArgs;
 use crate::print;
+use crate::sheet::{Costs, Sheet};
 use lab::failure::Failure;
+use results::text::wrapped;
 use scenario::room::Room;
 use scenario::{Finding, Possible, Survey, amount, code};
 use serde::Serialize;
@@ -13,6 +15,8 @@ struct Answer<'a> {
     findings: Vec<Row<'a>>,
     #[serde(flatten)]
     size: Option<Size<'a>>,
+    #[serde(flatten)]
+    sheet: Option<Sheet>,
 }
 
 /// A finding as JSON.
@@ -72,19 +76,25 @@ impl<'a> Size<'a> {
     }
 }
 
-/// Checks a scenario and prints it with all defaults, or its findings and its size as JSON.
+/// Checks a scenario and prints its sheet, or all its settings, or its findings and its sheet as JSON.
 ///
 /// # Errors
 /// The first error of the scenario.
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
+    let costs = args.costs.as_deref().map(Costs::read).transpose()?.unwrap_or_default();
     if args.json {
         return match crate::input::survey(&args.scenario) {
             Ok(survey) => {
                 let findings = survey.findings().iter().map(Row::new).collect();
-                print::out(&print::json(&Answer { findings, size: Some(Size::of(&survey)) }))
+                let sheet = Some(Sheet::of(&survey, &costs));
+                print::out(&print::json(&Answer { findings, size: Some(Size::of(&survey)), sheet }))
             }
             Err(Failure::Scenario(error)) => {
-                print::out(&print::json(&Answer { findings: vec![Row::new(&error)], size: None }))?;
+                print::out(&print::json(&Answer {
+                    findings: vec![Row::new(&error)],
+                    size: None,
+                    sheet: None,
+                }))?;
                 Err(Failure::Told)
             }
             Err(other) => Err(other),
@@ -98,12 +108,22 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let Some(note) = note(&survey, Room::now()).filter(|_| !refused) {
         print::note(&note);
     }
+    let size = format!(
+        "{scenario}: {hosts} hosts, {switches} switches, {queue_pairs} queue pairs, {flows} flows, {data_packets} data packets"
+    );
+    if args.full {
+        return print::out(&format!(
+            "# {size}; about {:.0} MB of memory{}.\n# Configuration {configuration}.\n\n{}",
+            memory_bytes as f64 / 1e6,
+            more(&survey),
+            survey.annotated()
+        ));
+    }
+    let sheet = Sheet::of(&survey, &costs);
     print::out(&format!(
-        "# {scenario}: {hosts} hosts, {switches} switches, {queue_pairs} queue pairs, {flows} flows, {data_packets} data packets; \
-         about {:.0} MB of memory{}.\n# Configuration {configuration}.\n\n{}",
-        memory_bytes as f64 / 1e6,
-        more(&survey),
-        survey.annotated()
+        "{}{}settings  --full prints all, with the sources of their defaults; configuration {configuration}\n",
+        wrapped(&size) + "\n\n",
+        sheet.text(&survey)
     ))
 }
 

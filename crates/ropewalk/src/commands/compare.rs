@@ -4,6 +4,7 @@ use crate::cli::{CompareArgs, EngineArg, ScenarioArgs};
 use crate::progress::Shown;
 use crate::typed::Typed;
 use crate::{compared, page, print};
+use explain::deciding::{self, Verdict};
 use lab::compare::{Comparison, usual_baseline};
 use lab::crew::Crew;
 use lab::execute::Run;
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 struct Rows<'a> {
     scenario: &'a str,
     baseline: Option<&'a str>,
+    /// What decides the comparison; null with `--no-check`, and if the runs cannot be ranked.
+    decides: Option<&'a Verdict>,
     schemes: Vec<OverSeeds>,
     rows: Vec<&'a Summary>,
 }
@@ -55,10 +58,21 @@ pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
     let runs = comparison.run_each(&shown.progress, |run| keep(args, again(run), run, keeper.as_ref()));
     shown.clear();
     let runs = runs?;
+    let decides = match args.no_check || shown.progress.stopped() {
+        true => None,
+        false => decides(args, &comparison, &runs, baseline)?,
+    };
+    let decides = decides.as_ref();
     let summaries: Vec<&Summary> = runs.iter().map(|run| &run.summary).collect();
     if args.json {
         let schemes = over_seeds(&summaries);
-        print::out(&print::json(&Rows { scenario: &name, baseline, schemes, rows: summaries.clone() }))?;
+        print::out(&print::json(&Rows {
+            scenario: &name,
+            baseline,
+            decides,
+            schemes,
+            rows: summaries.clone(),
+        }))?;
     } else {
         let answer = answer(&runs, baseline);
         let mut scope = scope(&comparison);
@@ -66,7 +80,9 @@ pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
         if !failures.is_empty() {
             scope += &format!("\nfailures: {}", failures.join("; "));
         }
-        print::out(&format!("{answer}{name}: {scope}\n{}", compared::of(&runs)))?;
+        let decides =
+            decides.map_or_else(String::new, |verdict| format!("{}\n\n", wrapped(&verdict.answer.join(" "))));
+        print::out(&format!("{answer}{decides}{name}: {scope}\n{}", compared::of(&runs)))?;
     }
     super::run::caution(&summaries);
     if shown.progress.stopped() {
@@ -79,6 +95,7 @@ pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
             scenario: name.clone(),
             class: args.class.clone(),
             baseline: baseline.map(str::to_owned),
+            decides: decides.and_then(|verdict| serde_json::to_value(verdict).ok()),
             command: whole_command(args),
         };
         keeper.finish(&summaries, &asked)?;
@@ -86,10 +103,33 @@ pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
     }
     if let Some(page) = report {
         let results: Vec<Results> = runs.iter().map(|run| run.results(again(run))).collect();
-        page.write(&report::of_comparison(&results, baseline.unwrap_or_default()))?;
+        let decides = decides.and_then(|verdict| serde_json::to_value(verdict).ok());
+        page.write(&report::of_comparison(&results, baseline.unwrap_or_default(), decides.as_ref()))?;
         super::report::say(&page, args.json)?;
     }
     verdicts(&runs)
+}
+
+/// What decides the comparison.
+fn decides(
+    args: &CompareArgs,
+    comparison: &Comparison,
+    runs: &[Run],
+    baseline: Option<&str>,
+) -> Result<Option<Verdict>, Failure> {
+    let outlines: Vec<Results> = runs.iter().map(Run::outline).collect();
+    let Some(measure) = report::measure(&outlines) else { return Ok(None) };
+    let mut shown = Shown::new(args.quiet || args.json, runs.len());
+    let asked = deciding::Asked {
+        base: &comparison.base,
+        runs,
+        baseline,
+        measure: &|run| measure(&run.outline()),
+        crew: comparison.crew,
+    };
+    let verdict = deciding::of(&asked, &shown.progress);
+    shown.clear();
+    verdict
 }
 
 fn check_threads(args: &CompareArgs, comparison: &Comparison) -> Result<(), Failure> {

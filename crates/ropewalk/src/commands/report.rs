@@ -38,6 +38,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     }
     let mut results = Vec::new();
     let mut baseline = usual_baseline().to_owned();
+    let mut decides = None;
     for dir in &args.dirs {
         if Kind::of(dir) == Some(Kind::Comparison) {
             let comparison = Comparison::read(dir)?;
@@ -45,12 +46,14 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
                 results.push(Results::read(&run)?);
             }
             baseline = comparison.baseline.unwrap_or(baseline);
+            // Beside other runs, the answer is another one.
+            decides = comparison.decides.filter(|_| args.dirs.len() == 1);
         } else {
             results.push(Results::read(dir)?);
         }
     }
     let place = PageFile::at(file)?;
-    place.write(&report::of_comparison(&results, &baseline))?;
+    place.write(&report::of_comparison(&results, &baseline, decides.as_ref()))?;
     say(&place, false)
 }
 
