@@ -56,8 +56,8 @@ def run(tmp_path_factory):
     (folder / "incast.toml").write_text(SCENARIO)
     taps = ["host0", "leaf0:host0", "leaf0:1", "leaf1:spine0"]
     flags = [word for tap in taps for word in ("--pcap", tap)]
-    done = ropewalk("run", "incast.toml", *flags, "--snap-length", "0", "--json", "-o", "out", cwd=folder)
-    ropewalk("run", "incast.toml", *flags, "--quiet", "-o", "short", cwd=folder)
+    done = ropewalk("run", "incast.toml", *flags, "--json", "-o", "out", cwd=folder)
+    ropewalk("run", "incast.toml", *flags, "--snap-length", "128", "--quiet", "-o", "short", cwd=folder)
     return folder / "out", json.loads(done.stdout)
 
 
@@ -112,7 +112,7 @@ def test_a_capture_leaves_the_last_hundredth_of_the_disk(tmp_path):
     mount -t tmpfs -o size=40m none {tmp_path} || exit 77
     cd {tmp_path}
     code=0
-    {ROPEWALK} run quickstart --set workload.0.all-reduce.bytes=40MB --pcap host0 --snap-length 0 -q -o out || code=$?
+    {ROPEWALK} run quickstart --set workload.0.all-reduce.bytes=40MB --pcap host0 -q -o out || code=$?
     ls -A
     df --output=used . | tail -1
     exit $code

@@ -64,6 +64,9 @@ impl ReadError {
     pub fn about(&self, name: &str) -> String {
         match self {
             ReadError::NotText { .. } => format!("{name}:{self}"),
+            ReadError::Io(e) if e.kind() == io::ErrorKind::IsADirectory => {
+                format!("{name} is a directory; name a file")
+            }
             _ => format!("{name} cannot be read: {self}"),
         }
     }

@@ -758,10 +758,24 @@ fn memory_prints_the_papers_example() {
 fn check_schema_completions_and_help_print_their_texts() {
     let sandbox = Sandbox::new();
     sandbox
-        .ropewalk(&["check", "quickstart"])
+        .ropewalk(&["check", "quickstart", "--full"])
         .assert()
         .code(0)
         .stdout(contains("# default").and(contains("16 hosts")));
+    // A screen: oversubscription by tier, thresholds in bytes, parts with their costs, and what a run takes.
+    sandbox.write("costs.toml", "[switch]\nleaf = 10\nspine = 20\n[cable]\n\"100Gbps\" = 1\n[optic]\n\"100Gbps\" = 2\n[nic]\n\"100Gbps\" = 3\n");
+    let sheet = ["check", "quickstart", "--set", "topology.leaf-spine.spines=2", "--costs", "costs.toml"];
+    let shown = sandbox.ropewalk(&sheet).assert().code(0).get_output().stdout.clone();
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.lines().count() <= 40, "{shown}");
+    for part in
+        ["2:1", "100 kB", "400 kB", "16 optic.100Gbps (32)", "cost      184", "packet-hops", "MB of memory"]
+    {
+        assert!(shown.contains(part), "{part} is missing in\n{shown}");
+    }
+    sandbox.write("wrong.toml", "[swich]\nleaf = 10\n");
+    let wrong = ["check", "quickstart", "--costs", "wrong.toml"];
+    sandbox.ropewalk(&wrong).assert().code(2).stderr(contains("did you mean `switch`?"));
     assert!(sandbox.json(&["schema"])["properties"]["topology"].is_object());
     sandbox.ropewalk(&["completions", "bash"]).assert().code(0).stdout(contains("ropewalk"));
     sandbox.ropewalk(&["--help"]).assert().code(0).stdout(contains("Examples:").and(contains("Exit codes")));

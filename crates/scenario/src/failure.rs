@@ -9,7 +9,7 @@ use crate::values::{Chance, ReducedRate};
 use finding::{Finding, code, nearest};
 use model::draw::{Key, Purpose};
 use model::failure::{Effect, Fault};
-use model::{Fabric, Failures, LinkId, NodeId, Time};
+use model::{Fabric, Failures, HostId, LinkId, NodeId, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
@@ -346,16 +346,26 @@ impl FailurePlanner<'_> {
     fn between(&self, [from, to]: &[String; 2], cables: &mut BTreeSet<LinkId>) -> Result<(), Finding> {
         let fabric = self.fabric;
         let (froms, tos) = (self.nodes(from, "0")?, self.nodes(to, "1")?);
+        // The name of an endpoint, such as `s3g5`, stands for one port of its server.
+        let ports = [endpoint(fabric, from), endpoint(fabric, to)];
+        let is_of = |link: LinkId, [from, to]: [Option<HostId>; 2]| {
+            from.is_none_or(|host| link == LinkId(host.0))
+                && to.is_none_or(|host| fabric.reverse(link) == LinkId(host.0))
+        };
         let before = cables.len();
         for &node in &froms {
             let links = fabric.ports(node).iter().filter(|link| tos.binary_search(&link.to).is_ok());
-            cables.extend(links.map(|link| fabric.link(link.from, link.port)));
+            let links = links.map(|link| fabric.link(link.from, link.port));
+            cables.extend(links.filter(|link| is_of(*link, ports)));
         }
         if cables.len() > before {
             return Ok(());
         }
         // No new link; earlier entries of the list may contain the same links.
-        let joined = |node: &NodeId| fabric.ports(*node).iter().any(|l| tos.binary_search(&l.to).is_ok());
+        let joined = |node: &NodeId| {
+            let links = fabric.ports(*node).iter().filter(|l| tos.binary_search(&l.to).is_ok());
+            links.map(|l| fabric.link(l.from, l.port)).any(|link| is_of(link, ports))
+        };
         if froms.iter().any(joined) {
             return Ok(());
         }
@@ -377,11 +387,17 @@ impl FailurePlanner<'_> {
             true => all.filter(|&node| fits(name, fabric.name(node))).collect(),
             false => Vec::new(),
         };
-        match found.is_empty() {
-            true => Ok(vec![node(fabric, name, path)?]),
-            false => Ok(found),
+        match (found.is_empty(), endpoint(fabric, name)) {
+            (true, Some(host)) => Ok(vec![fabric.node_of(host)]),
+            (true, None) => Ok(vec![node(fabric, name, path)?]),
+            (false, _) => Ok(found),
         }
     }
+}
+
+/// The endpoint of that name, if the name is not that of a node.
+fn endpoint(fabric: &Fabric, name: &str) -> Option<HostId> {
+    if fabric.find(name).is_some() { None } else { fabric.find_host(name) }
 }
 
 /// Whether a name fits a pattern in which `*` matches any characters.
@@ -430,6 +446,23 @@ mod tests {
         assert!(seen.iter().all(|name| name.starts_with("leaf")));
         let seen = failing(&laid("[[failure]]\nlinks = [[\"leaf0\", \"spine1\"], [\"spine1\", \"leaf0\"]]"));
         assert_eq!(seen.len(), 2, "a link named from both ends is one link");
+    }
+
+    #[test]
+    fn an_endpoint_stands_for_its_own_port() {
+        let text = "[server]\ngpus = 8\nnics = 8\n[topology.rails]\nservers = 4\nspines = 1\n[[workload]]\n\
+                    collective = { kind = \"all-reduce\", bytes = \"1MB\" }\n";
+        let failing = |links: &str| {
+            let text = format!("{text}[[failure]]\nlinks = [{links}]\none-way = true\nrate = 0.5\n");
+            check(&Source::new("f.toml", text), &[]).map(|checked| {
+                let fabric = &checked.plan.fabric;
+                let changes = checked.plan.failures.changes().iter();
+                changes.map(|c| c.link).filter(|l| fabric.is_host(fabric.links()[l.index()].from)).count()
+            })
+        };
+        assert_eq!(failing("[\"s3g5\", \"*\"]").unwrap(), 1);
+        assert_eq!(failing("[\"s3\", \"*\"]").unwrap(), 8);
+        assert!(failing("[\"s3g9\", \"*\"]").unwrap_err().text.contains("no node `s3g9`"));
     }
 
     #[test]

@@ -44,7 +44,8 @@ pub struct RecordConfig {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taps: Vec<String>,
     /// Snap length: the bytes of each frame that a capture stores, from its first byte on, beside the frame's original
-    /// length. "0B" stores whole frames. Default 128 B (our choice: all headers of RoCEv2 have 74 bytes at most).
+    /// length. "0B" stores whole frames; in shorter ones, programs that compare lengths, such as tshark 4.0, call data frames
+    /// malformed. Default 0 B (our choice: captures without such complaints; 128 B hold all headers).
     pub snap_length: Bytes,
 }
 
@@ -61,7 +62,7 @@ impl Default for RecordConfig {
             follow: Vec::new(),
             most_events: 20_000,
             taps: Vec::new(),
-            snap_length: Bytes(128),
+            snap_length: Bytes(0),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Taps: ports whose frames are captured, named `HOST`, `SWITCH:PORT` or `SWITCH:NEIGHBOUR`.
+//! Taps: ports whose frames are captured, named `HOST`, `SWITCH:PORT` or `SWITCH:NEIGHBOUR`. A host or a neighbour may be an endpoint
+//! of a server, such as `s3g5`.
 
 use finding::suggestion;
 use model::{Fabric, LinkId, NodeId, PortIndex};
@@ -32,6 +33,9 @@ impl Tap {
                 }
             };
         }
+        if let Some(host) = fabric.find_host(text) {
+            return Ok(Tap { name: text.to_owned(), link: LinkId(host.0) });
+        }
         let Some((name, port)) = text.rsplit_once(':') else {
             return Err(unknown(fabric, text));
         };
@@ -39,6 +43,12 @@ impl Tap {
             return Err(unknown(fabric, name));
         };
         let ports = fabric.ports(node);
+        if let Some(host) = fabric.find_host(port).filter(|_| fabric.find(port).is_none()) {
+            let link = fabric.reverse(LinkId(host.0));
+            if fabric.links()[link.index()].from == node {
+                return Ok(Tap { name: text.to_owned(), link });
+            }
+        }
         // The name of a neighbour comes before a port number: the nodes of a fabric may be named 0, 1, 2, ...
         let to: Vec<_> = ports.iter().filter(|link| fabric.name(link.to) == port).collect();
         match (&to[..], port.parse::<usize>()) {

@@ -4,6 +4,7 @@ use super::point::Point;
 use crate::crew::Crew;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use scenario::sheet::oversubscription;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -40,7 +41,8 @@ impl Sweep {
             }
             let checked = spec.point(number).and_then(|resolved| {
                 let id = Point::new(&resolved, spec.flows).id;
-                Ok((id, resolved.lay()?.warnings()))
+                let checked = resolved.lay()?;
+                Ok((id, checked.warnings(), oversubscription(&checked.plan.fabric)))
             });
             if checked.is_err() {
                 first_wrong.fetch_min(number, Ordering::Relaxed);
@@ -51,10 +53,14 @@ impl Sweep {
         let checked = crew.side_by_side((0..spec.len()).collect(), one)?;
         let mut ids = Vec::with_capacity(checked.len());
         let mut warnings: BTreeMap<String, usize> = BTreeMap::new();
+        let mut capacities: Vec<(String, usize)> = Vec::new();
         for (number, checked) in checked.into_iter().enumerate() {
             let Some(checked) = checked else { return Err(Failure::Interrupted) };
-            let (id, all) = checked?;
+            let (id, all, capacity) = checked?;
             ids.push(id);
+            if capacities.iter().all(|(known, _)| *known != capacity) {
+                capacities.push((capacity, number));
+            }
             for warning in all {
                 warnings.entry(warning).or_insert(number);
             }
@@ -63,7 +69,8 @@ impl Sweep {
             label if label.is_empty() => warning,
             label => format!("{warning} (first at point {number}: {label})"),
         };
-        let warnings = warnings.into_iter().map(at).collect();
+        let changes = changing(&capacities, &|number| spec.label(number));
+        let warnings = changes.into_iter().chain(warnings.into_iter().map(at)).collect();
         Ok(Sweep { spec, ids, warnings })
     }
 
@@ -110,5 +117,44 @@ impl Sweep {
         let mut runs: Vec<usize> = first.into_values().collect();
         runs.sort_unstable();
         runs
+    }
+}
+
+/// Most capacities that a warning names. Our choice.
+const MOST_NAMED: usize = 4;
+
+/// A warning if points differ in what their fabrics can carry, which no axis says: each oversubscription with its first point.
+fn changing(capacities: &[(String, usize)], label: &dyn Fn(usize) -> String) -> Option<String> {
+    let named = |(capacity, number): &(String, usize)| {
+        let none = if capacity.is_empty() { "none" } else { capacity };
+        format!("{none} (first at point {number}: {})", label(*number))
+    };
+    let mut all: Vec<String> = capacities.iter().take(MOST_NAMED).map(named).collect();
+    if capacities.len() > MOST_NAMED {
+        all.push(format!("{} others", capacities.len() - MOST_NAMED));
+    }
+    (capacities.len() > 1).then(|| {
+        format!("oversubscription changes from point to point, so fabrics are not alike: {}", all.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_oversubscription_is_told() {
+        let of = |all: &[&str]| {
+            let all: Vec<(String, usize)> =
+                all.iter().enumerate().map(|(i, of)| ((*of).to_owned(), i)).collect();
+            changing(&all, &|number| format!("spines = {number}"))
+        };
+        assert_eq!(of(&["leaf 2:1"]), None);
+        assert_eq!(
+            of(&["leaf 2:1", "leaf 16:1"]).unwrap(),
+            "oversubscription changes from point to point, so fabrics are not alike: leaf 2:1 (first at point 0: spines = 0), leaf \
+             16:1 (first at point 1: spines = 1)"
+        );
+        assert!(of(&["a", "b", "c", "d", "e"]).unwrap().ends_with(", 1 others"));
     }
 }
