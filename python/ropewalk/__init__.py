@@ -184,7 +184,8 @@ def read(directory: StrPath) -> Result | Sweep | Comparison:
     A table is read when it is used, and compared with its checksum first. Raises ResultsError for damaged results.
     """
     if (runs := _native.comparison(Path(directory))) is not None:
-        return Comparison([Result(_native.read(run)) for run in runs])
+        decides = json.loads((Path(directory) / "comparison.json").read_text(encoding="utf-8")).get("decides")
+        return Comparison([Result(_native.read(run)) for run in runs], decides)
     sweep = _read_sweep(Path(directory))
     return Result(_native.read(Path(directory))) if sweep is None else sweep
 

@@ -22,6 +22,7 @@
 //! | [`workload`] | `[[workload]]`: one file per kind |
 //! | [`record`], [`tap`] | `[record]`: time series, packet events, captures |
 //! | `resolve` | defaults that depend on other keys |
+//! | [`placement`] | the servers of a job, and slow ones |
 //! | `plan`, `wait` | the plan of a scenario; what its senders wait for |
 //! | `rules` | what every plan must meet: one file per rule |
 //! | [`program`] | ranks whose messages a program posts |
@@ -59,6 +60,7 @@ mod nodes;
 mod overlay;
 mod own_nic;
 mod parts;
+pub mod placement;
 mod plan;
 pub mod program;
 pub mod reader;

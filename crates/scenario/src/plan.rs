@@ -242,6 +242,18 @@ fn in_turn_fits(entry: &Workload) -> Result<(), Finding> {
     Err(code::CONFLICT.at("qp", text))
 }
 
+/// The ranks of a job that names its servers.
+fn placed(entry: &Workload, ranks: &Ranks, fabric: &Fabric) -> Result<Option<Ranks>, Finding> {
+    let Some(servers) = &entry.servers else { return Ok(None) };
+    let kinds = entry.kinds();
+    if let Some(kind) = kinds.iter().find(|kind| !Workload::OF_GPUS.contains(kind)) {
+        let text =
+            format!("`{kind}` names hosts itself; jobs with servers are {}", Workload::OF_GPUS.join(", "));
+        return Err(code::UNSUITED.at("servers", text));
+    }
+    servers.of(fabric.servers()).map(|servers| Some(ranks.on(&servers)))
+}
+
 fn workload(
     scenario: &Scenario,
     (fabric, ranks, wire): (&Fabric, &Ranks, &Wire),
@@ -282,6 +294,7 @@ fn workload(
             return Err(code::RANGE.at(&format!("{path}.jitter"), text));
         }
         let qp = entry.qp.unwrap_or_else(|| entry.usual_qp());
+        let own_ranks = placed(entry, ranks, fabric).map_err(|error| error.within(&path))?;
         let scene = Scene {
             fabric,
             hosts: &hosts,
@@ -290,7 +303,7 @@ fn workload(
             job: i as u16,
             start: entry.start,
             fresh_qps: qp == QpUse::PerMessage,
-            ranks,
+            ranks: own_ranks.as_ref().unwrap_or(ranks),
             nccl: &nccl,
             kind: entry.one_kind()?,
             wire,
@@ -312,6 +325,7 @@ fn workload(
         let own = std::mem::take(&mut draft.warnings);
         let own = own.into_iter().map(|warning| warning.within(scene.kind)).collect::<Vec<_>>();
         let as_outlined = entry.jitter.is_none()
+            && entry.slow.is_none()
             && !matches!(draft.qp, QpUse::InTurn(_))
             && split.is_none()
             && entry.verb != Verb::Read
@@ -324,6 +338,10 @@ fn workload(
             let first_task = graph.tasks.len();
             draft.memory.lays_out()?;
             outline.lay(&scene, &mut graph).map_err(|error| error.within(&path))?;
+            if let Some(slow) = &entry.slow {
+                let tasks = &mut graph.tasks[first_task..];
+                slow.apply(tasks, fabric.servers()).map_err(|error| error.within(&path))?;
+            }
             if let Some(jitter) = entry.jitter {
                 let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);
                 let late = |node: NodeId| Time(scaled(key.draw(node.0.into()), jitter.ps() + 1));

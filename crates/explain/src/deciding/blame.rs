@@ -80,6 +80,20 @@ impl Sum {
         }
     }
 
+    fn total(&self) -> f64 {
+        self.of.values().flat_map(BTreeMap::values).sum()
+    }
+
+    fn scaled(&self, factor: f64) -> Self {
+        let each = |subjects: &BTreeMap<String, f64>| {
+            subjects.iter().map(|(subject, us)| (subject.clone(), us * factor)).collect()
+        };
+        Sum {
+            of: self.of.iter().map(|(root, subjects)| (*root, each(subjects))).collect(),
+            flows: self.flows,
+        }
+    }
+
     fn take(&mut self, other: Sum) {
         self.flows += other.flows;
         for (root, subjects) in other.of {
@@ -91,7 +105,7 @@ impl Sum {
     /// that one up.
     fn without_order(mut self, ideal: f64) -> Self {
         let order: f64 = self.of.remove(&Root::Order).into_iter().flat_map(BTreeMap::into_values).sum();
-        let lost: f64 = self.of.values().flat_map(BTreeMap::values).sum();
+        let lost = self.total();
         let passed_on = order * lost / (ideal + lost).max(1e-9);
         let factor = if lost > 0.0 { 1.0 + passed_on / lost } else { 1.0 };
         self.of.values_mut().flat_map(BTreeMap::values_mut).for_each(|us| *us *= factor);
@@ -100,7 +114,7 @@ impl Sum {
     }
 
     fn blame(self, scheme: &str, of_step: bool) -> Blame {
-        let total: f64 = self.of.values().flat_map(BTreeMap::values).sum();
+        let total = self.total();
         let share = |(cause, subjects): (Root, BTreeMap<String, f64>)| {
             let us = subjects.values().sum();
             let most = subjects.iter().rev().max_by(|a, b| a.1.total_cmp(b.1));
@@ -208,15 +222,8 @@ pub(super) fn of(run: &Run) -> Result<Option<Blame>, Failure> {
         return Ok(Some(of_step(&judge, &step).blame(scheme, true)));
     }
     let mut sum = Sum::default();
-    let flows = judge.flows();
-    let mut of_qps: BTreeMap<u64, (f64, Sum)> = BTreeMap::new();
-    for (flow, steps) in &flows {
-        let (ideal, of_qp) = of_qps.entry(flow.qp).or_default();
-        *ideal += flow.ideal_fct_us.unwrap_or(0.0);
-        judge.add(flow, steps, of_qp, None);
-    }
-    for (ideal, of_qp) in of_qps.into_values() {
-        sum.take(of_qp.without_order(ideal));
+    for of_qp in judge.by_queue_pair(&judge.flows()).into_values() {
+        sum.take(of_qp);
     }
     Ok((sum.flows > 0).then(|| sum.blame(scheme, false)))
 }
@@ -229,31 +236,42 @@ fn of_step(judge: &Judge<'_>, step: &Step) -> Sum {
             *late_flows.entry(flow).or_default() += leg.late_ps as f64 / 1e6;
         }
     }
+    let flows = judge.flows();
+    let of_qps = judge.by_queue_pair(&flows);
     let mut of_late = Sum::default();
-    for (flow, steps) in judge.flows() {
-        if let Some(us) = late_flows.get(&flow.flow) {
-            judge.add(&flow, &steps, &mut of_late, Some(*us));
+    for (flow, steps) in &flows {
+        let Some(us) = late_flows.get(&flow.flow) else { continue };
+        let mut own = judge.divided(flow, steps);
+        // What holds the earlier messages of its queue pair up holds up a message that waits for them.
+        let order: f64 = own.of.remove(&Root::Order).into_iter().flat_map(BTreeMap::into_values).sum();
+        match of_qps.get(&flow.qp).filter(|of_qp| of_qp.total() > 0.0) {
+            Some(of_qp) => own.take(Sum { flows: 0, ..of_qp.scaled(order / of_qp.total()) }),
+            None => own.add(Root::Order, String::new(), order),
+        }
+        if own.total() > 0.0 {
+            of_late.take(own.scaled(us / own.total()));
         }
     }
     let mut sum = Sum { flows: of_late.flows, ..Sum::default() };
-    let known: f64 = of_late.of.values().flat_map(BTreeMap::values).sum();
+    let known = of_late.total();
+    let mut computed = 0.0;
     for piece in &step.account {
         let us = piece.ps as f64 / 1e6;
         match piece.spent {
-            Spent::Compute | Spent::Bubble => sum.add(Root::Computation, String::new(), us),
+            Spent::Compute | Spent::Bubble => computed += us,
             Spent::Messages => sum.add(Root::Alone, String::new(), us),
             Spent::Copies => sum.add(Root::Server, String::new(), us),
             Spent::Scheduled => sum.add(Root::Schedule, String::new(), us),
-            Spent::Late if known > 0.0 => {
-                for (root, subjects) in &of_late.of {
-                    for (subject, part) in subjects {
-                        sum.add(*root, subject.clone(), us * part / known);
-                    }
-                }
-            }
+            Spent::Late if known > 0.0 => sum.take(Sum { flows: 0, ..of_late.scaled(us / known) }),
             Spent::Late => sum.add(Root::Uplinks, String::new(), us),
         }
     }
+    for (server, us) in judge.stragglers(step) {
+        let us = us.min(computed);
+        sum.add(Root::Straggler, server, us);
+        computed -= us;
+    }
+    sum.add(Root::Computation, String::new(), computed);
     sum
 }
 
@@ -301,27 +319,55 @@ impl<'a> Judge<'a> {
         mine.into_iter().take(FLOWS).filter_map(flow).collect()
     }
 
-    /// Adds a flow's delays, by cause; with `scale` they are scaled to this time in us.
-    fn add(&self, flow: &Flow, steps: &[trace::Step], sum: &mut Sum, scale: Option<f64>) {
+    /// Time on the path by which slow servers computed longer than others, us.
+    fn stragglers(&self, step: &Step) -> Vec<(String, f64)> {
+        let workload = &self.run.checked.scenario.workload;
+        let mine = workload.iter().find(|entry| entry.name.as_deref() == Some(step.job.as_str()));
+        let Some(slow) = mine.and_then(|entry| entry.slow.as_ref()) else { return Vec::new() };
+        let job = self.plan.jobs.iter().position(|job| job.name == step.job);
+        let of_job = self.plan.tasks.iter().filter(|task| Some(usize::from(task.job)) == job);
+        let nodes: BTreeMap<u64, u32> = of_job.map(|task| (task.rank.into(), task.node.0)).collect();
+        let lost = |slow: &scenario::placement::Slow| {
+            let there = step
+                .path
+                .iter()
+                .filter(|leg| leg.kind == "compute" && nodes.get(&leg.rank) == Some(&slow.server));
+            let us: f64 = there.map(|leg| (leg.to_ps - leg.from_ps) as f64 / 1e6).sum();
+            (
+                self.plan.fabric.name(model::NodeId(slow.server)).to_owned(),
+                us * (1.0 - 1.0 / slow.factor).max(0.0),
+            )
+        };
+        slow.all().iter().map(lost).collect()
+    }
+
+    /// The time of each queue pair by cause, over these flows.
+    fn by_queue_pair(&self, flows: &[(Flow, std::rc::Rc<Vec<trace::Step>>)]) -> BTreeMap<u64, Sum> {
+        let mut of_qps: BTreeMap<u64, (f64, Sum)> = BTreeMap::new();
+        for (flow, steps) in flows {
+            let (ideal, of_qp) = of_qps.entry(flow.qp).or_default();
+            *ideal += flow.ideal_fct_us.unwrap_or(0.0);
+            of_qp.take(self.divided(flow, steps));
+        }
+        of_qps.into_iter().map(|(qp, (ideal, of_qp))| (qp, of_qp.without_order(ideal))).collect()
+    }
+
+    /// A flow's delays by cause.
+    fn divided(&self, flow: &Flow, steps: &[trace::Step]) -> Sum {
+        let mut sum = Sum::default();
         let checked = &self.run.checked;
-        let Ok(qp) = u32::try_from(flow.qp) else { return };
+        let Ok(qp) = u32::try_from(flow.qp) else { return sum };
         let in_replies = checked.nics.of(model::QpId(qp)).evidence().is_in_replies();
         let cuts = if in_replies { Vec::new() } else { cuts::cuts(steps) };
         let end = self.results.summary.sim_time_us;
-        let Some(history) = History::new(self.plan, flow, steps, cuts, end) else { return };
+        let Some(history) = History::new(self.plan, flow, steps, cuts, end) else { return sum };
         let account = Account::of(&history);
         let packets = Packets::of(&history, self.results);
         let mut places: BTreeMap<Place, f64> = BTreeMap::new();
         self.divide(&history, &account, &packets, in_replies, &mut places);
-        let total: f64 = places.values().sum();
-        if total <= 0.0 {
-            return;
-        }
-        sum.flows += 1;
-        let scale = scale.map_or(1.0, |us| us / total);
-        for ((root, subject), us) in places {
-            sum.add(root, subject, us * scale);
-        }
+        places.into_iter().for_each(|((root, subject), us)| sum.add(root, subject, us));
+        sum.flows = usize::from(sum.total() > 0.0);
+        sum
     }
 
     fn divide(

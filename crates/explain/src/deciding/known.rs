@@ -245,6 +245,13 @@ fn cases() -> Vec<Case> {
         &[Root::Computation],
         "computation",
     );
+    let straggler = STEP.replace("[[workload]]\n", "[[workload]]\nslow = { server = 2, factor = 4.0 }\n");
+    case(
+        "a straggler",
+        format!("{straggler}compute = {{ forward = \"5ms\", backward = \"10ms\" }}\n"),
+        &[Root::Straggler],
+        "s2",
+    );
     case(
         "messages alone",
         format!("{STEP}compute = {{ forward = \"1us\", backward = \"1us\" }}\n"),

@@ -224,8 +224,8 @@ impl Survival {
         }
         let held = self.tried.iter().filter(|tried| tried.holds).count();
         let mut text = match (held, self.tried.len()) {
-            (1, 1) => "It holds in the one variation that was tried".to_owned(),
-            (held, all) => format!("It holds in {held} of {all} variations"),
+            (1, 1) => "The order holds in the one variation that was tried".to_owned(),
+            (held, all) => format!("The order holds in {held} of {all} variations"),
         };
         let broken: Vec<&Tried> = self.tried.iter().filter(|tried| !tried.holds).collect();
         for tried in broken.iter().take(2) {
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(
             survival.sentences("DCQCN"),
             [
-                "It holds in 0 of 2 variations; with min-rate 1 Gb/s all are within 6.64 %; with no congestion control themis is \
+                "The order holds in 0 of 2 variations; with min-rate 1 Gb/s all are within 6.64 %; with no congestion control themis is \
                  fastest.",
                 "ecmp takes 1.02 to 1.07 times as long as flowcut in them.",
                 "DCQCN decides this ranking."
@@ -325,6 +325,6 @@ mod tests {
     fn a_lead_that_stays_is_not_shaken() {
         let survival = survival(&[100.0, 200.0, 300.0], &[("another seed", [100.0, 190.0, 280.0])]);
         assert!(!survival.is_shaken());
-        assert!(survival.sentences("DCQCN")[0].starts_with("It holds in the one variation"));
+        assert!(survival.sentences("DCQCN")[0].starts_with("The order holds in the one variation"));
     }
 }

@@ -75,7 +75,9 @@ pub fn of(asked: &Asked<'_>, progress: &Progress<'_>) -> Result<Option<Verdict>,
     let Some(order) = ranked(asked) else { return Ok(None) };
     let (fastest, last) = (&order[0], &order[order.len() - 1]);
     let baseline = order[1..].iter().find(|(scheme, _)| asked.baseline == Some(scheme));
-    let next = &order[1];
+    // Schemes that tie with the fastest are not ranked against it.
+    let tied = |(_, us): &&(String, f64)| *us <= fastest.1 * TIE;
+    let next = order[1..].iter().find(|other| !tied(other)).unwrap_or(&order[1]);
     let against = baseline.unwrap_or(if asked.baseline == Some(&fastest.0) { next } else { last });
     let tie = last.1 <= fastest.1 * TIE;
     let run = |scheme: &str| asked.runs.iter().find(|run| run.summary.scheme == scheme);
@@ -93,7 +95,7 @@ pub fn of(asked: &Asked<'_>, progress: &Progress<'_>) -> Result<Option<Verdict>,
     let Some(first) = time.iter().find(|blame| blame.scheme == against.0) else { return Ok(None) };
     let cause = first.dominant().map(|share| share.cause);
     let varied = varied(first);
-    let rests_on = varied.map_or_else(Vec::new, |root| rests_on(asked.base, slower, root));
+    let rests_on = cause.or(varied).map_or_else(Vec::new, |root| rests_on(asked.base, slower, root));
     let control = root::control(&slower.checked);
     let survives = match varied.filter(|_| !tie) {
         None => None,
@@ -127,6 +129,10 @@ pub fn of(asked: &Asked<'_>, progress: &Progress<'_>) -> Result<Option<Verdict>,
         ));
     }
     answer.extend(resting(&rests_on));
+    let ties: Vec<&str> = order[1..].iter().take_while(tied).map(|(scheme, _)| scheme.as_str()).collect();
+    if !ties.is_empty() && !tie {
+        answer.push(format!("{} and {} are within 2 %: a tie.", fastest.0, ties.join(", ")));
+    }
     answer.extend(survives.iter().flat_map(|survival| survival.sentences(&control)));
     Ok(Some(Verdict {
         fastest: fastest.0.clone(),

@@ -4,12 +4,12 @@ const KINDS = {
   "in order": { hue: "grey", symbol: "circle", size: 4 }, late: { hue: "red", symbol: "circle", size: 7 },
   ahead: { hue: "blue", symbol: "circle", size: 5, name: "ahead of ePSN, kept" }, discarded: { hue: "blue", symbol: "circle-open", size: 6, name: "ahead of ePSN, discarded" },
   duplicate: { hue: "purple", symbol: "diamond", size: 7 },
-  sent: { hue: "sky", symbol: "line-ns-open", size: 4 }, resent: { hue: "wine", symbol: "triangle-up", size: 9, name: "retransmitted" },
+  sent: { hue: "sky", symbol: "circle-open", size: 5 }, resent: { hue: "wine", symbol: "triangle-up", size: 9, name: "retransmitted" },
   "data-dropped": { hue: "wine", symbol: "x", size: 8, name: "dropped: no buffer" }, "data-lost": { hue: "wine", symbol: "x-thin-open", size: 8, name: "lost on a link" },
   timeout: { hue: "ink", symbol: "star", size: 12 },
   "nack-sent": { hue: "gold", symbol: "triangle-down-open", size: 8, name: "NACK sent" }, "nack-blocked": { hue: "green", symbol: "square-open", size: 8, name: "NACK blocked" },
   "nack-made": { hue: "purple", symbol: "square", size: 8, name: "NACK sent by the scheme" }, "nack-received": { hue: "wine", symbol: "triangle-left", size: 8, name: "NACK received" },
-  paused: { hue: "sky", symbol: "line-ew-open", size: 10, name: "port paused" }, resumed: { hue: "green", symbol: "line-ew-open", size: 10, name: "port resumed" },
+  paused: { hue: "sky", symbol: "triangle-right-open", size: 9, name: "port paused" }, resumed: { hue: "green", symbol: "triangle-right", size: 9, name: "port resumed" },
   "cnp-sent": { hue: "ink", symbol: "pentagon-open", size: 8, name: "CNP sent" }, "cnp-received": { hue: "ink", symbol: "pentagon", size: 8, name: "CNP received" },
 };
 
@@ -18,7 +18,13 @@ sections.push({
   when: () => data.parts.some((part) => part.arrivals),
   fill(box) {
     const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].arrivals);
-    const state = { run: runs[0], track: 0, size: 400, from: 0, lag: false };
+    /** Packets of a run's first queue pair that overtook others: the page opens on the run with the most. */
+    const overtaking = (i) => {
+      const { names, tracks } = data.parts[i].arrivals;
+      return tracks[0].event.filter((event) => ["ahead", "discarded"].includes(names[event])).length;
+    };
+    const most = runs.reduce((best, i) => (overtaking(i) > overtaking(best) ? i : best), runs[0]);
+    const state = { run: most, track: 0, size: 400, from: 0, lag: false };
     const track = () => data.parts[state.run].arrivals.tracks[state.track];
     const points = () => {
       const { names } = data.parts[state.run].arrivals;
@@ -90,6 +96,7 @@ sections.push({
       controls.replaceChildren(...[choice, pairs, height, size, where].filter(Boolean));
     };
     const choice = runMenu(runs, (value) => { state.run = Number(value); fill(); update(); });
+    if (choice) choice.select.value = String(state.run);
     fill();
     box.append(h("p", { class: "lead" }, "Each packet of a queue pair by its time and its PSN."), controls, made.element, list, waits);
     update();

@@ -7,8 +7,13 @@ function placed(shape) {
   const numbers = [...Array(n).keys()];
   const switches = numbers.filter((i) => shape.tier[i] > 0);
   const parts = [...new Set(switches.map((i) => shape.part[i]))];
-  const home = Array(n).fill(-1); // the switch of a host
-  shape.from.forEach((a, link) => { if (shape.tier[a] === 0) home[a] = shape.to[link]; });
+  const home = Array(n).fill(-1); // the switch of a host, the last of several
+  const homes = Array.from({ length: n }, () => []); // all of them
+  shape.from.forEach((a, link) => {
+    if (shape.tier[a] !== 0) return;
+    home[a] = shape.to[link];
+    if (!homes[a].includes(home[a])) homes[a].push(home[a]);
+  });
   const round = parts.length > 2 && !parts.includes("") && switches.every((i) => shape.tier[i] === 1);
   if (round) {
     // Groups on a circle, routers on an arc of it, hosts outside.
@@ -38,12 +43,20 @@ function placed(shape) {
       mine.forEach((i, k) => { at[i] = { x: s * width + margin + (width - 2 * margin) * (k + 0.5) / mine.length, y: height(tier) }; });
     }
   });
+  // Servers with links to several switches stand below the middle of these.
   const racks = new Map();
-  for (const i of numbers) if (home[i] >= 0) racks.set(home[i], [...(racks.get(home[i]) || []), i]);
-  for (const [rack, hosts] of racks) {
+  for (const i of numbers) {
+    if (home[i] < 0) continue;
+    const key = homes[i].join(",");
+    racks.set(key, [...(racks.get(key) || []), i]);
+  }
+  for (const hosts of racks.values()) {
+    const own = homes[hosts[0]];
+    const rack = own[0];
+    const middle = own.reduce((sum, i) => sum + at[i].x, 0) / own.length;
     const beside = switches.filter((i) => shape.tier[i] === shape.tier[rack] && (halves[0] === null || shape.part[i] === shape.part[rack])).length;
-    const room = 0.9 / halves.length / beside;
-    hosts.forEach((host, k) => { at[host] = { x: at[rack].x + room * ((k + 0.5) / hosts.length - 0.5), y: height(0) }; });
+    const room = 0.9 / halves.length / beside * own.length;
+    hosts.forEach((host, k) => { at[host] = { x: middle + room * ((k + 0.5) / hosts.length - 0.5), y: height(0) }; });
   }
   return { at, home, round, tiers: tiers.map((tier) => ({ y: height(tier), roles: [...new Set(numbers.filter((i) => shape.tier[i] === tier).map((i) => shape.role[i]))].join(", ") })) };
 }
@@ -61,9 +74,16 @@ sections.push({
       if (!places.has(loads().shape)) places.set(loads().shape, placed(shape()));
       return places.get(loads().shape);
     };
-    /** Load (share) or queue (bytes) of every link now; null where it was not recorded. */
+    /** Layers beside load and queue, of the whole run: values by link, the text of a value, and that of the largest. */
+    const LAYERS = {
+      paused: { name: "Pauses", of: (of) => of.paused, show: (v) => `paused ${number(100 * v)} % of the run`, zero: "never paused" },
+      lost: { name: "Losses", of: (of) => (of.counts.lost || of.counts.drops) && of.busy.map((_, i) => (of.counts.lost?.[i] || 0) + (of.counts.drops?.[i] || 0)), show: (v) => `${count(v)} packets lost or dropped`, zero: "none" },
+    };
+    const layer = () => LAYERS[state.what];
+    /** Load (share), queue (bytes) or another layer of every link now; null where it was not recorded. */
     const values = () => {
       const of = loads();
+      if (layer()) return layer().of(of) || Array(shape().from.length).fill(0);
       if (state.bin === 0) return state.what === "load" ? of.busy : of.max_queue;
       const all = Array(shape().from.length).fill(null);
       const time = of.over_time;
@@ -74,6 +94,7 @@ sections.push({
     const STEPS = [0.05, 0.1, 0.2, 0.5, 1];
     const peaks = new Map();
     const most = () => {
+      if (layer()) return Math.max(...values(), 1e-9);
       const key = `${state.run} ${state.what}`;
       if (!peaks.has(key)) {
         const of = loads();
@@ -85,7 +106,7 @@ sections.push({
       }
       return peaks.get(key);
     };
-    const show = (v) => (v === null ? "not recorded" : state.what === "load" ? `${number(100 * v)} %` : bytes(v));
+    const show = (v) => (layer() && v !== null ? (v > 0 ? layer().show(v) : layer().zero) : v === null ? "not recorded" : state.what === "load" ? `${number(100 * v)} %` : bytes(v));
     const up = (link) => { const s = shape(); return s.tier[s.to[link]] > s.tier[s.from[link]] || (s.tier[s.to[link]] === s.tier[s.from[link]] && s.from[link] < s.to[link]); };
     const title = (link) => `${shape().name[shape().from[link]]} → ${shape().name[shape().to[link]]}${failures(link) && ` (${failures(link)})`}`;
     /** What failures did to a link; empty if nothing. */
@@ -145,12 +166,16 @@ sections.push({
         line.bend = Math.abs(dy) < 2 && Math.abs(dx) > 30 ? Math.min(60, Math.abs(dx) * 0.22) : 0;
         lines.push(line);
         c.strokeStyle = value === null ? style("--line") : heat(value);
-        c.lineWidth = link === state.link ? 5 : value === null ? 0.6 : (0.8 + 2.8 * Math.min(value, 1)) * dense + 0.2;
+        // Links that failed are dashed, whatever the layer.
+        const failed = failures(link);
+        if (failed) { c.setLineDash([7, 4]); c.strokeStyle = style("--fault"); }
+        c.lineWidth = link === state.link ? 5 : failed ? 2.5 : value === null ? 0.6 : (0.8 + 2.8 * Math.min(value, 1)) * dense + 0.2;
         c.beginPath();
         c.moveTo(line.x0, line.y0);
         if (line.bend) c.quadraticCurveTo((line.x0 + line.x1) / 2, line.y0 - line.bend, line.x1, line.y1);
         else c.lineTo(line.x1, line.y1);
         c.stroke();
+        c.setLineDash([]);
       }
       const ink = style("--fg");
       const few = s.name.length <= 64;
@@ -181,24 +206,26 @@ sections.push({
       c.fillStyle = style("--muted");
       if (left > 10) for (const tier of tiers) c.fillText(tier.roles, 2, 16 + tier.y * (height - 26));
       ramp.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map(heat).join(",")})`;
-      ends[0].textContent = state.what === "load" ? "idle" : "empty";
-      ends[1].textContent = state.what === "load" ? `${100 * top} % busy` : bytes(top);
+      ends[0].textContent = layer() ? layer().zero : state.what === "load" ? "idle" : "empty";
+      ends[1].textContent = layer() ? layer().show(top) : state.what === "load" ? `${100 * top} % busy` : bytes(top);
       order.reverse();
     }
 
     function note() {
       const s = shape();
       const time = loads().over_time;
-      const when = state.bin === 0 ? (state.what === "load" ? "Share of the simulated time that each link was busy." : "Longest queue of data before each link in the whole run.")
+      const broken = Object.entries(loads().failing || {}).map(([link]) => title(Number(link)));
+      const faults = broken.length ? ` Dashed: links with failures, such as ${broken.slice(0, 3).join("; ")}${broken.length > 3 ? ` and ${count(broken.length - 3)} more` : ""}.` : "";
+      const when = layer() ? { paused: "Share of the simulated time for which the sender of each link was paused.", lost: "Packets lost on each link, or dropped before it, in the whole run." }[state.what] : state.bin === 0 ? (state.what === "load" ? "Share of the simulated time that each link was busy." : "Longest queue of data before each link in the whole run.")
         : `Bins of ${number(time.width_us)} µs: ${state.what === "load" ? "bytes sent, as a share of what the link could send" : "longest queue in the bin"}.`;
       const recorded = time && time.link.length < s.from.length ? ` Over time, ${count(time.link.length)} of ${count(s.from.length)} links were recorded (--record records all); the others are drawn thin.` : "";
-      caption.textContent = `${firstSeed(data.parts[state.run])}${when}${recorded}${s.hidden ? ` The ${count(s.hidden)} links with the least load are not drawn.` : ""} ${state.way === "both" ? "Each direction of a link is a separate line." : ""}`;
+      caption.textContent = `${firstSeed(data.parts[state.run])}${when}${recorded}${s.hidden ? ` The ${count(s.hidden)} links with the least load are not drawn.` : ""} ${state.way === "both" ? "Each direction of a link is a separate line." : ""}${faults}`;
     }
 
     const columns = () => {
       const of = loads();
       const counts = Object.keys(of.counts);
-      return [{ name: "link", text: true }, { name: state.what === "load" ? "load" : "longest queue" }, { name: "rate", unit: "Gb/s" }, { name: "busy in the whole run", unit: "%" },
+      return [{ name: "link", text: true }, { name: layer() ? layer().name.toLowerCase() : state.what === "load" ? "load" : "longest queue" }, { name: "rate", unit: "Gb/s" }, { name: "busy in the whole run", unit: "%" },
         { name: "longest queue in the whole run", unit: "B" }, ...counts.map((name) => ({ name }))];
     };
     const rows = () => {
@@ -279,12 +306,13 @@ sections.push({
       state.link = -1;
       slider.max = String(time ? time.bins : 0);
       slider.value = "0";
-      when.hidden = play.hidden = !time;
+      when.hidden = play.hidden = !time || Boolean(layer());
       update();
     }
-    const what = menu("Show", [["load", "Load"], ["queue", "Longest queue"]], (value) => { state.what = value; update(); });
+    const what = menu("Show", [["load", "Load"], ["queue", "Longest queue"], ...Object.entries(LAYERS).map(([key, { name }]) => [key, name])],
+      (value) => { state.what = value; turn(); });
     const way = menu("Direction", [["both", "Both"], ["up", "Up, from hosts"], ["down", "Down, to hosts"]], (value) => { state.way = value; update(); });
-    box.append(...[h("p", { class: "lead" }, "Link load and queue lengths, hosts at the bottom."),
+    box.append(...[h("p", { class: "lead" }, "Link load, queue lengths, pauses and losses, hosts at the bottom."),
       h("div", { class: "controls" }, runMenu(runs, (value) => { state.run = Number(value); turn(); }), what, way, when, play),
       h("figure", {}, h("div", { class: "fabric" }, canvas, tip), h("div", { class: "scale" }, ends[0], ramp, ends[1]), caption), live, list].filter(Boolean));
     // Like the charts, the drawing waits for its turn, because it may have tens of thousands of lines.

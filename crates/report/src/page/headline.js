@@ -26,7 +26,10 @@ function compared(numbers) {
     })),
   ]);
   const several = numbers.rows.some((row) => row.runs > 1);
-  const caption = `${best.some((x) => x !== null) ? "Green marks the best value of each column." : ""}${several ? " Numbers are means over seeds; below them stand half of the 95 % confidence interval of the mean, and the lowest and the highest value." : ""}`;
+  const ooo = numbers.columns.findIndex((column) => column.name === "out of order");
+  const harmless = ooo >= 0 && numbers.rows.some((row) => row.cells[ooo] > 0)
+    ? " Packets out of order cost nothing by themselves: NACKs that reach senders, retransmissions and cut rates do." : "";
+  const caption = `${best.some((x) => x !== null) ? "Green marks the best value of each column." : ""}${several ? " Numbers are means over seeds; below them stand half of the 95 % confidence interval of the mean, and the lowest and the highest value." : ""}${harmless}`;
   return h("div", { id: "table" }, table(columns, rows, { caption }));
 }
 
@@ -40,10 +43,11 @@ function tiles(numbers) {
 
 /** What decides a comparison: sentences, causes, and the variations with their times. */
 function decided(verdict) {
-  const sentences = verdict.answer.map((text) => h("p", {}, together(text)));
+  const arrows = (text) => text.replaceAll(" -> ", " → ");
+  const sentences = verdict.answer.map((text) => h("p", {}, together(arrows(text))));
   const survival = verdict.survives;
   const causes = verdict.time.flatMap((blame) => blame.causes.filter((cause) => cause.share >= 0.05).map((cause) =>
-    [blame.scheme, { value: cause.share * 100 }, cause.what]));
+    [blame.scheme, { value: cause.share * 100 }, arrows(cause.what)]));
   const parts = [table([{ name: "under", text: true }, { name: "share", unit: "%" }, { name: "of the time goes to", text: true }], causes, {})];
   if (survival && survival.tried.length) {
     const columns = [{ name: "variation", text: true }, ...survival.contenders.map((name) => ({ name, unit: "µs" })), { name: "holds", text: true }];

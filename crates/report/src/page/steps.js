@@ -2,7 +2,7 @@
 
 const DID = {
   compute: ["grey", "computes"], tp: ["blue", "tensor parallelism"], pp: ["red", "pipeline"], dp: ["purple", "data parallelism"], ep: ["green", "experts"],
-  cp: ["gold", "context parallelism"], other: ["wine", "other messages"],
+  cp: ["gold", "context parallelism"], other: ["wine", "messages"],
 };
 const didColour = (kind) => hue(DID[kind][0]);
 
@@ -110,7 +110,7 @@ sections.push({
     function note() {
       const { ranks, rows, block, steps, parts, start_us: start, end_us: end } = job();
       const blocks = rows.filter((row) => row.ranks[0] !== row.ranks[1]).length;
-      keys.replaceChildren(swatch("compute", DID.compute[1]), ...kinds("exposed").map((kind) => swatch(kind, `waits for ${DID[kind][1]} (${kind})`)),
+      keys.replaceChildren(swatch("compute", DID.compute[1]), ...kinds("exposed").map((kind) => swatch(kind, `waits for ${DID[kind][1]}${kind === "other" ? "" : ` (${kind})`}`)),
         h("span", {}, h("span", { class: "swatch none" }), `${job().rest}: neither`));
       const others = data.parts[state.run].steps.left_out;
       caption.textContent = `${firstSeed(data.parts[state.run])}The tall part of a row is what the GPU does; heights are shares of the time where a GPU changes within one of the ${count(parts)} parts of ${time((end - start) / parts)}. `
@@ -132,7 +132,7 @@ sections.push({
       const { rows: all, parts, start_us: start, end_us: end } = job();
       const at = (p) => start + ((end - start) * p) / parts;
       const of = all[row];
-      const list = [["compute", "computes"], ...kinds("exposed").map((kind) => [`exposed ${kind}`, `waits for ${kind}`])]
+      const list = [["compute", "computes"], ...kinds("exposed").map((kind) => [`exposed ${kind}`, `waits for ${kind === "other" ? "messages" : kind}`])]
         .map(([track, name]) => [name, share(of, track, part)]);
       const rest = 1 - list.reduce((sum, [, v]) => sum + v, 0);
       if (rest > 0.01) list.push([job().rest, rest]);

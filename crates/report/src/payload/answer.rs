@@ -4,6 +4,7 @@ use super::Group;
 use super::headline::{Measure, slowest_group};
 use super::question::same_work;
 use results::stats::{margin, mean, share};
+use results::summary::Steps;
 use results::text::{count, number, percent};
 use results::{Results, Summary};
 
@@ -84,12 +85,60 @@ fn one(group: &Group<'_>) -> Vec<String> {
         }
         _ => String::new(),
     };
-    let mut text = vec![format!("{flows}{slow}.")];
+    let mut text = trainings(runs);
+    text.push(format!("{flows}{slow}."));
     if let Some(us) = average(&slowest_group) {
         text.push(format!("The slowest group finished after {} µs.", number(us)));
     }
     text.push(disorder(&group.runs));
     text
+}
+
+/// Most jobs with steps that have sentences. Our choice.
+const JOBS: usize = 3;
+
+/// What jobs with steps would see, see [`training`].
+fn trainings(runs: &[&Results]) -> Vec<String> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let jobs = first.summary.jobs.iter().filter_map(|(name, job)| Some((name, job.steps.as_ref()?)));
+    jobs.take(JOBS).flat_map(|(name, steps)| training(runs, name, steps)).collect()
+}
+
+/// What a job with steps would see: time of a step, tokens per second, exposed communication and why, and the bandwidth of its
+/// collectives; means over runs. Empty for jobs without computation.
+fn training(runs: &[&Results], name: &str, of: &Steps) -> Vec<String> {
+    let steps = |key: &str| {
+        let key = format!("jobs.{name}.steps.{key}");
+        let all = runs.iter().map(|run| run.summary.number(&key)).collect::<Option<Vec<f64>>>();
+        all.and_then(|all| mean(&all))
+    };
+    let (Some(time), Some(compute)) = (steps("time_us"), steps("compute_us").filter(|us| *us > 0.0)) else {
+        return Vec::new();
+    };
+    let shown =
+        |us: f64| if us < 1e5 { format!("{} µs", number(us)) } else { format!("{} ms", number(us / 1e3)) };
+    let mut text = format!("A step of {name} takes {}", shown(time));
+    if let Some(tokens) = steps("tokens_per_second") {
+        text += &format!(", {} tokens per second", number(tokens));
+    }
+    text += &format!("; GPUs compute for {} of it", percent(compute / time));
+    let exposed = steps("exposed_us").unwrap_or(0.0);
+    let kinds = of.exposed.keys().filter_map(|kind| Some((kind, steps(&format!("exposed.{kind}.us"))?)));
+    let mut kinds: Vec<(&String, f64)> = kinds.filter(|(_, us)| *us > 0.0).collect();
+    kinds.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let kinds: Vec<String> =
+        kinds.iter().take(3).map(|(kind, us)| format!("{kind} {}", percent(us / time))).collect();
+    text += &match kinds.as_slice() {
+        [] => ", and wait for no communication.".to_owned(),
+        kinds => {
+            format!(" and wait for communication for {} ({}).", percent(exposed / time), kinds.join(", "))
+        }
+    };
+    let median =
+        |name: &String| Some(format!("{name} {} GB/s", number(steps(&format!("bus.{name}.median_gbs"))?)));
+    let bus: Vec<String> = of.bus.keys().filter_map(median).collect();
+    let bus = (!bus.is_empty()).then(|| format!("Bandwidth on the bus, median: {}.", bus.join(", ")));
+    std::iter::once(text).chain(bus).collect()
 }
 
 /// A count over all these runs.

@@ -69,7 +69,17 @@ pub(super) fn of(run: &Results, most: usize) -> Option<Arrivals> {
     let mut names: Vec<String> = Vec::new();
     let (time, psn) = (table.reals("time_us"), table.counts("psn"));
     let slow = flows::slow_queue_pairs(run);
-    let chosen: Vec<u64> = slow.into_iter().filter(|qp| rows.contains_key(qp)).take(QUEUE_PAIRS).collect();
+    // The first one is the most reordered, the first of equals among the slowest.
+    let reordered = |qp: &u64| {
+        let late = |row: &&usize| matches!(events[**row], "ahead" | "discarded");
+        rows.get(qp).map_or(0, |rows| rows.iter().filter(late).count())
+    };
+    let mut chosen: Vec<u64> = slow.into_iter().filter(|qp| rows.contains_key(qp)).collect();
+    if let Some(most) = (0..chosen.len()).rev().max_by_key(|&i| reordered(&chosen[i])) {
+        let first = chosen.remove(most);
+        chosen.insert(0, first);
+    }
+    chosen.truncate(QUEUE_PAIRS);
     let each = most / chosen.len().max(1);
     let ends = ends(run);
     let mut tracks = Vec::new();

@@ -44,6 +44,9 @@ pub(super) struct Loads {
     busy: Vec<Option<f64>>,
     /// Longest queue of data, bytes.
     max_queue: Vec<Option<f64>>,
+    /// Share of the simulated time in which its sender was paused; empty if none was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paused: Vec<Option<f64>>,
     /// Marks, drops, losses and pauses, unless all are 0.
     counts: BTreeMap<&'static str, Vec<u64>>,
     /// Links with failures: mean rate, Gb/s, and what happened to the link.
@@ -94,12 +97,18 @@ pub(super) fn of(run: &Results, room: Room, shapes: &mut Vec<Shape>) -> Option<L
         }
     }
     let (rates, failures) = (table.reals("rate_gbps"), table.texts("failures"));
+    let end = run.summary.sim_time_us.max(1e-6);
+    let mut paused: Vec<Option<f64>> = drawn("paused_us").into_iter().map(|us| short(us / end)).collect();
+    if paused.iter().flatten().all(|share| *share <= 0.0) {
+        paused.clear();
+    }
     let failing = drawing.rows.iter().enumerate().filter(|(_, row)| !failures[**row].is_empty());
     let loads = Loads {
         shape: 0,
         failing: failing.map(|(link, &row)| (link, (short(rates[row]), said(failures[row])))).collect(),
         busy: drawn("busy_share").into_iter().map(|x| short(x.min(1.0))).collect(),
         max_queue: drawn("max_queue_bytes").into_iter().map(short).collect(),
+        paused,
         counts,
         over_time: over_time(run, &drawing, room.link_cells),
     };

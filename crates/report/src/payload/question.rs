@@ -144,15 +144,15 @@ fn fabric(run: &Results) -> String {
     let switches: Vec<String> =
         of(false).map(|(kind, names)| format!("{} {kind}", count(names.len() as u64))).collect();
     let rates: Vec<String> = rates.into_iter().map(number).collect();
+    let gpus = settings(run).get("server").and_then(|server| server.get("gpus")?.as_integer()).unwrap_or(1);
+    let hosts = match u64::try_from(gpus).unwrap_or(1) {
+        0 | 1 => format!("{} hosts", count(hosts as u64)),
+        gpus => format!("{} GPUs in {} servers", count(gpus * hosts as u64), count(hosts as u64)),
+    };
     let topology =
         settings(run).get("topology").and_then(Toml::as_table).and_then(|t| t.keys().next().cloned());
     let topology = topology.map_or_else(String::new, |name| format!(" ({name})"));
-    format!(
-        "{} hosts at {} Gb/s, {} switches{topology}",
-        count(hosts as u64),
-        rates.join(" and "),
-        switches.join(" and ")
-    )
+    format!("{hosts} at {} Gb/s, {} switches{topology}", rates.join(" and "), switches.join(" and "))
 }
 
 /// `all-reduce: algorithm ring, bytes 4MB, groups one-host-per-leaf`.

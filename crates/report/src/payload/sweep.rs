@@ -12,6 +12,11 @@ use results::{METRICS, Metric};
 use serde::Serialize;
 use serde_json::Value;
 
+/// Lead below which two times are a tie, as in comparisons.
+const TIE: f64 = 1.02;
+/// Most points that tie with the best and are named. Our choice.
+const MOST_TIED: usize = 3;
+
 /// Most points on the page. Our choice: they take about half a megabyte.
 const MOST_POINTS: usize = 2_000;
 /// Smallest factor between the values of an axis that the answer mentions. Our choice.
@@ -191,6 +196,16 @@ impl Sweep {
                     number(most / least.max(1e-9))
                 )
             });
+            // A tie is a tie.
+            let near: Vec<&Point> =
+                whole.iter().filter(|(_, x)| x > least && *x <= least * TIE).map(|(p, _)| *p).collect();
+            let named: Vec<String> = near.iter().take(MOST_TIED).map(|point| self.label(&[*point])).collect();
+            match near.len() {
+                0 => {}
+                1 => text.push(format!("Within 2 % of the best is {}.", named[0])),
+                n if n <= MOST_TIED => text.push(format!("Within 2 % of the best are {}.", named.join("; "))),
+                n => text.push(format!("{} other {row}s are within 2 % of the best.", count(n as u64))),
+            }
         }
         if self.axes.len() > 1
             && let Some((axis, factor)) = self.most_telling(&whole)

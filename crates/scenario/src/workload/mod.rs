@@ -19,6 +19,7 @@ pub(crate) mod scene;
 pub mod sizes;
 pub(crate) mod split;
 
+use crate::placement::{Servers, Stragglers};
 use draft::Draft;
 use finding::{Finding, code};
 use model::Time;
@@ -81,6 +82,14 @@ macro_rules! workloads {
             /// all hosts start together (our choice).
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub jitter: Option<Time>,
+            /// Servers on which the job runs, by number: `"0..127"` with both ends, `"0..3,8"`, or a list. Its GPUs are numbered in this
+            /// order; without `[server]` every host is a server. Only of jobs of GPUs. Default: all servers.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub servers: Option<Servers>,
+            /// Servers whose GPUs compute slowly in this job: `{ server = 5, factor = 1.1 }`, or a list of such. The number is that
+            /// in the fabric. Default: none.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub slow: Option<Stragglers>,
             /// Whether the job is background traffic. It stops when all foreground jobs have finished, and a run is
             /// complete without it. Default false (our choice).
             #[serde(default)]
@@ -195,7 +204,11 @@ workloads! {
 impl Workload {
     /// Keys of every workload, whatever its kind.
     pub(crate) const COMMON_KEYS: &'static [&'static str] =
-        &["name", "start", "jitter", "background", "class", "qp", "split", "verb"];
+        &["name", "start", "jitter", "servers", "slow", "background", "class", "qp", "split", "verb"];
+
+    /// The kinds whose ranks are the GPUs of servers.
+    pub(crate) const OF_GPUS: &'static [&'static str] =
+        &["collective", "training", "graph", "goal", "chakra", "simai"];
 
     /// Whether `key` is a key of the `[[workload]]` table: one that every kind has, or the name of a kind.
     pub(crate) fn has_key(key: &str) -> bool {

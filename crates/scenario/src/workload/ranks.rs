@@ -68,6 +68,16 @@ impl Ranks {
         })
     }
 
+    /// The ranks of these servers, numbered in their order.
+    pub(crate) fn on(&self, servers: &[NodeId]) -> Self {
+        let mine = |server: &NodeId| {
+            let ranks = self.places.iter().zip(&self.ports).filter(|((node, _), _)| node == server);
+            ranks.map(|(place, ports)| (*place, ports.clone())).collect::<Vec<_>>()
+        };
+        let (places, ports) = servers.iter().flat_map(mine).unzip();
+        Ranks { places, ports, ..self.clone() }
+    }
+
     /// The servers of the fabric, if it has any.
     pub(crate) fn server(&self) -> Option<Server> {
         self.server
