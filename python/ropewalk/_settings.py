@@ -906,6 +906,7 @@ class Settings(TypedDict, total=False):
     workload__0__random_partner__sizes__uniform: Any
     workload__0__random_partner__sizes__uniform__max: Any
     workload__0__random_partner__sizes__uniform__min: Any
+    workload__0__servers: Any
     workload__0__simai: Any
     workload__0__simai__digest: Any
     workload__0__simai__dp: Any
@@ -1022,6 +1023,9 @@ class Settings(TypedDict, total=False):
     workload__0__simai__tp__tuning__ports: Any
     workload__0__simai__tp__tuning__protocol: Any
     workload__0__simai__tp__tuning__window: Any
+    workload__0__slow: Any
+    workload__0__slow__factor: Any
+    workload__0__slow__server: Any
     workload__0__split: Any
     workload__0__split__paths: Any
     workload__0__split__subflows: Any

@@ -755,6 +755,47 @@ fn memory_prints_the_papers_example() {
 }
 
 #[test]
+fn a_comparison_says_what_decides_it_and_whether_it_survives() {
+    let sandbox = Sandbox::new();
+    let args = ["compare", "quickstart", "--schemes", "ecmp,ar,themis", "--json", "-o", "out"];
+    let json = sandbox.json(&args);
+    let decides = &json["decides"];
+    assert_eq!((&decides["fastest"], &decides["against"]), (&"themis".into(), &"ecmp".into()), "{decides}");
+    assert_eq!(decides["cause"], "collisions", "{decides}");
+    let rests_on = decides["rests_on"].as_array().unwrap();
+    assert!(rests_on.iter().any(|setting| setting["key"] == "nic.congestion.dcqcn.min-rate"), "{decides}");
+    let survives = &decides["survives"];
+    assert_eq!(survives["contenders"], serde_json::json!(["themis", "ar", "ecmp"]));
+    let tried = survives["tried"].as_array().unwrap();
+    assert!(tried.len() >= 6 && tried.iter().all(|one| one["holds"] == true), "{survives}");
+    // Each variation is a run that the user can repeat.
+    let one = tried.iter().find(|one| one["name"] == "min-rate 1 Gb/s").unwrap();
+    let set = one["set"][0].as_str().unwrap();
+    let again = sandbox.json(&[
+        "compare",
+        "quickstart",
+        "--schemes",
+        "themis,ar,ecmp",
+        "--set",
+        set,
+        "--json",
+        "--no-check",
+    ]);
+    assert!(again["decides"].is_null());
+    let us =
+        |row: usize| again["rows"][row]["jobs"]["all-reduce"]["groups"]["completion_us"]["slowest"].clone();
+    assert_eq!(one["us"], serde_json::json!([us(0), us(1), us(2)]));
+    let kept: serde_json::Value =
+        serde_json::from_slice(&fs::read(sandbox.path("out/comparison.json")).unwrap()).unwrap();
+    assert_eq!(kept["decides"], *decides);
+    let text = sandbox.ropewalk(&args[..4]).assert().code(0).get_output().stdout.clone();
+    let text = String::from_utf8(text).unwrap().replace('\n', " ");
+    for part in ["Under ecmp, ", "That rests on defaults: ", "The order holds in "] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+}
+
+#[test]
 fn check_schema_completions_and_help_print_their_texts() {
     let sandbox = Sandbox::new();
     sandbox

@@ -236,6 +236,22 @@ fn a_nack_of_the_switch_may_leave_before_the_ack_that_was_a_nack() {
     assert_eq!(acks(2).rules(&Settings::default()), ["frame-made"]);
 }
 
+/// The simulator captures one port: what its host sends, and what it gets.
+#[test]
+fn a_capture_of_one_port_accuses_no_switch() {
+    let scene = scene(|s| {
+        for psn in 100..103 {
+            let data = s.bytes(Data(psn));
+            s.add(REQUESTER, Way::In, data);
+            let ack = s.bytes(Ack(psn));
+            s.add(REQUESTER, Way::Out, ack);
+        }
+    });
+    let report = scene.report(&Settings::default());
+    assert_eq!(report.rules(), NONE, "{report}");
+    assert!(report.to_string().contains("sides those of one port"), "{report}");
+}
+
 #[test]
 fn a_frame_that_nobody_sent_is_made() {
     let scene = scene(|s| {

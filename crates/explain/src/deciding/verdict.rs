@@ -117,6 +117,7 @@ pub fn of(asked: &Asked<'_>, progress: &Progress<'_>) -> Result<Option<Verdict>,
         }
     };
     let mut answer = vec![sentence(first)];
+    answer.extend(resting(&rests_on));
     let much = |blame: &&Blame| blame.scheme == fastest.0 && blame.us > first.us * WORTH_SAYING;
     if let Some(second) = time.iter().find(much)
         && let (Some(share), true) = (second.dominant(), second.dominant().map(|s| s.cause) != cause)
@@ -128,10 +129,11 @@ pub fn of(asked: &Asked<'_>, progress: &Progress<'_>) -> Result<Option<Verdict>,
             of_what(second, &share.what)
         ));
     }
-    answer.extend(resting(&rests_on));
-    let ties: Vec<&str> = order[1..].iter().take_while(tied).map(|(scheme, _)| scheme.as_str()).collect();
-    if !ties.is_empty() && !tie {
-        answer.push(format!("{} and {} are within 2 %: a tie.", fastest.0, ties.join(", ")));
+    let ties: Vec<&str> = order.iter().take_while(tied).map(|(scheme, _)| scheme.as_str()).collect();
+    if let ([most @ .., last], false) = (&*ties, tie)
+        && !most.is_empty()
+    {
+        answer.push(format!("{} and {last} are within 2 %: a tie.", most.join(", ")));
     }
     answer.extend(survives.iter().flat_map(|survival| survival.sentences(&control)));
     Ok(Some(Verdict {

@@ -34,10 +34,14 @@ sections.push({
         const first = !named.has(group);
         named.add(group);
         const at = line.map((point) => axes.map((axis, i) => `${axis.name} ${said(point, i)}`).join("<br>") + (point.complete ? "" : "<br>not complete"));
+        // Lines of one colour carry the values of the other axes at their ends.
+        const others = axes.map((_, axis) => axis).filter((axis) => axis !== state.along && axis !== state.colour && values[axis].length > 1);
+        const label = lines.size <= 12 ? others.map((axis) => said(line[0], axis)).join(", ") : "";
         const own = lined(paint(line[0]), { width: lines.size > 40 ? 1 : 2 });
         return {
-          ...own, mode: values[state.along].length > 1 ? "lines+markers" : "markers", name: group, legendgroup: group, showlegend: first && group !== "",
-          x: line.map((point) => said(point, state.along)), y: line.map((point) => point.cells[state.metric]), text: at, hovertemplate: "%{text}<br>%{y:.4~g}<extra></extra>",
+          ...own, mode: (values[state.along].length > 1 ? "lines+markers" : "markers") + (label ? "+text" : ""), name: group, legendgroup: group, showlegend: first && group !== "",
+          x: line.map((point) => said(point, state.along)), y: line.map((point) => point.cells[state.metric]), customdata: at, text: line.map((_, i) => (i === line.length - 1 ? label : "")), textposition: "top left", textfont: { size: 11, color: style("--muted") },
+          hovertemplate: "%{customdata}<br>%{y:.4~g}<extra></extra>",
           opacity: lines.size > 40 ? 0.6 : 1, marker: { ...own.marker, maxdisplayed: 0, symbol: line.map((point) => (point.complete ? own.marker.symbol : `${own.marker.symbol}-open`)) },
         };
       });
@@ -62,7 +66,9 @@ sections.push({
     const best = metrics.map((metric, m) => {
       const all = points.filter((point) => point.complete).map((point) => point.cells[m]).filter((x) => x !== null);
       if (!metric.better || new Set(all).size < 2) return null;
-      return metric.better > 0 ? Math.max(...all) : Math.min(...all);
+      const most = metric.better > 0 ? Math.max(...all) : Math.min(...all);
+      // Where a third of the points are best, a mark tells nothing.
+      return all.filter((x) => x === most).length * 3 > all.length ? null : most;
     });
     const keys = axes.flatMap((axis) => axis.keys);
     // Without axes, the first column is the number of the point.
