@@ -569,6 +569,9 @@ pub struct CheckArgs {
     /// Prices: a TOML file with tables `switch`, `cable`, `optic` and `nic`, each with a price for a role or a rate.
     #[arg(long, value_name = "FILE", conflicts_with = "full")]
     pub costs: Option<PathBuf>,
+    /// Name a smaller cluster of about N GPUs, or hosts, that stands for this one, and say what it keeps.
+    #[arg(long, value_name = "N", conflicts_with_all = ["full", "json"])]
+    pub slice: Option<u64>,
     /// Print errors, warnings, and the sheet as JSON; docs/findings.md describes the keys.
     #[arg(long)]
     pub json: bool,

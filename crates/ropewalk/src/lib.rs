@@ -11,7 +11,7 @@
 //! | [`typed`] | the words of a command for the record of its run |
 //! | [`commands`] | one file per command |
 //! | [`page`], [`compared`], [`swept`] | the texts that the terminal shows for a run, a comparison and a sweep |
-//! | `sheet` | a scenario on one screen |
+//! | `sheet`, `slice` | a scenario on one screen; a smaller cluster that stands for it |
 //! | [`progress`] | the progress bar |
 //! | [`print`](mod@print), [`interrupt`] | standard output, and Ctrl-C |
 
@@ -24,5 +24,6 @@ pub mod page;
 pub mod print;
 mod progress;
 mod sheet;
+mod slice;
 pub mod swept;
 pub mod typed;

@@ -24,7 +24,7 @@ pub(crate) struct Sheet {
     /// Estimated packet-hops of a run.
     packet_hops: f64,
     /// Estimated seconds of a core, least and most.
-    core_s: (f64, f64),
+    pub(crate) core_s: (f64, f64),
 }
 
 /// Prices of parts.
@@ -188,7 +188,7 @@ fn shorter(survey: &Survey) -> String {
         Some(i) => format!(
             "--set workload.{i}.training.scale=0.1 runs a tenth of the layers and micro-batches; results speak of the smaller step"
         ),
-        None => "fewer bytes per message, or a smaller fabric with the same oversubscription".to_owned(),
+        None => "fewer bytes per message, or a smaller cluster that keeps the oversubscription: --slice N".to_owned(),
     }
 }
 

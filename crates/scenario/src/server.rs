@@ -198,7 +198,10 @@ const MOST_GPUS: usize = 576;
 
 impl ServerConfig {
     /// The server of these settings.
-    pub(crate) fn server(&self) -> Result<Server, Finding> {
+    ///
+    /// # Errors
+    /// The first impossible value.
+    pub fn server(&self) -> Result<Server, Finding> {
         let gpus = self.gpus.or(self.preset.map(Preset::gpus)).unwrap_or(8);
         let nics = self.nics.unwrap_or(gpus);
         let ports_per_nic = self.ports_per_nic.unwrap_or(1);

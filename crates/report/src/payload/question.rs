@@ -5,6 +5,7 @@ use super::{Group, text};
 use results::Results;
 use results::text::{count, number};
 use scenario::failure::Failure;
+use scenario::server::ServerConfig;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use toml::{Table, Value as Toml};
@@ -144,8 +145,9 @@ fn fabric(run: &Results) -> String {
     let switches: Vec<String> =
         of(false).map(|(kind, names)| format!("{} {kind}", count(names.len() as u64))).collect();
     let rates: Vec<String> = rates.into_iter().map(number).collect();
-    let gpus = settings(run).get("server").and_then(|server| server.get("gpus")?.as_integer()).unwrap_or(1);
-    let hosts = match u64::try_from(gpus).unwrap_or(1) {
+    let server = settings(run).remove("server").and_then(|server| server.try_into::<ServerConfig>().ok());
+    let gpus = server.and_then(|server| server.server().ok()).map_or(1, |server| server.gpus as u64);
+    let hosts = match gpus {
         0 | 1 => format!("{} hosts", count(hosts as u64)),
         gpus => format!("{} GPUs in {} servers", count(gpus * hosts as u64), count(hosts as u64)),
     };

@@ -119,6 +119,9 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
             survey.annotated()
         ));
     }
+    if let Some(gpus) = args.slice {
+        return print::out(&crate::slice::of(&args.scenario, &survey, gpus)?);
+    }
     let sheet = Sheet::of(&survey, &costs);
     print::out(&format!(
         "{}{}settings  --full prints all, with the sources of their defaults; configuration {configuration}\n",

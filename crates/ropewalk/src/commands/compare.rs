@@ -60,7 +60,14 @@ pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
     let runs = runs?;
     let decides = match args.no_check || shown.progress.stopped() {
         true => None,
-        false => decides(args, &comparison, &runs, baseline)?,
+        false => match decides(args, &comparison, &runs, baseline) {
+            // The runs of the comparison are complete.
+            Err(why @ (Failure::Interrupted | Failure::Memory(_))) => {
+                print::note(&format!("note: what decides the answer is left out: {why}"));
+                None
+            }
+            decides => decides?,
+        },
     };
     let decides = decides.as_ref();
     let summaries: Vec<&Summary> = runs.iter().map(|run| &run.summary).collect();
