@@ -800,18 +800,18 @@ fn a_slice_of_a_cluster_keeps_its_oversubscription() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "rails.toml",
-        "[server]\npreset = \"hgx-h100\"\n[topology.rails]\nservers = 256\nservers-per-segment = 32\nspines = 4\n[[workload]]\n\
+        "[server]\npreset = \"hgx-h100\"\n[topology.rails]\nservers = 32\nservers-per-segment = 4\nspines = 4\n[[workload]]\n\
          collective = { kind = \"all-to-all\", bytes = \"8MB\" }\n",
     );
-    let shown = sandbox.ropewalk(&["check", "rails.toml", "--slice", "600"]).assert().code(0);
+    let shown = sandbox.ropewalk(&["check", "rails.toml", "--slice", "70"]).assert().code(0);
     let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
-    assert!(shown.contains("slice     --set topology.rails.servers=64\n"), "{shown}");
+    assert!(shown.contains("slice     --set topology.rails.servers=8\n"), "{shown}");
     let line = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap_or_default();
     assert!(
         line("oversubscription").ends_with("kept") && line("ports of a ToR").ends_with("kept"),
         "{shown}"
     );
-    assert!(line("GPUs").contains("2,048") && line("GPUs").contains("512"), "{shown}");
+    assert!(line("GPUs").contains("256") && line("GPUs").contains("64"), "{shown}");
     assert!(line("queue pairs of a NIC port").ends_with("differs"), "{shown}");
     let whole = ["check", "rails.toml", "--slice", "4000"];
     sandbox.ropewalk(&whole).assert().code(2).stderr(contains("at least 2 of them"));
