@@ -189,6 +189,11 @@ impl Desk {
         self.past.iter().rev().take_while(|(turn, _)| *turn > settled).any(|(_, past)| node < *past)
     }
 
+    /// True if the events of this instant at a host have come before the present one.
+    pub(crate) fn has_come(&self, node: NodeId) -> bool {
+        self.at.is_none_or(|at| node < at)
+    }
+
     pub(crate) fn turn(&self) -> u64 {
         self.turn
     }

@@ -259,6 +259,12 @@ pub trait Receiver {
     /// The receiver's place in the packets of its queue pair, and its deadline.
     fn standing(&self) -> Standing;
 
+    /// Number of packets that an arrival may complete at most, beside itself. The default knows no bound.
+    #[inline]
+    fn kept(&self) -> u64 {
+        u64::MAX
+    }
+
     /// What the last reply tells the sender beside its PSN, if it leaves by this port and answers a packet with this entropy. The
     /// default tells nothing.
     #[inline]

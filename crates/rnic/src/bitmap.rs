@@ -90,6 +90,15 @@ impl Bitmap {
         expected.wrapping_add(1 + u64::from(run))
     }
 
+    /// Bound on the distance of the packets in the set from the one before it; [`u64::MAX`] if they lie far.
+    #[inline]
+    pub(crate) fn reach(&self) -> u64 {
+        match &self.far {
+            Some(_) => u64::MAX,
+            None => u64::from(u64::BITS - self.near.leading_zeros()),
+        }
+    }
+
     /// Packet `expected` has arrived; returns the new ePSN, past all packets in the set that follow it without a gap.
     #[inline]
     pub(crate) fn advance(&mut self, expected: u64) -> u64 {

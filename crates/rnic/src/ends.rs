@@ -271,6 +271,11 @@ macro_rules! calls_any_receiver {
                 $of!(self, receiver => receiver.standing())
             }
 
+            #[inline]
+            fn kept(&self) -> u64 {
+                $of!(self, receiver => receiver.kept())
+            }
+
             #[inline(always)]
             fn telling(&self, of_packet: u16, port: PortIndex) -> Telling {
                 $of!(self, receiver => receiver.telling(of_packet, port))

@@ -264,6 +264,21 @@ impl<P: Parts> Host<P> {
         Packet::new(kind, qp, to, psn, setup.plan.wire.ack)
     }
 
+    /// Whether an arrival may end a message, if it is the `nth` of the host from its present state on. It may not if this returns
+    /// false.
+    pub(crate) fn may_end_message(&self, setup: &Setup<'_>, pkt: &Parcel<P::Annex>, nth: u64) -> bool {
+        match pkt.kind() {
+            Kind::Data => {
+                let incoming = &self.incoming[(pkt.qp().0 - self.first_incoming) as usize];
+                let (standing, kept) = (incoming.receiver.standing(), incoming.receiver.kept());
+                standing.completed.saturating_add(kept).saturating_add(nth) >= incoming.message_end
+            }
+            Kind::Ack | Kind::Nack => self.may_end_sent(setup, pkt),
+            Kind::Cnp => false,
+            _ => true,
+        }
+    }
+
     /// Expects the newest posted message of a queue pair.
     pub(crate) fn expect(&mut self, setup: &Setup<'_>, qp: QpId) {
         let incoming = &mut self.incoming[(qp.0 - self.first_incoming) as usize];

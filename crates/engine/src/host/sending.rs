@@ -357,6 +357,15 @@ impl<P: Parts> Host<P> {
         Some(out.sender.position().una >= out.acked_end)
     }
 
+    /// Whether a reply may acknowledge the whole of the oldest message of its queue pair.
+    pub(super) fn may_end_sent(&self, setup: &Setup<'_>, pkt: &Parcel<P::Annex>) -> bool {
+        let out = &self.outgoing[setup.sender_slot[pkt.qp().index()] as usize];
+        let una = out.sender.position().una;
+        // A reply about packets before `una` changes nothing; one with more than its PSN may acknowledge anything.
+        let ahead = pkt.psn().distance_from(Psn::from_seq(una)).max(0) as u64;
+        pkt.annex.selective() != Selective::Nothing || una + ahead + 1 >= out.acked_end
+    }
+
     /// Handles the end of a message after [`Host::on_free_ack`].
     #[cold]
     pub(crate) fn on_message_acked(&mut self, setup: &Setup<'_>, now: u64, qp: QpId) {

@@ -31,6 +31,10 @@ impl<P: Parts> Visit<'_, P> {
         let opened = self.out.window.opened;
         let (due, now) = match step {
             Step::Arrival(pkt) => (self.take_in(std::slice::from_ref(pkt)), opened + pkt.offset() as u64),
+            Step::Arrivals(pkts) => {
+                let last = pkts.last().map_or(0, |pkt| pkt.offset() as u64);
+                (self.take_in(pkts), opened + last)
+            }
             Step::Trigger(now, m) => {
                 self.catch_up(self.next(0), now, now);
                 self.host.on_trigger(self.out.setup, now, m);

@@ -19,6 +19,8 @@ pub(super) struct Workspace<A: Annex> {
     pub(super) scratch: Scratch<A>,
     pub(super) port_events: Vec<PortEvents>,
     pub(super) reports: Vec<Report>,
+    /// Arrivals at one port.
+    pub(super) row: Vec<Parcel<A>>,
 }
 
 /// The read-only state that all visits of a window share.

@@ -60,6 +60,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         let mut uplink = self.take(0);
         match step {
             Step::Arrival(pkt) => self.take_in(&mut uplink, std::slice::from_ref(pkt)),
+            Step::Arrivals(pkts) => self.take_in(&mut uplink, pkts),
             Step::Trigger(now, m) => {
                 self.catch_up(&mut uplink, now, now);
                 self.host.on_trigger(self.out.setup, now, m);

@@ -138,8 +138,11 @@ impl<P: Parts> LiveWindow<'_, P> {
 
     /// Enters the next event of a parked host in the schedule.
     fn book(&mut self, g: usize, n: usize) {
-        let Some(window) = self.open else { return };
-        if let Some((at, node)) = self.groups[g].book_parked(n, window) {
+        if self.open.is_none() {
+            return;
+        }
+        let booked = self.in_group(g, |group, context, workspace| group.book_parked(context, workspace, n));
+        if let Some((at, node)) = booked {
             self.schedule.push(Reverse((at, node)));
         }
     }
@@ -182,6 +185,7 @@ impl<P: Parts> LiveWindow<'_, P> {
         let (g, n) = (location.group as usize, location.index as usize);
         if self.open.is_some() {
             self.park(g, n);
+            self.advance(g, n, node);
             post(&mut self.groups[g], &self.setup, n);
             self.book(g, n);
         } else {
@@ -197,10 +201,17 @@ impl<P: Parts> LiveWindow<'_, P> {
         let location = self.layout.locate(node);
         let (g, n) = (location.group as usize, location.index as usize);
         self.park(g, n);
+        self.advance(g, n, node);
         if self.desk.is_past(node, self.groups[g].settled(n)) {
             let turn = self.desk.turn();
             self.in_group(g, |group, context, workspace| group.settle(context, workspace, n, (now, turn)));
         }
+    }
+
+    /// Lets a parked host take the arrivals that have come.
+    fn advance(&mut self, g: usize, n: usize, node: NodeId) {
+        let until = self.desk.now + u64::from(self.desk.has_come(node));
+        self.in_group(g, |group, context, workspace| group.advance_parked(context, workspace, n, until));
     }
 
     fn park(&mut self, g: usize, n: usize) {

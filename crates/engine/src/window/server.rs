@@ -57,6 +57,26 @@ impl<P: Parts> Visit<'_, P> {
         }
     }
 
+    /// Takes arrivals that end no message: those of each port in a row.
+    pub(super) fn take_quietly(&mut self, arrivals: &[Parcel<P::Annex>], row: &mut Vec<Parcel<P::Annex>>) {
+        if self.out.setup.plan.sharing.is_some() || arrivals.len() < 2 {
+            return arrivals.iter().for_each(|pkt| self.take(pkt));
+        }
+        for p in 0..self.ports.len() {
+            row.clear();
+            row.extend(arrivals.iter().filter(|pkt| pkt.ingress().index() == p));
+            if !row.is_empty() {
+                self.step(p, Step::Arrivals(row));
+                debug_assert!(self.hosts[p].take_abroad().is_none(), "no message ends here");
+            }
+        }
+    }
+
+    /// Whether an arrival may end a message, see [`Host::may_end_message`].
+    pub(super) fn may_end_message(&self, pkt: &Parcel<P::Annex>, nth: u64) -> bool {
+        self.hosts[self.home(pkt.ingress().index())].may_end_message(self.out.setup, pkt, nth)
+    }
+
     /// Computes the rest of the window. Returns the time of the host's next event; [`u64::MAX`] for none.
     pub(super) fn close(mut self) -> u64 {
         while self.end_task(self.out.window.close) {}

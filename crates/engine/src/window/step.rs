@@ -7,6 +7,8 @@ use model::{MessageId, Parcel, QpId};
 pub(super) enum Step<'s, A> {
     /// A packet arrives.
     Arrival(&'s Parcel<A>),
+    /// Packets arrive one after the other, and end no message.
+    Arrivals(&'s [Parcel<A>]),
     /// A trigger, collected by a task or at another port at this time in ps, fires for a message that leaves by this port.
     Trigger(u64, MessageId),
     /// A program has posted the newest message of this queue pair at this time in ps.

@@ -88,4 +88,9 @@ impl model::Receiver for Receiver {
     fn standing(&self) -> Standing {
         Standing::at(self.expected)
     }
+
+    #[inline]
+    fn kept(&self) -> u64 {
+        0
+    }
 }

@@ -209,6 +209,11 @@ impl model::Receiver for Receiver {
     }
 
     #[inline]
+    fn kept(&self) -> u64 {
+        self.held.into()
+    }
+
+    #[inline]
     fn telling(&self, _: u16, _: PortIndex) -> Telling {
         Telling { selective: self.selective, crowded: self.crowded, ..Telling::default() }
     }

@@ -6,18 +6,19 @@ use crate::live::Report;
 use crate::tasks::Tasks;
 use crate::window::context::{Context, Workspace};
 use crate::window::lanes::Pool;
-use crate::window::out::Window;
 use crate::window::server;
 use crate::window::setup::Setup;
 use crate::window::step::PortEvents;
 use model::plan::Task;
-use model::{Annex, NodeId, Parcel, Parts, QpId};
+use model::{NodeId, Parcel, Parts, QpId};
 
 /// A host in the open window whose visit is not yet closed.
 pub(super) struct Parked<A> {
     /// Arrivals of the window, and the number of those taken.
     arrivals: Vec<Parcel<A>>,
     taken: usize,
+    /// Number of the next arrival that may end a message, or of all arrivals; `None` if it is to be found.
+    next_end: Option<usize>,
     /// Link events by port.
     events: Vec<PortEvents>,
     /// What waited when the visit began, see [`Nodes::waits`](super::nodes::Nodes::waits).
@@ -48,7 +49,8 @@ impl<P: Parts> Group<P> {
         let arrivals = self.outputs.before_the_end(arrivals, window).to_vec();
         self.outputs.give(pool, incoming.drain(..));
         let events = port_events.drain(..ports).collect();
-        let parked = Parked { arrivals, taken: 0, events, waits, settled: 0, booked: u64::MAX };
+        let parked =
+            Parked { arrivals, taken: 0, next_end: None, events, waits, settled: 0, booked: u64::MAX };
         self.parked.as_mut().map(|all| all[n].insert(parked));
     }
 
@@ -62,18 +64,64 @@ impl<P: Parts> Group<P> {
         all.filter(|(_, parked)| parked.is_some()).map(|(n, _)| n).collect()
     }
 
-    /// Books the next event of a parked host that may concern the program: an arrival, or an event of a task. Returns its
-    /// time and the host; `None` if there is none, or it is booked.
-    pub(crate) fn book_parked(&mut self, n: usize, window: Window) -> Option<(u64, NodeId)> {
-        let of_tasks = self.nodes.next_of_tasks(n);
+    /// Books the next event of a parked host that may concern the program: an arrival that may end a message, or an event of a task.
+    /// Returns its time and the host; `None` if there is none, or it is booked.
+    pub(crate) fn book_parked(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+    ) -> Option<(u64, NodeId)> {
+        let (of_tasks, window) = (self.nodes.next_of_tasks(n), context.window);
+        let end = self.next_end(context, workspace, n);
         let parked = self.parked.as_mut()?[n].as_mut()?;
-        let arrival = parked.arrivals.get(parked.taken);
+        let arrival = parked.arrivals.get(end);
         let arrival = arrival.map(|pkt| window.opened + u64::from(pkt.offset()));
         let at = arrival.unwrap_or(u64::MAX).min(of_tasks);
         (at < window.close && at < parked.booked).then(|| {
             parked.booked = at;
             (at, self.nodes.node(n).id)
         })
+    }
+
+    /// Number of the next arrival of a parked host that may end a message, or of all its arrivals.
+    fn next_end(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+    ) -> usize {
+        let known = self.parked.as_ref().and_then(|all| all[n].as_ref()?.next_end);
+        let found = known.or_else(|| {
+            self.with_parked(context, workspace, n, |visit, mail| {
+                let waiting = mail.arrivals[*mail.taken..].iter().zip(1..);
+                let mut ends = waiting.map(|(pkt, nth)| visit.may_end_message(pkt, nth));
+                ends.position(|ends| ends).map_or(mail.arrivals.len(), |first| *mail.taken + first)
+            })
+        });
+        if let Some(parked) = self.parked.as_mut().and_then(|all| all[n].as_mut()) {
+            parked.next_end = found;
+        }
+        found.unwrap_or(0)
+    }
+
+    /// Takes the arrivals of a parked host before `until`, ps, which end no message.
+    pub(crate) fn advance_parked(
+        &mut self,
+        context: Context<'_, P::Annex>,
+        workspace: &mut Workspace<P::Annex>,
+        n: usize,
+        until: u64,
+    ) {
+        let opened = context.window.opened;
+        let mut row = std::mem::take(&mut workspace.row);
+        self.with_parked(context, workspace, n, |mut visit, mail| {
+            let waiting = &mail.arrivals[*mail.taken..];
+            let before = waiting.partition_point(|pkt| opened + u64::from(pkt.offset()) < until);
+            visit.take_quietly(&waiting[..before], &mut row);
+            *mail.taken += before;
+        });
+        workspace.row = row;
     }
 
     /// Takes an entry of the schedule; false if it is stale.
@@ -128,7 +176,8 @@ impl<P: Parts> Group<P> {
         Some(result)
     }
 
-    /// Computes the next arrival of a parked host, or the next events of its tasks if they come first.
+    /// Computes the next arrival of a parked host that may end a message, or the next events of its tasks if they come first, and what
+    /// comes before them.
     pub(crate) fn step_parked(
         &mut self,
         context: Context<'_, P::Annex>,
@@ -137,16 +186,36 @@ impl<P: Parts> Group<P> {
     ) {
         let opened = context.window.opened;
         let of_tasks = self.nodes.next_of_tasks(n);
-        self.with_parked(context, workspace, n, |mut visit, mail| match mail.next() {
+        let end = self.next_end(context, workspace, n);
+        let mut row = std::mem::take(&mut workspace.row);
+        let took = self.with_parked(context, workspace, n, |mut visit, mail| {
+            let next = mail.arrivals.get(end).copied();
             // At one instant, tasks follow arrivals.
-            Some(pkt) if opened + u64::from(pkt.offset()) <= of_tasks => {
-                *mail.taken += 1;
-                visit.take(&pkt);
+            let next = next.filter(|pkt| opened + u64::from(pkt.offset()) <= of_tasks);
+            let waiting = &mail.arrivals[*mail.taken..end];
+            let before = match next {
+                Some(_) => waiting.len(),
+                None => waiting.partition_point(|pkt| opened + u64::from(pkt.offset()) <= of_tasks),
+            };
+            visit.take_quietly(&waiting[..before], &mut row);
+            *mail.taken += before;
+            match &next {
+                Some(pkt) => {
+                    *mail.taken += 1;
+                    visit.take(pkt);
+                }
+                None => {
+                    visit.end_task(of_tasks + 1);
+                }
             }
-            _ => {
-                visit.end_task(of_tasks + 1);
-            }
+            next.is_some()
         });
+        workspace.row = row;
+        if let Some(parked) =
+            self.parked.as_mut().and_then(|all| all[n].as_mut()).filter(|_| took == Some(true))
+        {
+            parked.next_end = None;
+        }
     }
 
     /// Posts the newest message of a queue pair at a parked host.
@@ -160,13 +229,14 @@ impl<P: Parts> Group<P> {
         self.with_parked(context, workspace, n, |mut visit, _| visit.post(now, qp));
     }
 
-    /// Closes the visit of a parked host, all of whose arrivals have been taken.
+    /// Closes the visit of a parked host, whose last arrivals end no message.
     pub(crate) fn close_parked(
         &mut self,
         context: Context<'_, P::Annex>,
         workspace: &mut Workspace<P::Annex>,
         n: usize,
     ) {
+        self.advance_parked(context, workspace, n, u64::MAX);
         let next = self.with_parked(context, workspace, n, |visit, _| visit.close()).unwrap_or(u64::MAX);
         let parked = self.parked.as_mut().and_then(|all| all[n].take());
         let waits = parked.map_or(Waits::default(), |parked| {
@@ -215,11 +285,4 @@ impl<P: Parts> Group<P> {
 struct ParkedArrivals<'p, A> {
     arrivals: &'p [Parcel<A>],
     taken: &'p mut usize,
-}
-
-impl<A: Annex> ParkedArrivals<'_, A> {
-    /// The next arrival.
-    fn next(&self) -> Option<Parcel<A>> {
-        self.arrivals.get(*self.taken).copied()
-    }
 }
