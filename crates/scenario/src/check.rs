@@ -2,8 +2,9 @@
 
 use crate::document::Document;
 use crate::footprint::{MemoryBudget, PacketRoom, Possible};
+use crate::outlined::Outlined;
 use crate::overlay::{AppliedChange, Change, Origin};
-use crate::plan::{Detail, Laid};
+use crate::plan::{Detail, Kept, Laid};
 use crate::program::{self, ProgramRanks};
 use crate::resolve;
 use crate::rules::case::Case;
@@ -54,7 +55,7 @@ impl Survey {
     /// Surveys a scenario. If this machine cannot run it, its findings say so.
     pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Finding> {
         let memory = MemoryBudget::new(Room::now()).counting();
-        let (checked, traffic) = Checked::read(source, sets, Detail::Counted, memory)?;
+        let Read { checked, traffic, .. } = Checked::read(source, sets, Detail::Counted, memory)?;
         Ok(Survey { checked: checked.warning(source), traffic: traffic.unwrap_or_default() })
     }
 
@@ -99,6 +100,15 @@ impl Survey {
     }
 }
 
+/// A scenario as it was read.
+struct Read {
+    checked: Checked,
+    /// What its workloads send, if it was counted.
+    traffic: Option<Traffic>,
+    /// The outline of its job, if it was kept.
+    kept: Option<Kept>,
+}
+
 /// A scenario with every default filled in, before its plan is made.
 #[derive(Clone, Debug)]
 pub struct Resolved {
@@ -117,6 +127,15 @@ impl Resolved {
             .and_then(|()| resolve::read_files(&mut scenario, source.folder()))
             .map_err(|error| document.locate(error))?;
         Ok(Resolved { name: source.name.clone(), scenario, document })
+    }
+
+    /// The scenario of a source with `KEY=VALUE` changes.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn of(source: &Source, sets: &[String]) -> Result<Self, Finding> {
+        let changes = sets.iter().map(|set| Change::parse(set)).collect::<Result<Vec<_>, _>>()?;
+        Resolved::new(source, &changes)
     }
 
     /// The path of the scheme that [`Resolved::swap`] replaces.
@@ -145,6 +164,18 @@ impl Resolved {
     /// The first mistake.
     pub fn lay(self) -> Result<Checked, Finding> {
         Checked::whole(self.name, self.scenario, self.document)
+    }
+
+    /// Checks it for a run that lays out the exchanges of its job when they start; `None` in the place of the outline if the job must be
+    /// laid out before.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn outline(self) -> Result<(Checked, Option<Outlined>), Finding> {
+        let memory = MemoryBudget::new(Room::now()).counting();
+        let Read { checked, kept, .. } = Checked::resolved(self, Detail::Outlined, memory)?;
+        let outlined = kept.map(|kept| Outlined::new(&checked, kept)).transpose()?;
+        Ok((checked, outlined))
     }
 
     /// The scenario as TOML with every default filled in; a run needs nothing else.
@@ -324,23 +355,21 @@ impl Checked {
 
     /// Checks a scenario for a run that may take the memory of `room`.
     pub(crate) fn on(source: &Source, sets: &[String], room: Option<Room>) -> Result<Self, Finding> {
-        Self::read(source, sets, Detail::Whole, MemoryBudget::new(room)).map(|(checked, _)| checked)
+        Self::read(source, sets, Detail::Whole, MemoryBudget::new(room)).map(|read| read.checked)
     }
 
     /// Checks a scenario for a run on this machine.
     fn whole(name: String, scenario: Scenario, document: Document) -> Result<Self, Finding> {
         let memory = MemoryBudget::new(Room::now());
-        Self::lay(name, scenario, document, Detail::Whole, memory).map(|(checked, _)| checked)
+        Self::lay(name, scenario, document, Detail::Whole, memory).map(|read| read.checked)
     }
 
-    fn read(
-        source: &Source,
-        sets: &[String],
-        detail: Detail,
-        memory: MemoryBudget,
-    ) -> Result<(Self, Option<Traffic>), Finding> {
-        let changes = sets.iter().map(|set| Change::parse(set)).collect::<Result<Vec<_>, _>>()?;
-        let Resolved { name, scenario, document } = Resolved::new(source, &changes)?;
+    fn read(source: &Source, sets: &[String], detail: Detail, memory: MemoryBudget) -> Result<Read, Finding> {
+        Self::resolved(Resolved::of(source, sets)?, detail, memory)
+    }
+
+    fn resolved(resolved: Resolved, detail: Detail, memory: MemoryBudget) -> Result<Read, Finding> {
+        let Resolved { name, scenario, document } = resolved;
         if let Some(program) = scenario.workload.iter().position(|entry| entry.program.is_some()) {
             let text = "a program posts the messages of this workload, so the scenario cannot run by itself";
             let help = "drive it with `ropewalk serve`, with `Session` in Python or over the C interface";
@@ -356,14 +385,14 @@ impl Checked {
         document: Document,
         detail: Detail,
         mut memory: MemoryBudget,
-    ) -> Result<(Self, Option<Traffic>), Finding> {
+    ) -> Result<Read, Finding> {
         let locate = |error| document.locate(error);
         scenario.nic.validate().map_err(|e| locate(nic_error(e)))?;
         for (name, class) in &scenario.class {
             let checked = class.nic.as_ref().map_or(Ok(()), |nic| nic.validate());
             checked.map_err(|e| locate(nic_error(e).within(&format!("class.{name}"))))?;
         }
-        let Laid { mut plan, traffic, load, nics, mut warnings } =
+        let Laid { mut plan, traffic, load, nics, kept, mut warnings } =
             plan::plan(&scenario, detail, &mut memory).map_err(locate)?;
         let written = |path: &[String]| document.is_explicit(path);
         warnings.extend(rules::judge(&Case::new(&scenario, &plan, &nics, &written)).map_err(locate)?);
@@ -374,8 +403,12 @@ impl Checked {
         memory.add_packets(&load, room).map_err(locate)?;
         memory.add_events(&plan, &load).map_err(locate)?;
         let possible = Possible::new(&plan, &load, &nics, room);
-        warnings.extend(memory.refusal());
+        // Exchanges that are laid out when they start need less memory.
+        warnings.extend(memory.refusal().filter(|_| kept.is_none()));
         program::open(&scenario, &mut plan);
+        if kept.is_some() {
+            program::clear(&mut plan);
+        }
         let checked = Checked {
             name,
             scenario,
@@ -387,7 +420,7 @@ impl Checked {
             possible,
             document,
         };
-        Ok((checked, traffic))
+        Ok(Read { checked, traffic, kept })
     }
 
     /// The texts of all warnings.

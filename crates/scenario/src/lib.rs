@@ -57,6 +57,7 @@ mod ledger;
 pub mod loss;
 pub mod nccl;
 mod nodes;
+pub mod outlined;
 mod overlay;
 mod own_nic;
 mod parts;
@@ -123,6 +124,21 @@ pub fn survey(scenario: &str, workload: Option<&std::path::Path>, set: &[String]
     let Some(workload) = workload else { return Survey::new(&source, set) };
     let (name, replaced) = formats::in_place_of_workload(workload)?;
     Survey::new(&Source { name, ..source }, &[&[replaced], set].concat())
+}
+
+/// Finds a scenario, with a file of another tool in place of its workload if `workload` names one, and fills in its defaults.
+///
+/// # Errors
+/// The first mistake, as for [`load`].
+pub fn resolved(
+    scenario: &str,
+    workload: Option<&std::path::Path>,
+    set: &[String],
+) -> Result<Resolved, Finding> {
+    let source = find(scenario)?;
+    let Some(workload) = workload else { return Resolved::of(&source, set) };
+    let (name, replaced) = formats::in_place_of_workload(workload)?;
+    Resolved::of(&Source { name, ..source }, &[&[replaced], set].concat())
 }
 
 /// Finds the scenario `topology` and checks it with a file of another tool in place of its workload.

@@ -13,7 +13,7 @@ use crate::traffic::{Counter, Load, Traffic};
 use crate::values::LATEST;
 use crate::wait::{self, Waits};
 use crate::workload::draft::Draft;
-use crate::workload::laid::{Graph, Sorted};
+use crate::workload::laid::{Connection, Graph, Sorted};
 use crate::workload::outline::Outline;
 use crate::workload::ranks::Ranks;
 use crate::workload::reads;
@@ -36,6 +36,19 @@ pub(crate) enum Detail {
     /// The longest message of every queue pair, by which the rules judge. Everything else is counted, unless messages of a job have
     /// to be split, delayed or named one by one.
     Counted,
+    /// What [`Detail::Counted`] has, and the outline of the job, if there is a single one that need not be laid out.
+    Outlined,
+}
+
+/// A job whose exchanges are still whole.
+pub(crate) struct Kept {
+    pub(crate) outline: Outline,
+    /// Key of the job's random draws, and of those that all jobs share.
+    pub(crate) keys: (Key, Key),
+    /// Name of the job's kind of workload.
+    pub(crate) kind: &'static str,
+    /// The connections of the plan's queue pairs.
+    pub(crate) connections: Vec<Connection>,
 }
 
 /// A plan, before the rules have judged it.
@@ -46,6 +59,8 @@ pub(crate) struct Laid {
     pub(crate) load: Load,
     /// The NICs of all traffic classes with flows.
     pub(crate) nics: Vec<Waits>,
+    /// The outline of the job, if it was asked for.
+    pub(crate) kept: Option<Kept>,
     /// What was doubtful on the way.
     pub(crate) warnings: Vec<Finding>,
 }
@@ -66,11 +81,14 @@ pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudge
     let mut counter = Counter::new(&fabric, &wire, nvlink);
     // Losses and recordings may name single messages.
     let names_messages = !scenario.links.lose.is_empty() || !scenario.record.follow.is_empty();
-    let (mut graph, jobs) = match detail == Detail::Counted && !names_messages {
-        true => workload(scenario, ground, Some(&mut counter), memory, &mut warnings)?,
-        false => workload(scenario, ground, None, memory, &mut warnings)?,
+    let counts = detail != Detail::Whole;
+    let mut kept = None;
+    let (mut graph, jobs) = {
+        let counter = (counts && !names_messages).then_some(&mut counter);
+        let keeps = (detail == Detail::Outlined && scenario.workload.len() == 1).then_some(&mut kept);
+        workload(scenario, ground, (counter, keeps), memory, &mut warnings)?
     };
-    let counted = (detail == Detail::Counted).then(|| {
+    let counted = counts.then(|| {
         counter.graph(&graph);
         let (traffic, load, longest) = counter.done(&jobs);
         if !names_messages {
@@ -78,6 +96,9 @@ pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudge
         }
         (traffic, load)
     });
+    if let Some(kept) = &mut kept {
+        kept.connections = graph.messages.iter().map(|message| message.connection(0)).collect();
+    }
     let traffic_classes: Vec<String> = scenario.traffic_classes()?.into_iter().map(str::to_owned).collect();
     let Sorted { qps, messages, tasks, operations, slices, triggers, wholes } = graph.sorted();
     let losses = LossPlanner { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
@@ -132,7 +153,7 @@ pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudge
         Some((traffic, load)) => (Some(traffic), load),
         None => (None, Load::of(&plan)),
     };
-    Ok(Laid { plan, traffic, load, nics, warnings })
+    Ok(Laid { plan, traffic, load, nics, kept, warnings })
 }
 
 fn switches(
@@ -257,7 +278,7 @@ fn placed(entry: &Workload, ranks: &Ranks, fabric: &Fabric) -> Result<Option<Ran
 fn workload(
     scenario: &Scenario,
     (fabric, ranks, wire): (&Fabric, &Ranks, &Wire),
-    mut counter: Option<&mut Counter<'_>>,
+    (mut counter, mut keeps): (Option<&mut Counter<'_>>, Option<&mut Option<Kept>>),
     memory: &mut MemoryBudget,
     warnings: &mut Vec<Finding>,
 ) -> Result<(Graph, Vec<Job>), Finding> {
@@ -332,6 +353,11 @@ fn workload(
             && (draft.qp != QpUse::PerMessage || outline.exchanges.is_empty());
         if let Some(counter) = counter.as_mut().filter(|_| as_outlined) {
             outline.count(&scene, counter).map_err(|error| error.within(&path))?;
+            if let Some(kept) = keeps.as_deref_mut().filter(|_| outline.messages.is_empty()) {
+                let keys = (scene.key, scene.common);
+                *kept =
+                    Some(Kept { outline: outline.clone(), keys, kind: scene.kind, connections: Vec::new() });
+            }
             graph.messages.append(&mut outline.messages);
         } else {
             let added = Added { message: graph.messages.len(), cause: graph.causes.len() };

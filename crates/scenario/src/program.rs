@@ -61,6 +61,13 @@ pub(crate) fn open(scenario: &Scenario, plan: &mut Plan) {
     }
 }
 
+/// Removes all messages; the queue pairs stay, and the first job posts its messages when they start.
+pub(crate) fn clear(plan: &mut Plan) {
+    plan.posted = Some(0);
+    plan.messages.clear();
+    plan.qps.iter_mut().for_each(|qp| qp.messages = 0..0);
+}
+
 /// The way that a send of a program takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {

@@ -28,7 +28,7 @@ pub(crate) enum Event {
 }
 
 /// Messages, tasks and exchanges of a job. Their numbers count within it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Outline {
     pub(crate) messages: Vec<DraftMessage>,
     pub(crate) tasks: Vec<Task>,
@@ -38,7 +38,7 @@ pub(crate) struct Outline {
     pub(crate) causes: Vec<(Event, Item)>,
     pub(crate) cells: Cells,
     /// Number of events [`Event::Left`].
-    left: u32,
+    pub(crate) left: u32,
     /// Number of the present run of exchanges.
     run: u32,
     /// Number of steps of exchanges in all cells.
@@ -56,20 +56,20 @@ pub(crate) struct Exchange {
     /// Number of its operation, which a collective has for itself.
     pub(crate) operation: u32,
     /// What every member in a cell waits for before it enters.
-    causes: Vec<Vec<Event>>,
+    pub(crate) causes: Vec<Vec<Event>>,
     /// Number of its first [`Event::Left`].
-    left: u32,
+    pub(crate) left: u32,
     /// Exchanges of one run are laid out cell by cell.
     run: u32,
     /// What stands before it.
-    before: Before,
+    pub(crate) before: Before,
 }
 
 /// Numbers of messages, tasks and operations.
 #[derive(Clone, Copy, Debug)]
-struct Before {
+pub(crate) struct Before {
     messages: usize,
-    tasks: usize,
+    pub(crate) tasks: usize,
     operations: usize,
 }
 
