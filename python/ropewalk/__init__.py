@@ -92,13 +92,15 @@ def run(
     seed: int | None = None,
     threads: int = 1,
     record: bool = False,
+    fast: bool | float = False,
     progress: Progress = None,
     **sets: Unpack[Settings],
 ) -> Result:
     """Runs a scenario.
 
     `threads` is the number of threads for the run; results do not depend on it. `record` records everything over time, and
-    all events of eight queue pairs. `progress` is True, False, or a function of (fraction, text). By default, a run of more
+    all events of eight queue pairs. `fast` leaves out exchanges that repeat: True, or the largest error of each as a share of its
+    time (0.01); `result.summary["fast"]` says what was left out, and the error of the end. `progress` is True, False, or a function of (fraction, text). By default, a run of more
     than a second shows a progress line in a notebook or on a terminal. Raises ScenarioError before the run, and
     SimulationError if the simulation fails. Ctrl-C stops the run.
     """
@@ -106,11 +108,20 @@ def run(
     threads, record = count("threads", threads), flag("record", record)
     given: dict[str, Any] = dict(sets) if seed is None else {**sets, "seed": seed}
     with Line(progress, "run") as line:
-        native = _native.run(text, is_dict, as_json(given), threads, record, _warn, line.listener)
+        native = _native.run(text, is_dict, as_json(given), threads, record, _tolerance(fast), _warn, line.listener)
     result = Result(native)
     if native.faults:
         raise SimulationError("\n".join(native.faults), native.faults, result)
     return result
+
+
+def _tolerance(fast: bool | float) -> float | None:
+    """The largest error of what is left out, as a share."""
+    if isinstance(fast, bool):
+        return 0.01 if fast else None
+    if not isinstance(fast, (int, float)) or not 0 < fast <= 1:
+        raise ValueError(f"`fast` is True or a share above 0 and up to 1, such as 0.01; found {fast!r}")
+    return float(fast)
 
 
 def check(scenario: Scenario, **sets: Unpack[AllSettings]) -> dict[str, Any]:

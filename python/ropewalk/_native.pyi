@@ -158,6 +158,7 @@ def run(
     sets: str,
     threads: int,
     record: bool,
+    fast: float | None,
     warn: Callable[[str], object],
     listener: _Listener | None,
 ) -> Results: ...

@@ -26,6 +26,7 @@ pub mod compare;
 pub mod crew;
 pub mod execute;
 pub mod failure;
+pub mod fast;
 mod headroom;
 pub mod progress;
 pub mod session;

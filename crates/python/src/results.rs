@@ -210,6 +210,7 @@ pub(crate) fn run(
     sets: &str,
     threads: NonZeroUsize,
     record: bool,
+    fast: Option<f64>,
     warn: &Bound<'_, PyAny>,
     listener: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
@@ -219,6 +220,16 @@ pub(crate) fn run(
     if record {
         sets.splice(..0, RECORD_EVERYTHING.map(str::to_owned));
         command.extend((!command.is_empty()).then(|| "--record".to_owned()));
+    }
+    if let Some(share) = fast {
+        command.extend((!command.is_empty()).then(|| format!("--fast={}%", share * 100.0)));
+        let resolved = scenario::Resolved::of(&source, &sets).map_err(errors::scenario)?;
+        let run = watched(py, 1, listener, |progress| lab::fast::run(resolved, Some(share), progress))?;
+        let run = run.map_err(failure)?;
+        for warning in run.checked.warnings() {
+            warn.call1((warning,))?;
+        }
+        return Ok(py.detach(|| Results::of(run, command)));
     }
     let prepared = watched(py, 1, None, |_| Prepared::by(|| scenario::check(&source, &sets)))?;
     let prepared = prepared.map_err(errors::scenario)?;

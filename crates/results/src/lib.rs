@@ -57,6 +57,7 @@ pub mod directory;
 mod ended_by;
 pub mod error;
 mod failovers;
+mod fast;
 pub mod faults;
 pub mod flows;
 pub mod json;

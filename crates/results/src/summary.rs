@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 
 pub use crate::ended_by::EndedBy;
 pub use crate::failovers::Failover;
+pub use crate::fast::Fast;
 pub use crate::metrics::control::Control;
 pub use crate::metrics::flows::{ByDistance, Distance, Flows, SizeBucket};
 pub use crate::metrics::hops::Hops;
@@ -83,6 +84,10 @@ section! {
     /// Queue pairs that left a port by which their retries were used up, by time; left out if none did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failovers: Vec<Failover> = Failover::all(run.data.plan, run.data.outcome);
+
+    /// What a run with `--fast` left out; left out for all other runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fast: Option<Fast> = None;
 
     /// Simulated time at the end.
     sim_time_us: f64 = run.data.outcome.end.as_us() => { label: "simulated time", unit: Unit::Microseconds };

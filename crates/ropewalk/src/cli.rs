@@ -159,6 +159,15 @@ pub struct RunArgs {
     /// Engine; both give the same results.
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineArg,
+    /// Leave out exchanges that repeat, each with an error of at most so many per cent of its time [default: 1%].
+    ///
+    /// The run prints how much it sent, and the error of its end at 95 %.
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "1%", value_parser = tolerance,
+          conflicts_with_all = ["threads", "engine", "record", "pcap"])]
+    pub fast: Option<f64>,
+    /// With --fast: also run with everything sent, and print the error.
+    #[arg(long, value_name = "all", requires = "fast", value_parser = ["all"])]
+    pub audit: Option<String>,
     /// Record everything over time, and every event of eight queue pairs; [record] in the scenario selects parts.
     ///
     /// The same as --set record.flows=all, record.links=all, record.switches=true, record.counters=true,
@@ -722,6 +731,15 @@ pub struct Seeds(pub Vec<u64>);
 
 fn seeds(text: &str) -> Result<Seeds, String> {
     scenario::sweep::seeds(text).map(Seeds)
+}
+
+/// A share in per cent, such as `1%`.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("expected per cent, such as 1%".to_owned()),
+    }
 }
 
 /// A number of threads or runs.

@@ -25,7 +25,33 @@ pub fn of(run: &Run) -> String {
     page.packets(run);
     page.fabric(run);
     page.scheme(run);
+    page.fast(run);
     page.speed(run);
+    page.0
+}
+
+/// The difference of a fast run from the same run with everything sent.
+pub fn audited(fast: &Run, whole: &Run) -> String {
+    let (estimated, exact) = (fast.summary.sim_time_us, whole.summary.sim_time_us);
+    let bound = fast.summary.fast.as_ref().map_or(0.0, |fast| fast.error_us);
+    let times = whole.summary.timing.cpu_s / fast.summary.timing.cpu_s.max(1e-9);
+    let mut page = Page(String::new());
+    page.line(
+        "audit",
+        &[
+            format!(
+                "everything sent: {} us in {} s CPU, {} times as long",
+                number(exact),
+                number(whole.summary.timing.cpu_s),
+                number(times)
+            ),
+            format!(
+                "error {:+.4} %, bound {:.4} %",
+                (estimated / exact - 1.0) * 100.0,
+                bound / exact * 100.0
+            ),
+        ],
+    );
     page.0
 }
 
@@ -248,6 +274,46 @@ impl Page {
             let names: Vec<&str> =
                 std::iter::once(&*scheme).chain(roles.map(|scheme| scheme.name())).collect();
             self.line(&names.join(" + "), &parts);
+        }
+    }
+
+    /// What a fast run left out, and the error of its end.
+    fn fast(&mut self, run: &Run) {
+        let Some(fast) = &run.summary.fast else { return };
+        if let Some(reason) = &fast.reason {
+            return self.line("fast", &["1.0 times: everything was sent".into(), reason.clone()]);
+        }
+        self.line(
+            "fast",
+            &[
+                format!(
+                    "{} of the packets sent ({} of {})",
+                    percent(fast.share()),
+                    count(fast.sent),
+                    count(fast.sent + fast.left_out)
+                ),
+                format!(
+                    "{} of {} exchanges, in {} situations",
+                    count(fast.exchanges_sent),
+                    count(fast.exchanges),
+                    count(fast.situations)
+                ),
+            ],
+        );
+        let end = run.summary.sim_time_us;
+        self.line(
+            "error",
+            &[
+                format!("end {} us +- {:.3} %", number(end), fast.error_us / end.max(1e-9) * 100.0),
+                format!("95 %; {} audits, the worst {:.3} %", count(fast.audits), fast.worst_audit * 100.0),
+                "computation and copies are exact".into(),
+            ],
+        );
+        if fast.cells.0 < fast.cells.1 {
+            self.line(
+                "",
+                &[format!("tables and steps tell {} of {} cells of replicas", fast.cells.0, fast.cells.1)],
+            );
         }
     }
 

@@ -19,6 +19,9 @@ use std::path::PathBuf;
 /// # Errors
 /// If the input is wrong, the simulation failed or the user interrupted it.
 pub fn run(args: &Typed<RunArgs>) -> Result<(), Failure> {
+    if let Some(tolerance) = args.fast.filter(|tolerance| *tolerance > 0.0) {
+        return fast(args, tolerance);
+    }
     let prepared = crate::input::load(&recording(args), args.seed).map_err(|failure| match failure {
         Failure::Scenario(error) if !args.pcap.is_empty() => {
             Failure::Scenario(error.of_option(&taps(args), "--pcap", &args.pcap.join(" ")))
@@ -60,6 +63,45 @@ pub fn run(args: &Typed<RunArgs>) -> Result<(), Failure> {
             print::out(&format!("results           {}\n", target.path().display()))?;
         }
     }
+    caution(&[&run.summary]);
+    if let Some(page) = page.filter(|_| !interrupted) {
+        super::report::say(&page, args.json)?;
+    }
+    verdict(&run)
+}
+
+/// Runs a scenario and leaves out what repeats.
+fn fast(args: &Typed<RunArgs>, tolerance: f64) -> Result<(), Failure> {
+    let resolved = crate::input::resolved(&args.scenario, args.seed)?;
+    let default = || PathBuf::from("results").join(&resolved.name);
+    let target = Target::at(args.output.clone().unwrap_or_else(default))?;
+    let staging = Staging::beside(&target)?;
+    let mut shown = Shown::new(args.quiet || args.json, 1);
+    let whole = args.audit.is_some().then(|| resolved.clone());
+    let run = lab::fast::run(resolved, Some(tolerance), &shown.progress)?;
+    let whole = whole.map(|whole| lab::fast::run(whole, None, &shown.progress)).transpose()?;
+    shown.clear();
+    let interrupted = run.outcome.ending == Ending::Interrupted;
+    let page = super::report::place(&args.report, || target.path().join("report.html"))?;
+    if !interrupted {
+        let results = run.results(args.command("run", &[]));
+        results.publish(staging, &target, args.csv)?;
+        if let Some(page) = &page {
+            page.write(&report::of_runs(&[results]))?;
+        }
+    }
+    if args.json {
+        print::out(&run.summary.to_json())?;
+    } else {
+        print::out(&page::of(&run))?;
+        if let Some(whole) = &whole {
+            print::out(&page::audited(&run, whole))?;
+        }
+        if !interrupted {
+            print::out(&format!("results           {}\n", target.path().display()))?;
+        }
+    }
+    print::warnings(&run.checked.findings);
     caution(&[&run.summary]);
     if let Some(page) = page.filter(|_| !interrupted) {
         super::report::say(&page, args.json)?;

@@ -1,0 +1,39 @@
+//! Runs that leave out exchanges which repeat.
+//!
+//! A fast run never approximates a packet. It leaves packets out: an exchange whose like was sent before is not sent again, and its
+//! members leave it after the times that were recorded. Some repetitions are sent all the same, as audits, and tell the error.
+
+#![forbid(unsafe_code)]
+
+mod director;
+mod footprint;
+mod series;
+mod told;
+
+pub use director::Books;
+use engine::{Kind, Observer, Outcome};
+use finding::Finding;
+use model::Plan;
+use scenario::Checked;
+use scenario::outlined::Outlined;
+
+/// Runs a job. `tolerance` is the largest error of an exchange that is left out, as a share of its time; `None` sends everything. Returns
+/// the plan of what was sent, with the tasks of the first cells, its outcome, and the books.
+///
+/// # Errors
+/// If an exchange cannot be laid out.
+pub fn run(
+    checked: &Checked,
+    outlined: &mut Outlined,
+    tolerance: Option<f64>,
+    observer: &mut dyn Observer,
+) -> Result<(Plan, Outcome, Books), Finding> {
+    let live = sim::live(&checked.plan, &checked.schemes, &checked.nics, Kind::Window);
+    let mut director = director::Director::new(outlined, &checked.plan, live, tolerance);
+    let complete = director.run(observer)?;
+    let (mut plan, mut outcome, told, books) = director.finish(observer);
+    if complete {
+        told.add_to(outlined, &mut plan, &mut outcome);
+    }
+    Ok((plan, outcome, books))
+}

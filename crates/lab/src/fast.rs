@@ -1,0 +1,187 @@
+//! Runs that leave out exchanges which repeat, see the crate `fast`.
+
+use crate::clock::Stopwatch;
+use crate::execute::{Prepared, Run, Spent, conclude, window_on};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use results::summary::Fast;
+use scenario::outlined::Outlined;
+use scenario::{Checked, Resolved};
+use std::num::NonZeroUsize;
+
+/// Runs a scenario, and leaves out exchanges that repeat with an error of at most `tolerance`, a share of their time; `None` sends
+/// everything, in the same way. The summary says what was left out.
+///
+/// # Errors
+/// The first mistake in the scenario.
+pub fn run(resolved: Resolved, tolerance: Option<f64>, progress: &Progress<'_>) -> Result<Run, Failure> {
+    let watch = Stopwatch::start();
+    let mut reason = unfit(&resolved);
+    if reason.is_none() {
+        let (checked, outlined) = resolved.clone().outline()?;
+        if let Some(outlined) = outlined {
+            return driven(checked, outlined, tolerance, watch.cpu_s(), progress);
+        }
+        reason = Some("the job has no collectives or transfers that could be left out");
+    }
+    let prepared = Prepared { checked: resolved.lay()?, setup_s: watch.cpu_s() };
+    let kind = window_on(NonZeroUsize::MIN, &prepared.checked.plan);
+    let mut run = crate::execute(prepared, kind, progress);
+    let sent = run.checked.plan.messages.iter().map(|m| run.checked.plan.wire.packets(m.bytes)).sum();
+    run.summary.fast = Some(Fast {
+        reason: reason.map(str::to_owned),
+        sent,
+        tolerance: tolerance.unwrap_or(0.0),
+        ..Fast::default()
+    });
+    Ok(run)
+}
+
+fn driven(
+    mut checked: Checked,
+    mut outlined: Outlined,
+    tolerance: Option<f64>,
+    setup_s: f64,
+    progress: &Progress<'_>,
+) -> Result<Run, Failure> {
+    let watch = Stopwatch::start();
+    let mut observer = progress.watch(&checked.plan);
+    let (plan, outcome, books) = fast::run(&checked, &mut outlined, tolerance, &mut observer)?;
+    let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s());
+    let room = observer.headroom.room();
+    drop(observer);
+    checked.plan = plan;
+    let mut run =
+        conclude(checked, outcome, Spent { wall_s, cpu_s, setup_s, kind: engine::Kind::Window }, room);
+    run.summary.fast = Some(Fast {
+        reason: None,
+        tolerance: tolerance.unwrap_or(0.0),
+        sent: books.sent,
+        left_out: books.left_out,
+        exchanges: books.exchanges.0,
+        exchanges_sent: books.exchanges.1,
+        situations: books.situations,
+        audits: books.audits.0,
+        worst_audit: books.audits.1,
+        unclean_audits: books.unclean,
+        error_us: books.error / 1e6,
+        cells: books.cells,
+    });
+    Ok(run)
+}
+
+/// Why a scenario cannot leave anything out.
+fn unfit(resolved: &Resolved) -> Option<&'static str> {
+    let scenario = &resolved.scenario;
+    if scenario.workload.len() != 1 {
+        return Some("several jobs share the fabric");
+    }
+    if !scenario.failure.is_empty() {
+        return Some("the fabric changes during the run");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::Source;
+    use std::sync::atomic::AtomicBool;
+
+    /// Servers of two GPUs on rails; a model of four layers.
+    fn step(keys: &str) -> String {
+        format!(
+            "[server]\ngpus = 2\nnvlink = {{ rate = \"800Gbps\", delay = \"1us\" }}\n[topology.rails]\nservers = 4\nspines = 1\n\
+             [[workload]]\n[workload.training]\n\
+             model = {{ hidden = 256, layers = 4, heads = 4, kv-heads = 2, ffn = 1024, vocab = 1000, positions = 64 }}\n\
+             compute = {{ flops = \"1TFLOPS\" }}\nbatch = {{ global = 16, micro = 1, sequence = 64 }}\n{keys}\n"
+        )
+    }
+
+    fn both(text: &str, tolerance: Option<f64>) -> (Run, Run) {
+        let source = Source::new("step.toml", text);
+        let resolved = Resolved::of(&source, &[]).unwrap();
+        let checked = resolved.clone().lay().unwrap();
+        let plain = crate::run(Prepared { checked, setup_s: 0.0 });
+        let stop = AtomicBool::new(false);
+        (plain, run(resolved, tolerance, &Progress::silent(&stop)).unwrap())
+    }
+
+    /// Queue pair, size, and times of all messages.
+    fn messages(run: &Run) -> Vec<(u32, u64, u64, u64, u64)> {
+        let of = |(message, record): (&model::plan::Message, &engine::outcome::MessageRecord)| {
+            (message.qp.0, record.start.ps(), record.received.ps(), record.acked.ps(), message.bytes)
+        };
+        let mut all: Vec<_> = run.checked.plan.messages.iter().zip(&run.outcome.messages).map(of).collect();
+        all.sort_unstable();
+        all
+    }
+
+    fn step_us(run: &Run) -> f64 {
+        run.summary.jobs.values().next().and_then(|job| job.steps.as_ref()).map_or(0.0, |steps| steps.time_us)
+    }
+
+    #[test]
+    fn exchanges_that_are_laid_out_when_they_start_run_as_in_a_whole_plan() {
+        for keys in [
+            "optimizer = \"replicated\"",
+            "bucket = \"1MB\"\ngradient = \"2B\"",
+            "optimizer = \"zero-3\"",
+            "parallel = { tp = 2 }",
+            "parallel = { tp = 2 }\noverlap = \"tp\"",
+            "parallel = { cp = 2, tp = 2 }\nsteps = 2",
+        ] {
+            for head in ["", "[scheme.themis]\n"] {
+                let (plain, driven) = both(&format!("{head}{}", step(keys)), None);
+                assert_eq!(driven.faults(), [""; 0], "{keys}");
+                let (sent, planned) = (messages(&driven), messages(&plain));
+                let other = sent.iter().zip(&planned).find(|(sent, planned)| sent != planned);
+                assert_eq!((sent.len(), other), (planned.len(), None), "{keys}");
+                let steps =
+                    |run: &Run| run.summary.jobs.values().map(|job| job.steps.clone()).collect::<Vec<_>>();
+                assert_eq!(steps(&driven), steps(&plain), "{keys}");
+            }
+        }
+    }
+
+    /// Stages of a pipeline send activations and gradients at one instant. Which goes first is not what it is in a whole plan.
+    #[test]
+    fn pipelines_run_as_in_a_whole_plan_but_for_the_order_at_one_instant() {
+        for keys in
+            ["parallel = { pp = 4, tp = 2 }", "parallel = { pp = 2, tp = 2, dp = 2 }\nschedule = \"gpipe\""]
+        {
+            let (plain, driven) = both(&step(keys), None);
+            assert_eq!(messages(&driven).len(), messages(&plain).len());
+            let (one, other) = (step_us(&driven), step_us(&plain));
+            assert!((one / other - 1.0).abs() < 1e-4, "{keys}: {one} and {other} us");
+        }
+    }
+
+    #[test]
+    fn a_step_with_many_buckets_is_predicted_within_its_bound_and_most_of_it_is_left_out() {
+        let keys = "bucket = \"100kB\"\nsteps = 6";
+        for scheme in ["ecmp", "themis", "ar"] {
+            let (plain, fast) = both(&format!("[scheme.{scheme}]\n{}", step(keys)), Some(0.01));
+            let books = fast.summary.fast.clone().unwrap();
+            let error = (fast.summary.sim_time_us - plain.summary.sim_time_us).abs();
+            assert!(books.share() < 0.3, "{scheme}: {books:?}");
+            let all: u64 =
+                plain.checked.plan.messages.iter().map(|m| plain.checked.plan.wire.packets(m.bytes)).sum();
+            assert_eq!(books.sent + books.left_out, all, "what was posted is sent or left out");
+            assert!(
+                error <= books.error_us.max(1e-4 * plain.summary.sim_time_us),
+                "{scheme}: {error} us, {books:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_run_that_can_leave_out_nothing_sends_everything_and_says_why() {
+        let text = "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 4\n[[workload]]\npermutation = { bytes = \"100kB\" }\n";
+        let (plain, fast) = both(text, Some(0.01));
+        assert_eq!(fast.summary.digest, plain.summary.digest);
+        let books = fast.summary.fast.clone().unwrap();
+        assert_eq!((books.share(), books.left_out), (1.0, 0));
+        assert!(books.reason.unwrap().contains("no collectives"));
+    }
+}
