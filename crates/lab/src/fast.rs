@@ -85,6 +85,7 @@ fn unfit(resolved: &Resolved) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::draw::{Key, Purpose, below};
     use scenario::Source;
     use std::sync::atomic::AtomicBool;
 
@@ -183,5 +184,71 @@ mod tests {
         let books = fast.summary.fast.clone().unwrap();
         assert_eq!((books.share(), books.left_out), (1.0, 0));
         assert!(books.reason.unwrap().contains("no collectives"));
+    }
+
+    /// A random fabric, model and scheme.
+    fn random_step(key: Key) -> String {
+        let pick = |ordinal: u64, of: &[&str]| of[below(key.draw(ordinal), of.len())].to_owned();
+        let number = |ordinal: u64, least: u64, most: u64| {
+            least + below(key.draw(ordinal), (most - least + 1) as usize) as u64
+        };
+        let wiring = pick(1, &["rail-optimised", "per-server"]);
+        let (servers, spines) = (4 * number(2, 1, 2), number(3, 1, 4));
+        let parallel =
+            pick(4, &["{ }", "{ tp = 2 }", "{ tp = 2, pp = 2 }", "{ pp = 2 }", "{ tp = 2, cp = 2 }"]);
+        let scheme = pick(5, &["ecmp", "ecmp", "themis", "ar", "rps", "flowcut"]);
+        let (bucket, micro) = (number(6, 50, 800), number(7, 2, 24));
+        let optimizer = pick(8, &["replicated", "distributed", "zero-3"]);
+        format!(
+            "seed = {}\n[server]\ngpus = 2\nnvlink = {{ rate = \"800Gbps\", delay = \"1us\" }}\n\
+             [topology.rails]\nkind = \"{wiring}\"\nservers = {servers}\nservers-per-segment = 2\nspines = {spines}\n\
+             [scheme.{scheme}]\n[[workload]]\n[workload.training]\nparallel = {parallel}\noptimizer = \"{optimizer}\"\n\
+             model = {{ hidden = 256, layers = 4, heads = 4, kv-heads = 2, ffn = 1024, vocab = 1000, positions = 64 }}\n\
+             compute = {{ flops = \"{}TFLOPS\" }}\nbucket = \"{bucket}kB\"\nsteps = {}\n\
+             batch = {{ global = {}, micro = 1, sequence = 64 }}\n",
+            number(9, 1, 1000),
+            number(10, 1, 8),
+            number(11, 1, 5),
+            2 * servers * micro,
+        )
+    }
+
+    /// `ROPEWALK_FAST_CASES=500` tries more.
+    #[test]
+    fn the_true_error_is_within_the_bound_in_most_random_steps_and_never_far_beyond() {
+        let cases = std::env::var("ROPEWALK_FAST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
+        let (mut outside, mut beyond, mut shares, mut worst) = (Vec::new(), Vec::new(), Vec::new(), 0.0_f64);
+        for case in 0..cases {
+            let text = random_step(Key::new(case, Purpose::Workload, 77));
+            let (plain, fast) = both(&text, Some(0.01));
+            let (end, books) = (plain.summary.sim_time_us, fast.summary.fast.clone().unwrap());
+            let error = (fast.summary.sim_time_us - end).abs();
+            // Contended runs are chaotic: the yardstick is the same run a little later.
+            let apart = |us: u32| {
+                let text = text.replacen("[[workload]]\n", &format!("[[workload]]\nstart = \"{us}us\"\n"), 1);
+                let later = Resolved::of(&Source::new("step.toml", text), &[]).unwrap().lay().unwrap();
+                let later = crate::run(Prepared { checked: later, setup_s: 0.0 }).summary.sim_time_us;
+                (later - f64::from(us) - end).abs()
+            };
+            let bound = books.error_us + 2.0 * apart(1).max(apart(7)) + 1e-5 * end;
+            if error > bound {
+                outside.push(format!("{case}: {error} of {end} us, {books:?}"));
+            }
+            if error > 3.0 * bound {
+                beyond.push(case);
+            }
+            worst = worst.max(error / end);
+            shares.push(books.share());
+        }
+        shares.sort_by(f64::total_cmp);
+        eprintln!(
+            "{cases} steps: {} outside their bound, {} beyond three; worst error {:.3} %; sent: median {:.1} %",
+            outside.len(),
+            beyond.len(),
+            worst * 100.0,
+            shares[shares.len() / 2] * 100.0
+        );
+        assert!(outside.len() as f64 <= 0.05 * cases as f64 + 1.0, "{outside:#?}");
+        assert!(beyond.is_empty(), "{beyond:?} {outside:#?}");
     }
 }

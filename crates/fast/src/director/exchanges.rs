@@ -1,0 +1,347 @@
+//! Exchanges from the entry of their first member to the exit of the last: sent, replayed by a record, or led by another one.
+
+use super::{Director, Exchange, Kind, Mode, NEVER, NONE, Sent, Who, order};
+use crate::series::{Class, Leader, Record, is_audit};
+use finding::Finding;
+use model::QpId;
+use model::plan::SliceTimes;
+use scenario::outlined::{Cause, Nature};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Error of an exchange that follows another one, as a share of the time between them. Our choice: isomorphic rails differed by 0.013 %.
+const MIRROR: f64 = 0.001;
+
+/// Duration that an exchange under way has at least, ps. Our choice: 1 us.
+const RHYTHM_LEAST: u64 = 1_000_000;
+
+impl Director<'_> {
+    /// A member of a cell enters an exchange.
+    pub(super) fn enter(&mut self, x: u32, member: u32, cell: u32, error: f64) -> Result<(), Finding> {
+        let exchange = &self.outlined.exchanges()[x as usize];
+        let (nature, members) = (exchange.nature, exchange.members);
+        self.told.entered(x, member, cell, self.now);
+        let (at_cell, member) = if exchange.spans { (0, cell * members + member) } else { (cell, member) };
+        let place = x as usize * self.cells as usize + at_cell as usize;
+        if nature == Nature::Gated {
+            self.under_way[place] -= 1;
+            if self.under_way[place] == 0 {
+                self.through_the_gate(x, cell, error);
+            }
+            return Ok(());
+        }
+        if self.under_way[place] == NONE {
+            self.open(x, at_cell)?;
+        }
+        let (slot, now) = (self.under_way[place], self.now);
+        let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return Ok(()) };
+        exchange.entries[member as usize] = now;
+        exchange.entered += 1;
+        exchange.error = exchange.error.max(error);
+        let all = exchange.entered as usize == exchange.entries.len();
+        match &exchange.mode {
+            Mode::Sent(sent) => {
+                let t = sent.laid.enter[member as usize];
+                self.inner_ready(slot, t);
+                if all {
+                    self.entered_all(slot);
+                }
+            }
+            _ if all => self.entered_all(slot),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// All members of a gated collective have entered.
+    pub(super) fn through_the_gate(&mut self, x: u32, cell: u32, error: f64) {
+        let members = self.outlined.exchanges()[x as usize].members;
+        for member in 0..members {
+            let rank = self.outlined.first_ranks(x)[member as usize] + cell * self.stride;
+            let (times, out, _) = self.outlined.slice(&self.outlined.exchanges()[x as usize], member, rank);
+            let out = self.stream(self.outlined.node(rank), out);
+            let (left, error) = self.occupy(out, self.now, times.out, error);
+            let who = Who::Slice(x, member, cell);
+            self.push(left + times.delay.ps(), Kind::Enter, order(2 * x + 1, member), who, error);
+        }
+    }
+
+    /// Times of a member's slice, and the stream by which it enters.
+    pub(super) fn slice_of(&self, x: u32, member: u32, cell: u32) -> (SliceTimes, usize) {
+        let rank = self.outlined.first_ranks(x)[member as usize] + cell * self.stride;
+        let (times, _, into) = self.outlined.slice(&self.outlined.exchanges()[x as usize], member, rank);
+        (times, self.stream(self.outlined.node(rank), into))
+    }
+
+    /// Opens an exchange: it is sent or left out.
+    pub(super) fn open(&mut self, x: u32, cell: u32) -> Result<(), Finding> {
+        let outline = self.outlined.exchanges()[x as usize].clone();
+        let lane = outline.lane * self.cells + cell;
+        let in_a_row = u32::from(self.lanes[lane as usize].busy > 0);
+        let series = 2 * (outline.track * self.cells + cell) + in_a_row;
+        if !self.series[series as usize].known {
+            self.learn(x, cell, (series, lane), 2 * outline.alike + in_a_row)?;
+        }
+        let over_nics = self.series[series as usize].packets > 0;
+        if over_nics {
+            self.touch(lane);
+        }
+        let repeats = matches!(outline.nature, Nature::Transfer | Nature::Collective { coupled: true });
+        let state = &mut self.series[series as usize];
+        state.rounds += 1;
+        let (mut round, packets) = (state.rounds, state.packets);
+        let mut mode = None;
+        if let Some(tolerance) = self.tolerance.filter(|_| repeats && over_nics) {
+            if self.lanes[lane as usize].touched && !state.own {
+                // From now on its times are its own.
+                (state.own, state.rounds) = (true, 1);
+                round = 1;
+                state.class = self.classes.len() as u32;
+                self.classes.push(Class::default());
+            }
+            let class = &self.classes[state.class as usize];
+            let due = is_audit(round) || round <= state.hold || !class.is_steady(tolerance);
+            let leader = class.leaders.get(&round);
+            mode = match (due, &class.record, leader) {
+                (_, _, Some(Leader::Ended(record))) => Some(Mode::Replayed(Rc::clone(record))),
+                (_, _, Some(Leader::UnderWay(leader))) => Some(Mode::Follows(*leader)),
+                (false, Some(record), _) => Some(Mode::Replayed(Rc::clone(record))),
+                _ => None,
+            };
+        }
+        let slot = self.unused.pop().unwrap_or_else(|| {
+            self.exchanges.push(None);
+            self.exchanges.len() as u32 - 1
+        });
+        if over_nics {
+            self.books.exchanges.0 += 1;
+            let class = self.series[series as usize].class as usize;
+            match mode {
+                None => {
+                    (self.books.sent, self.books.exchanges.1) =
+                        (self.books.sent + packets, self.books.exchanges.1 + 1);
+                    if repeats && self.tolerance.is_some() {
+                        self.classes[class].leaders.insert(round, Leader::UnderWay(slot));
+                    }
+                    self.classes[class].sent += 1;
+                }
+                Some(_) => {
+                    self.books.left_out += packets;
+                    self.classes[class].left_out += 1;
+                }
+            }
+        }
+        let mode = match mode {
+            Some(mode) => mode,
+            None => Mode::Sent(Box::new(self.lay(x, cell, round, series)?)),
+        };
+        if let Mode::Follows(leader) = mode
+            && let Some(leader) = self.exchanges[leader as usize].as_deref_mut()
+        {
+            leader.followers.push(slot);
+        }
+        let left_out = over_nics && !matches!(mode, Mode::Sent(_));
+        let error = match mode {
+            Mode::Sent(_) if over_nics => self.missed(lane, series),
+            _ => 0.0,
+        };
+        let members = outline.members * if outline.spans { self.cells } else { 1 };
+        let leaves = outline.leaves * if outline.spans { self.cells } else { 1 };
+        self.exchanges[slot as usize] = Some(Box::new(Exchange {
+            number: x,
+            cell,
+            mode,
+            series,
+            entries: vec![NEVER; members as usize],
+            entered: 0,
+            left: vec![NEVER; leaves as usize],
+            gone: 0,
+            error,
+            followers: Vec::new(),
+            start: None,
+        }));
+        self.lanes[lane as usize].left_out += u32::from(left_out);
+        self.under_way[x as usize * self.cells as usize + cell as usize] = slot;
+        if over_nics {
+            self.occupies(lane);
+        }
+        Ok(())
+    }
+
+    pub(super) fn lay(&mut self, x: u32, cell: u32, round: u32, series: u32) -> Result<Sent, Finding> {
+        let laid = self.outlined.lay(x, cell)?;
+        let (messages, tasks) = (laid.messages.len(), laid.tasks.len());
+        let (mut before, mut after) = (vec![NONE; messages], vec![NONE; messages]);
+        let mut last: BTreeMap<QpId, u32> = BTreeMap::new();
+        for (m, message) in (0..).zip(&laid.messages) {
+            if let Some(earlier) = last.insert(message.qp, m) {
+                (before[m as usize], after[earlier as usize]) = (earlier, m);
+            }
+        }
+        Ok(Sent {
+            messages: laid.messages.iter().map(|message| message.needs).collect(),
+            tasks: laid.tasks.iter().map(|task| task.needs).collect(),
+            before,
+            after,
+            ready: vec![false; messages],
+            posted: vec![false; messages],
+            start: vec![0; tasks],
+            open: (2 * messages + tasks) as u32,
+            round,
+            class: self.series[series as usize].class,
+            laid,
+        })
+    }
+
+    /// All members have entered.
+    pub(super) fn entered_all(&mut self, slot: u32) {
+        let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return };
+        match &exchange.mode {
+            Mode::Sent(_) => {
+                exchange.start = exchange.entries.iter().min().copied();
+                let followers = exchange.followers.clone();
+                followers.into_iter().for_each(|follower| self.follow(follower));
+            }
+            Mode::Replayed(record) => {
+                let record = Rc::clone(record);
+                self.replay(slot, &record);
+            }
+            Mode::Follows(_) => self.follow(slot),
+        }
+    }
+
+    /// Lets the members of an exchange leave when a record says.
+    pub(super) fn replay(&mut self, slot: u32, record: &Record) {
+        let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return };
+        let fitted = record.fit(&exchange.entries);
+        exchange.start = Some(fitted.start);
+        let class = &self.classes[self.series[exchange.series as usize].class as usize];
+        self.books.apart = self.books.apart.max(class.apart);
+        // Audits hold for single exchanges: what follows in a row may be off in one direction, so the tolerance counts, not its share.
+        exchange.error += self.tolerance.unwrap_or(0.0) * record.duration() as f64 + fitted.spread as f64;
+        let (number, error) = (exchange.number, exchange.error);
+        for (n, &left) in (0..).zip(&record.left) {
+            let at = (fitted.start + left).max(self.now);
+            self.push(at, Kind::End, order(2 * number + 1, n), Who::Left(slot, n), error);
+        }
+    }
+
+    /// Lets the members of an exchange leave that have left the one that it follows.
+    pub(super) fn follow(&mut self, slot: u32) {
+        let Some(exchange) = self.exchanges[slot as usize].as_deref() else { return };
+        let Mode::Follows(leader) = exchange.mode else { return };
+        if exchange.entered as usize != exchange.entries.len() || exchange.start.is_some() {
+            return;
+        }
+        let Some(first) = self.exchanges[leader as usize].as_deref() else { return };
+        let Some(begin) = first.start else { return };
+        // The leader's members have all entered, and perhaps not left.
+        let known = Record {
+            entries: first.entries.iter().map(|entry| entry - begin).collect(),
+            left: vec![first.entries.iter().max().map_or(0, |last| 2 * (last - begin)) + RHYTHM_LEAST],
+        };
+        let fitted = known.fit(&exchange.entries);
+        let left: Vec<(u32, u64)> = (0..).zip(&first.left).map(|(n, &left)| (n, left)).collect();
+        if let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() {
+            exchange.start = Some(fitted.start);
+            exchange.error += MIRROR * (self.now.saturating_sub(fitted.start)) as f64 + fitted.spread as f64;
+        }
+        for (n, left) in left.into_iter().filter(|(_, left)| *left != NEVER) {
+            self.mirror(slot, n, left - begin);
+        }
+    }
+
+    /// Lets an event of an exchange come as long after its start as that of its leader.
+    pub(super) fn mirror(&mut self, slot: u32, n: u32, after: u64) {
+        let Some(exchange) = self.exchanges[slot as usize].as_deref() else { return };
+        let Some(start) = exchange.start else { return };
+        let (number, error) = (exchange.number, exchange.error);
+        let at = (start + after).max(self.now);
+        self.push(at, Kind::End, order(2 * number + 1, n), Who::Left(slot, n), error);
+    }
+
+    /// An event of an exchange that is left out.
+    pub(super) fn absent_left(&mut self, slot: u32, n: u32) -> Result<(), Finding> {
+        self.leaves(slot, n)?;
+        let Some(exchange) = self.exchanges[slot as usize].as_deref() else { return Ok(()) };
+        if exchange.gone as usize == exchange.left.len() {
+            let lane = self.lane_of(exchange);
+            let began = exchange.entries.iter().min().copied().unwrap_or(0);
+            let absent = &mut self.lanes[lane as usize].absent;
+            // Exchanges that follow each other are one absence.
+            absent.0 = if absent.1 >= began { absent.0 } else { began };
+            absent.1 = self.now;
+            self.forget(slot);
+        }
+        Ok(())
+    }
+
+    /// An event of an exchange: a member leaves, or bytes have arrived or are sent.
+    pub(super) fn leaves(&mut self, slot: u32, n: u32) -> Result<(), Finding> {
+        let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return Ok(()) };
+        exchange.left[n as usize] = self.now;
+        exchange.gone += 1;
+        let (number, cell, error) = (exchange.number, exchange.cell, exchange.error);
+        if let Some(begin) = exchange.start {
+            let after = self.now - begin;
+            for follower in exchange.followers.clone() {
+                self.mirror(follower, n, after);
+            }
+        }
+        let outline = &self.outlined.exchanges()[number as usize];
+        let (cell, local) = if outline.spans { (n / outline.leaves, n % outline.leaves) } else { (cell, n) };
+        let left = outline.left + local;
+        self.told.left(number, local, cell, self.now);
+        self.ends(error);
+        self.fire(Cause::Left(left), cell, error)
+    }
+
+    /// Notes the end of a message or task of an exchange, which may be its last one.
+    pub(super) fn close(&mut self, slot: u32) {
+        let Some(sent) = self.sent(slot) else { return };
+        sent.open -= 1;
+        if sent.open > 0 {
+            return;
+        }
+        let (round, class) = (sent.round, sent.class);
+        let Some(exchange) = self.exchanges[slot as usize].as_deref() else { return };
+        let series = exchange.series;
+        if self.tolerance.is_some() && self.series[series as usize].packets > 0 {
+            let first = exchange.entries.iter().min().copied().unwrap_or(0);
+            let since = |times: &[u64]| times.iter().map(|time| time - first).collect();
+            let record = Record { entries: since(&exchange.entries), left: since(&exchange.left) };
+            let (lane, span) =
+                (self.lane_of(exchange), (first, first + record.left.iter().max().copied().unwrap_or(0)));
+            let clean = self.is_clean(lane, span);
+            if !clean {
+                self.books.unclean += 1;
+                self.hold(series, lane);
+            }
+            let record = Rc::new(record);
+            self.classes[class as usize].take(round, Rc::clone(&record), first, clean);
+            let followers =
+                self.exchanges[slot as usize].as_deref().map_or_else(Vec::new, |e| e.followers.clone());
+            for follower in followers {
+                let waits = self.exchanges[follower as usize].as_deref_mut().filter(|follower| {
+                    follower.start.is_none()
+                        && matches!(follower.mode, Mode::Follows(leader) if leader == slot)
+                });
+                if let Some(exchange) = waits {
+                    exchange.mode = Mode::Replayed(Rc::clone(&record));
+                }
+            }
+        }
+        self.forget(slot);
+    }
+
+    pub(super) fn forget(&mut self, slot: u32) {
+        let Some(exchange) = self.exchanges[slot as usize].take() else { return };
+        if self.series[exchange.series as usize].packets > 0 {
+            let lane = self.lane_of(&exchange);
+            self.lanes[lane as usize].left_out -= u32::from(!matches!(exchange.mode, Mode::Sent(_)));
+            self.frees(lane);
+        }
+        self.under_way[exchange.number as usize * self.cells as usize + exchange.cell as usize] = NONE;
+        self.unused.push(slot);
+    }
+}
