@@ -68,6 +68,9 @@ pub struct Outline {
     pub tasks_before: u32,
 }
 
+/// Communicator, rank and channel of an engine, see [`Graph::engines`](crate::workload::laid::Graph).
+type Engine = (u16, u32, u32, u32);
+
 /// A job whose exchanges are whole.
 pub struct Outlined {
     kept: Kept,
@@ -86,7 +89,7 @@ pub struct Outlined {
     /// Slices of gated collectives, by [`Outline::alike`].
     gated: BTreeMap<u32, Vec<SliceTimes>>,
     /// Numbers of engines of GPUs.
-    engines: BTreeMap<(NodeId, (u16, u32, u32, u32)), u32>,
+    engines: BTreeMap<(NodeId, Engine), u32>,
 }
 
 /// How many events must come before something starts.
@@ -174,7 +177,7 @@ impl Outlined {
         let mut outlined = Outlined {
             ranks: Ranks::new(&fabric, server)?,
             nccl: Nccl::of(scenario.nccl.as_ref())?,
-            wire: checked.plan.wire.clone(),
+            wire: checked.plan.wire,
             start: checked.plan.jobs[0].start,
             qps,
             hosts: BTreeMap::new(),
