@@ -188,7 +188,8 @@ fn shorter(survey: &Survey) -> String {
         Some(i) => format!(
             "--set workload.{i}.training.scale=0.1 runs a tenth of the layers and micro-batches; results speak of the smaller step"
         ),
-        None => "fewer bytes per message, or a smaller cluster that keeps the oversubscription: --slice N".to_owned(),
+        None => "fewer bytes per message, or a smaller cluster that keeps the oversubscription: --slice N"
+            .to_owned(),
     }
 }
 

@@ -49,7 +49,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "python",
         &[
-            "busbw", "capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario", "schemes",
+            "busbw", "capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario",
+            "schemes",
         ],
     ),
 ];
