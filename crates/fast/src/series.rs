@@ -197,8 +197,8 @@ mod tests {
     #[test]
     fn a_late_member_delays_all_and_small_spreads_are_the_rhythm_of_a_chain() {
         let known = Record { entries: vec![0, 100], left: vec![2_100, 2_100] };
-        let (late, rhythm) = (known.fit(&[1000, 1300]), known.fit(&[1000, 1120]));
-        assert_eq!((late.start, late.spread), (1200, 200));
+        let (late, rhythm) = (known.fit(&[1000, 2000]), known.fit(&[1000, 1120]));
+        assert_eq!((late.start, late.spread), (1900, 900));
         assert_eq!((rhythm.start, rhythm.spread), (1010, 20));
     }
 
