@@ -13,12 +13,13 @@ use crate::told::Told;
 use engine::Observer;
 use engine::live::{Ended, Live, Next};
 use finding::Finding;
-use model::plan::Work;
+use model::plan::{SliceTimes, Work};
 use model::{Plan, Time};
 use scenario::outlined::{Cause, Effect, Laid, Nature, Outlined, Trigger};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
+use work::Piece;
 
 /// What is due; at one instant the engine's order of a task's events holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -189,7 +190,7 @@ pub struct Books {
     pub cells: (u32, u32),
     /// Audits that met exchanges that were left out, and do not count.
     pub unclean: u64,
-    /// The end, ps, and its error at 95 %.
+    /// The end, ps, and the bound on its error.
     pub end: u64,
     /// See `end`.
     pub error: f64,
@@ -210,10 +211,10 @@ pub(crate) struct Director<'a> {
     due: BinaryHeap<Reverse<Due>>,
     /// By task and cell, and by member and cell: events still to come.
     tasks: Vec<u32>,
-    /// By task and cell, and by member and cell: the latest time by its error of an event that has come, ps.
+    members: Vec<u32>,
+    /// By the same: the latest time to which an event that has come may be off, ps.
     tasks_by: Vec<f32>,
     members_by: Vec<f32>,
-    members: Vec<u32>,
     /// By exchange and cell: where it is under way; of a gated one, the members that have not entered.
     under_way: Vec<u32>,
     exchanges: Vec<Option<Box<Exchange>>>,
@@ -324,6 +325,11 @@ impl<'a> Director<'a> {
                 }
             }
         }
+        Ok(true)
+    }
+
+    /// Adds up the books, also those of a run that ended early.
+    fn add_up(&mut self) {
         for class in &self.classes {
             let (audits, worst) = class.audits();
             self.books.audits.0 += audits as u64;
@@ -334,11 +340,11 @@ impl<'a> Director<'a> {
         self.books.error += self.books.apart;
         self.books.cells = (self.told.cells, self.cells);
         self.books.situations = self.classes.iter().filter(|class| class.sent > 0).count() as u64;
-        Ok(true)
     }
 
     /// The plan of everything posted, and the outcome.
-    pub(crate) fn finish(self, observer: &mut dyn Observer) -> (Plan, engine::Outcome, Told, Books) {
+    pub(crate) fn finish(mut self, observer: &mut dyn Observer) -> (Plan, engine::Outcome, Told, Books) {
+        self.add_up();
         let (mut plan, outcome) = self.live.finish(observer);
         for (qp, posted) in plan.qps.iter().zip(&self.posted) {
             for (m, posted) in qp.messages.clone().zip(posted) {
@@ -444,8 +450,7 @@ impl<'a> Director<'a> {
 
     /// Posts a message and those after it on its queue pair that are ready.
     fn post_ready(&mut self, slot: u32, mut m: u32) {
-        let now = self.now;
-        self.sync(now);
+        self.sync();
         loop {
             let Some(sent) = self.sent(slot) else { return };
             let (before, group) = (sent.before[m as usize], sent.laid.group);
@@ -473,10 +478,10 @@ impl<'a> Director<'a> {
         }
     }
 
-    /// Brings the engine's clock to `now` if nothing is under way.
-    fn sync(&mut self, now: u64) {
-        if self.in_flight == 0 && self.live.now().ps() < now {
-            let next = self.live.next(Time(now), &mut ());
+    /// Brings the engine's clock to the present if nothing is under way.
+    fn sync(&mut self) {
+        if self.in_flight == 0 && self.live.now().ps() < self.now {
+            let next = self.live.next(Time(self.now), &mut ());
             debug_assert!(!matches!(next, Next::Event(_)), "nothing is under way");
         }
     }
@@ -490,28 +495,25 @@ impl<'a> Director<'a> {
             Who::Task(t, cell) => {
                 let node = self.outlined.node(self.rank_of(t, cell));
                 let work = self.outlined.tasks()[t as usize].work;
+                let piece = Piece { work, node, times: SliceTimes::default(), order, who, error };
                 match kind {
                     Kind::Ready => {
-                        let (start, error) = self.start(work, node, order, who, error, None);
+                        let start = self.start(piece);
                         self.told.started(t, cell, at, start);
-                        let _ = error;
-                        Ok(())
                     }
                     Kind::End => {
                         self.told.ended(t, cell, at);
                         self.ends(error);
-                        self.fire(Cause::Done(t), cell, error)
+                        return self.fire(Cause::Done(t), cell, error);
                     }
-                    Kind::Enter => {
-                        self.enters(work, node, order, who, error, (at, None));
-                        Ok(())
-                    }
-                    Kind::Leave => Ok(()),
+                    Kind::Enter => self.enters(piece, at),
+                    Kind::Leave => {}
                 }
+                Ok(())
             }
             Who::Slice(x, member, cell) => match kind {
                 Kind::Enter => {
-                    let (times, into) = self.slice_of(x, member, cell);
+                    let (times, _, into) = self.slice_of(x, member, cell);
                     let (entered, error) = self.occupy(into, at, times.enter, error);
                     let end = times.end(at, at - times.delay.ps(), entered);
                     self.push(end, Kind::End, order, who, error);
@@ -530,22 +532,20 @@ impl<'a> Director<'a> {
                 let task = &sent.laid.tasks[t as usize];
                 let (work, node, on_done) = (task.work, task.node, task.on_done.clone());
                 let times = match work {
-                    Work::Slice { times, .. } => Some(sent.laid.slices[times as usize]),
-                    _ => None,
+                    Work::Slice { times, .. } => sent.laid.slices[times as usize],
+                    _ => SliceTimes::default(),
                 };
+                let (began, piece) = (sent.start[t as usize], Piece { work, node, times, order, who, error });
                 match kind {
                     Kind::Ready => {
-                        let (start, _) = self.start(work, node, order, who, error, times);
+                        let start = self.start(piece);
                         let engine = matches!(work, Work::Slice { engine, .. } if engine != Work::NONE);
                         if let Some(sent) = self.sent(slot) {
                             sent.start[t as usize] = if engine { start } else { at };
                         }
                     }
-                    Kind::Leave => self.leave(work, node, order, who, error, times),
-                    Kind::Enter => {
-                        let start = sent.start[t as usize];
-                        self.enters(work, node, order, who, error, (start, times));
-                    }
+                    Kind::Leave => self.leave(piece),
+                    Kind::Enter => self.enters(piece, began),
                     Kind::End => {
                         self.trigger(slot, on_done)?;
                         self.close(slot);

@@ -61,7 +61,6 @@ impl Record {
 
     /// Largest difference of an entry or event from that of another record, ps, if the means of entries are equal.
     fn apart(&self, other: &Record) -> u64 {
-        let mean = |times: &[u64]| times.iter().sum::<u64>() / times.len().max(1) as u64;
         let (own, others) = (mean(&self.entries), mean(&other.entries));
         let of = |(one, two): (&u64, &u64)| (one + others).abs_diff(two + own);
         let entries = self.entries.iter().zip(&other.entries).map(of);
@@ -70,7 +69,6 @@ impl Record {
 
     /// The mean of records, which begin at the mean of their entries.
     fn mean(all: &[Rc<Record>]) -> Record {
-        let mean = |times: &[u64]| times.iter().sum::<u64>() / times.len().max(1) as u64;
         let latest = all.iter().map(|record| mean(&record.entries)).max().unwrap_or(0);
         // Times from the beginning that makes the means of entries equal.
         let sum = |of: &dyn Fn(&Record) -> &Vec<u64>, i: usize| {
@@ -83,6 +81,10 @@ impl Record {
             left: (0..first.left.len()).map(|i| sum(&|record| &record.left, i)).collect(),
         }
     }
+}
+
+fn mean(times: &[u64]) -> u64 {
+    times.iter().sum::<u64>() / times.len().max(1) as u64
 }
 
 /// Exchanges that do the same: of one lane, or of all lanes that touch no others.
@@ -116,7 +118,7 @@ pub(crate) enum Leader {
 /// The first difference that counts is that of this round: the rounds before it begin on an idle fabric.
 const FIRST_AUDIT: u32 = 3;
 
-/// Quantiles of Student's t at 97.5 %, by degrees of freedom from 1 on.
+/// Quantiles of Student's t at 97.5 %, by degrees of freedom from 1 on, from the usual tables.
 const STUDENT: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
 
 /// Whether a round is sent although it is known: 1 to 4, 8, 32, 128 and so on.

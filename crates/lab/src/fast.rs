@@ -22,7 +22,10 @@ pub fn run(resolved: Resolved, tolerance: Option<f64>, progress: &Progress<'_>) 
         if let Some(outlined) = outlined {
             return driven(checked, outlined, tolerance, watch.cpu_s(), progress);
         }
-        reason = Some("the job has no collectives or transfers that could be left out");
+        reason = Some(
+            "the job has no collectives or transfers, or it has messages beside them, or its messages are split, delayed, slowed, READs, \
+             on queue pairs in turn, or named one by one",
+        );
     }
     let prepared = Prepared { checked: resolved.lay()?, setup_s: watch.cpu_s() };
     let kind = window_on(NonZeroUsize::MIN, &prepared.checked.plan);

@@ -27,7 +27,7 @@ pub struct Fast {
     pub worst_audit: f64,
     /// Audits that do not count, because others on the same links were left out meanwhile.
     pub unclean_audits: u64,
-    /// Error of the end at 95 %, us.
+    /// Bound on the error of the end, us: `tolerance` of every exchange that was left out along the critical path, and what else may be off.
     pub error_us: f64,
     /// Cells of ranks that the tables tell, and all of them.
     pub cells: (u32, u32),

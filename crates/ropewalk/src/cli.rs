@@ -161,7 +161,7 @@ pub struct RunArgs {
     pub engine: EngineArg,
     /// Leave out exchanges that repeat, each with an error of at most so many per cent of its time [default: 1%].
     ///
-    /// The run prints how much it sent, and the error of its end at 95 %.
+    /// The run prints how much it sent, and a bound on the error of its end.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "1%", value_parser = tolerance,
           conflicts_with_all = ["threads", "engine", "record", "pcap"])]
     pub fast: Option<f64>,

@@ -300,12 +300,15 @@ impl Page {
                 ),
             ],
         );
+        if run.outcome.ending != Ending::Finished {
+            return self.line("error", &["unknown: the run did not end".into()]);
+        }
         let end = run.summary.sim_time_us;
         self.line(
             "error",
             &[
                 format!("end {} us +- {:.3} %", number(end), fast.error_us / end.max(1e-9) * 100.0),
-                format!("95 %; {} audits, the worst {:.3} %", count(fast.audits), fast.worst_audit * 100.0),
+                format!("{} audits, the worst {:.3} %", count(fast.audits), fast.worst_audit * 100.0),
                 "computation and copies are exact".into(),
             ],
         );

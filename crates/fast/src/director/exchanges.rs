@@ -57,20 +57,19 @@ impl Director<'_> {
     pub(super) fn through_the_gate(&mut self, x: u32, cell: u32, error: f64) {
         let members = self.outlined.exchanges()[x as usize].members;
         for member in 0..members {
-            let rank = self.outlined.first_ranks(x)[member as usize] + cell * self.stride;
-            let (times, out, _) = self.outlined.slice(&self.outlined.exchanges()[x as usize], member, rank);
-            let out = self.stream(self.outlined.node(rank), out);
+            let (times, out, _) = self.slice_of(x, member, cell);
             let (left, error) = self.occupy(out, self.now, times.out, error);
             let who = Who::Slice(x, member, cell);
             self.push(left + times.delay.ps(), Kind::Enter, order(2 * x + 1, member), who, error);
         }
     }
 
-    /// Times of a member's slice, and the stream by which it enters.
-    pub(super) fn slice_of(&self, x: u32, member: u32, cell: u32) -> (SliceTimes, usize) {
+    /// Times of a member's slice, and the streams by which it leaves and enters.
+    pub(super) fn slice_of(&self, x: u32, member: u32, cell: u32) -> (SliceTimes, usize, usize) {
         let rank = self.outlined.first_ranks(x)[member as usize] + cell * self.stride;
-        let (times, _, into) = self.outlined.slice(&self.outlined.exchanges()[x as usize], member, rank);
-        (times, self.stream(self.outlined.node(rank), into))
+        let (times, out, into) = self.outlined.slice(&self.outlined.exchanges()[x as usize], member, rank);
+        let node = self.outlined.node(rank);
+        (times, self.stream(node, out), self.stream(node, into))
     }
 
     /// Opens an exchange: it is sent or left out.
@@ -118,8 +117,8 @@ impl Director<'_> {
             let class = self.series[series as usize].class as usize;
             match mode {
                 None => {
-                    (self.books.sent, self.books.exchanges.1) =
-                        (self.books.sent + packets, self.books.exchanges.1 + 1);
+                    self.books.sent += packets;
+                    self.books.exchanges.1 += 1;
                     if repeats && self.tolerance.is_some() {
                         self.classes[class].leaders.insert(round, Leader::UnderWay(slot));
                     }
@@ -219,10 +218,8 @@ impl Director<'_> {
         self.books.apart = self.books.apart.max(class.apart);
         // Audits hold for single exchanges: what follows in a row may be off in one direction, so the tolerance counts, not its share.
         exchange.error += self.tolerance.unwrap_or(0.0) * record.duration() as f64 + fitted.spread as f64;
-        let (number, error) = (exchange.number, exchange.error);
         for (n, &left) in (0..).zip(&record.left) {
-            let at = (fitted.start + left).max(self.now);
-            self.push(at, Kind::End, order(2 * number + 1, n), Who::Left(slot, n), error);
+            self.mirror(slot, n, left);
         }
     }
 
@@ -251,7 +248,7 @@ impl Director<'_> {
         }
     }
 
-    /// Lets an event of an exchange come as long after its start as that of its leader.
+    /// Lets an event of an exchange that is left out come so long after its start.
     pub(super) fn mirror(&mut self, slot: u32, n: u32, after: u64) {
         let Some(exchange) = self.exchanges[slot as usize].as_deref() else { return };
         let Some(start) = exchange.start else { return };

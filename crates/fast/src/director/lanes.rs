@@ -20,11 +20,8 @@ impl Director<'_> {
         let pairs = self.outlined.pairs(x, cell)?;
         let (links, shapes) = self.footprints.of(&pairs);
         let packets = pairs.iter().map(|&(_, _, bytes, times)| self.plan.wire.packets(bytes) * times).sum();
-        let state = &mut self.lanes[lane as usize];
-        if state.links.len() < links.len() {
-            state.links = links.into();
-        }
-        state.series.push(series);
+        self.widen(lane, &links);
+        self.lanes[lane as usize].series.push(series);
         let next = self.classes.len() as u32;
         let class = *self.solo.entry((alike, shapes)).or_insert(next);
         if class == next {
@@ -32,6 +29,26 @@ impl Director<'_> {
         }
         self.series[series as usize] = Series { class, packets, known: true, ..Series::default() };
         Ok(())
+    }
+
+    /// Adds links to those of a lane, which may be busy: its exchanges need not use the same ones.
+    fn widen(&mut self, lane: u32, links: &[u32]) {
+        let state = &mut self.lanes[lane as usize];
+        let known = Rc::clone(&state.links);
+        let new: Vec<u32> = links.iter().copied().filter(|link| known.binary_search(link).is_err()).collect();
+        let mut all: Vec<u32> = known.iter().chain(&new).copied().collect();
+        all.sort_unstable();
+        state.links = all.into();
+        if state.busy > 0 {
+            self.occupy_links(lane, &new);
+        }
+    }
+
+    fn occupy_links(&mut self, lane: u32, links: &[u32]) {
+        for &link in links {
+            let (busy, last) = &mut self.links[link as usize];
+            (*busy, *last) = (*busy + 1, lane);
+        }
     }
 
     /// Notes which other lanes have exchanges under way on the links of a lane.
@@ -61,10 +78,7 @@ impl Director<'_> {
         state.busy += 1;
         if state.busy == 1 {
             let links = Rc::clone(&state.links);
-            for &link in links.iter() {
-                let (busy, last) = &mut self.links[link as usize];
-                (*busy, *last) = (*busy + 1, lane);
-            }
+            self.occupy_links(lane, &links);
         }
     }
 
@@ -104,15 +118,11 @@ impl Director<'_> {
 
     /// Lets a lane and those that it meets send their next two rounds.
     pub(super) fn hold(&mut self, series: u32, lane: u32) {
-        let state = &mut self.series[series as usize];
-        state.hold = state.rounds + 2;
-        let others = self.lanes[lane as usize].others.clone();
-        for other in others {
-            for i in 0..self.lanes[other as usize].series.len() {
-                let series = self.lanes[other as usize].series[i];
-                let state = &mut self.series[series as usize];
-                state.hold = state.rounds + 2;
-            }
+        let others = self.lanes[lane as usize].others.iter();
+        let theirs = others.flat_map(|&other| &self.lanes[other as usize].series);
+        for &series in theirs.chain([&series]) {
+            let state = &mut self.series[series as usize];
+            state.hold = state.rounds + 2;
         }
     }
 }

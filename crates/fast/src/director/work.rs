@@ -4,6 +4,18 @@ use super::{Director, Free, Kind, Who};
 use model::plan::{SliceTimes, Work};
 use model::{NodeId, Time};
 
+/// A task's work, and where it stands.
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    pub(super) work: Work,
+    pub(super) node: NodeId,
+    /// Times of a slice.
+    pub(super) times: SliceTimes,
+    pub(super) order: u64,
+    pub(super) who: Who,
+    pub(super) error: f64,
+}
+
 impl Director<'_> {
     pub(super) fn stream(&self, node: NodeId, stream: u32) -> usize {
         node.index() * self.streams_each + stream as usize
@@ -13,94 +25,74 @@ impl Director<'_> {
         book(&mut self.streams[stream], now, time, error)
     }
 
-    /// Starts work that is ready; returns its start.
-    pub(super) fn start(
-        &mut self,
-        work: Work,
-        node: NodeId,
-        order: u64,
-        who: Who,
-        error: f64,
-        times: Option<SliceTimes>,
-    ) -> (u64, f64) {
-        let now = self.now;
-        match work {
+    /// Starts a piece that is ready; returns its start.
+    pub(super) fn start(&mut self, piece: Piece) -> u64 {
+        let (now, node) = (self.now, piece.node);
+        match piece.work {
             Work::Free { time } => {
-                self.push(now + time.ps(), Kind::End, order, who, error);
-                (now, error)
+                self.goes_on(piece, now + time.ps(), Kind::End, piece.error);
+                now
             }
             Work::On { stream, time } => {
-                let (start, error) = self.occupy(self.stream(node, stream), now, time, error);
-                self.push(start + time.ps(), Kind::End, order, who, error);
-                (start, error)
+                let (start, error) = self.occupy(self.stream(node, stream), now, time, piece.error);
+                self.goes_on(piece, start + time.ps(), Kind::End, error);
+                start
             }
             Work::Copy { from, time, delay, .. } => {
-                let (start, error) = self.occupy(self.stream(node, from), now, time, error);
-                self.push(start + delay.ps(), Kind::Enter, order, who, error);
-                (start, error)
+                let (start, error) = self.occupy(self.stream(node, from), now, time, piece.error);
+                self.goes_on(piece, start + delay.ps(), Kind::Enter, error);
+                start
             }
             Work::Slice { engine, from, .. } => {
-                let times = times.unwrap_or_default();
-                let (start, error) = if engine == Work::NONE {
-                    (now, error)
-                } else {
-                    let engine = engine as usize;
-                    if self.engines.len() <= engine {
-                        self.engines.resize(engine + 1, Free::default());
+                let (start, error) = match engine {
+                    Work::NONE => (now, piece.error),
+                    engine => {
+                        let engine = engine as usize;
+                        if self.engines.len() <= engine {
+                            self.engines.resize(engine + 1, Free::default());
+                        }
+                        book(&mut self.engines[engine], now, piece.times.busy, piece.error)
                     }
-                    book(&mut self.engines[engine], now, times.busy, error)
                 };
                 if from == Work::NONE {
-                    self.push(start + times.lasts.ps(), Kind::End, order, who, error);
+                    self.goes_on(piece, start + piece.times.lasts.ps(), Kind::End, error);
                 } else if start > now {
-                    self.push(start, Kind::Leave, order, who, error);
+                    self.goes_on(piece, start, Kind::Leave, error);
                 } else {
-                    self.leave(work, node, order, who, error, Some(times));
+                    self.leave(Piece { error, ..piece });
                 }
-                (start, error)
+                start
             }
         }
     }
 
     /// Lets the bytes of a slice leave.
-    pub(super) fn leave(
-        &mut self,
-        work: Work,
-        node: NodeId,
-        order: u64,
-        who: Who,
-        error: f64,
-        times: Option<SliceTimes>,
-    ) {
-        if let (Work::Slice { from, .. }, Some(times)) = (work, times) {
-            let (left, error) = self.occupy(self.stream(node, from), self.now, times.out, error);
-            self.push(left + times.delay.ps(), Kind::Enter, order, who, error);
+    pub(super) fn leave(&mut self, piece: Piece) {
+        if let Work::Slice { from, .. } = piece.work {
+            let from = self.stream(piece.node, from);
+            let (left, error) = self.occupy(from, self.now, piece.times.out, piece.error);
+            self.goes_on(piece, left + piece.times.delay.ps(), Kind::Enter, error);
         }
     }
 
-    /// Lets the bytes of a copy or slice enter.
-    pub(super) fn enters(
-        &mut self,
-        work: Work,
-        node: NodeId,
-        order: u64,
-        who: Who,
-        error: f64,
-        (start, times): (u64, Option<SliceTimes>),
-    ) {
+    /// Lets the bytes of a copy or slice enter; an engine started the slice at `start`.
+    pub(super) fn enters(&mut self, piece: Piece, start: u64) {
         let now = self.now;
-        match (work, times) {
-            (Work::Copy { to, time, .. }, _) => {
-                let (entered, error) = self.occupy(self.stream(node, to), now, time, error);
-                self.push(entered + time.ps(), Kind::End, order, who, error);
-            }
-            (Work::Slice { to, .. }, Some(times)) => {
-                let (entered, error) = self.occupy(self.stream(node, to), now, times.enter, error);
-                let end = times.end(start, now - times.delay.ps(), entered);
-                self.push(end, Kind::End, order, who, error);
-            }
-            _ => {}
-        }
+        let (to, time) = match piece.work {
+            Work::Copy { to, time, .. } => (to, time),
+            Work::Slice { to, .. } => (to, piece.times.enter),
+            Work::Free { .. } | Work::On { .. } => return,
+        };
+        let (entered, error) = self.occupy(self.stream(piece.node, to), now, time, piece.error);
+        let end = match piece.work {
+            Work::Slice { .. } => piece.times.end(start, now - piece.times.delay.ps(), entered),
+            _ => entered + time.ps(),
+        };
+        self.goes_on(piece, end, Kind::End, error);
+    }
+
+    fn goes_on(&mut self, piece: Piece, at: u64, kind: Kind, error: f64) {
+        self.push(at, kind, piece.order, piece.who, error);
     }
 }
 

@@ -10,6 +10,7 @@ use engine::outcome::Ending;
 use lab::execute::{Run, execute_on, window_on};
 use lab::{Failure, Tape};
 use model::Plan;
+use report::PageFile;
 use results::directory::{Staging, Target};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -47,18 +48,31 @@ pub fn run(args: &Typed<RunArgs>) -> Result<(), Failure> {
     {
         capture.finish(&run, &staging)?;
     }
+    conclude(args, &run, (staging, &target), page, None)
+}
+
+/// Writes the results of a run and prints them, with what `audit` says of a fast run.
+fn conclude(
+    args: &Typed<RunArgs>,
+    run: &Run,
+    (staging, target): (Staging, &Target),
+    page: Option<PageFile>,
+    audit: Option<String>,
+) -> Result<(), Failure> {
     let interrupted = run.outcome.ending == Ending::Interrupted;
     if !interrupted {
         let results = run.results(args.command("run", &[]));
-        results.publish(staging, &target, args.csv)?;
+        results.publish(staging, target, args.csv)?;
         if let Some(page) = &page {
             page.write(&report::of_runs(&[results]))?;
         }
     }
     if args.json {
         print::out(&run.summary.to_json())?;
+        audit.iter().for_each(|audit| print::note(audit.trim_end()));
     } else {
-        print::out(&page::of(&run))?;
+        print::out(&page::of(run))?;
+        print::out(&audit.unwrap_or_default())?;
         if !interrupted {
             print::out(&format!("results           {}\n", target.path().display()))?;
         }
@@ -67,7 +81,7 @@ pub fn run(args: &Typed<RunArgs>) -> Result<(), Failure> {
     if let Some(page) = page.filter(|_| !interrupted) {
         super::report::say(&page, args.json)?;
     }
-    verdict(&run)
+    verdict(run)
 }
 
 /// Runs a scenario and leaves out what repeats.
@@ -76,37 +90,15 @@ fn fast(args: &Typed<RunArgs>, tolerance: f64) -> Result<(), Failure> {
     let default = || PathBuf::from("results").join(&resolved.name);
     let target = Target::at(args.output.clone().unwrap_or_else(default))?;
     let staging = Staging::beside(&target)?;
+    // As before every run: a long run cannot end without a place for its page.
+    let page = super::report::place(&args.report, || target.path().join("report.html"))?;
     let mut shown = Shown::new(args.quiet || args.json, 1);
     let whole = args.audit.is_some().then(|| resolved.clone());
     let run = lab::fast::run(resolved, Some(tolerance), &shown.progress)?;
     let whole = whole.map(|whole| lab::fast::run(whole, None, &shown.progress)).transpose()?;
     shown.clear();
-    let interrupted = run.outcome.ending == Ending::Interrupted;
-    let page = super::report::place(&args.report, || target.path().join("report.html"))?;
-    if !interrupted {
-        let results = run.results(args.command("run", &[]));
-        results.publish(staging, &target, args.csv)?;
-        if let Some(page) = &page {
-            page.write(&report::of_runs(&[results]))?;
-        }
-    }
-    if args.json {
-        print::out(&run.summary.to_json())?;
-    } else {
-        print::out(&page::of(&run))?;
-        if let Some(whole) = &whole {
-            print::out(&page::audited(&run, whole))?;
-        }
-        if !interrupted {
-            print::out(&format!("results           {}\n", target.path().display()))?;
-        }
-    }
     print::warnings(&run.checked.findings);
-    caution(&[&run.summary]);
-    if let Some(page) = page.filter(|_| !interrupted) {
-        super::report::say(&page, args.json)?;
-    }
-    verdict(&run)
+    conclude(args, &run, (staging, &target), page, whole.map(|whole| page::audited(&run, &whole)))
 }
 
 /// The scenario with the settings of `--record` and `--pcap`. Those of `--record` come first, so that an explicit `--set` wins.
