@@ -392,8 +392,7 @@ impl<'a> Setup<'a> {
 
     /// Keys of a switch: one for its scheme's random draws, and its hash salt.
     pub(crate) fn scheme_keys(&self, node: NodeId) -> (Key, u64) {
-        let of = |purpose| Key::new(self.plan.seed, purpose, node.0 as u64);
-        (of(Purpose::Scheme), of(Purpose::Salt).salt())
+        (Key::new(self.plan.seed, Purpose::Scheme, node.0 as u64), self.plan.salt(node))
     }
 
     /// True if single events of a queue pair are recorded.

@@ -7,8 +7,8 @@ mod exchanges;
 mod lanes;
 mod work;
 
-use crate::footprint::{Footprints, Shape};
-use crate::series::{Class, Record};
+use crate::footprint::Footprints;
+use crate::series::{Class, Error, Record};
 use crate::told::Told;
 use engine::Observer;
 use engine::live::{Ended, Live, Next};
@@ -78,7 +78,7 @@ enum Mode {
     /// By packets, or by copies inside servers.
     Sent(Box<Sent>),
     /// It is left out, and its events come when this record says.
-    Replayed(Rc<Record>),
+    Replayed(Rc<Record>, Error),
     /// It is left out, and its events come when those of another exchange do, which is under way.
     Follows(u32),
 }
@@ -99,6 +99,8 @@ struct Sent {
     open: u32,
     round: u32,
     class: u32,
+    /// Its class among those of its lane alone, if it has one, and its round there.
+    own: (u32, u32),
 }
 
 /// An exchange under way.
@@ -126,15 +128,26 @@ const NONE: u32 = u32::MAX;
 /// Exchanges of one kind in one lane, which begin when the lane is idle, or while the exchange before them is under way.
 #[derive(Default)]
 struct Series {
+    /// Its class among all lanes; if exchanges of others meet on its links, it also has one of its own.
     class: u32,
+    own: u32,
     rounds: u32,
-    /// Packets of an exchange over NICs.
-    packets: u64,
+    /// Rounds before there was a class of its own.
+    before_own: u32,
     /// Rounds up to this one are sent.
     hold: u32,
-    /// Whether its class is its own.
-    own: bool,
     known: bool,
+}
+
+/// What is known of the exchanges of a track in one cell before the first of them begins.
+#[derive(Clone, Copy, Default)]
+struct Learned {
+    /// Packets of an exchange over NICs.
+    packets: u64,
+    /// Equal numbers: paths of the same shape.
+    shape: u32,
+    /// Most lanes of such exchanges that a link between switches may have.
+    load: u32,
 }
 
 /// The exchanges of the same ranks of one communicator.
@@ -230,7 +243,10 @@ pub(crate) struct Director<'a> {
     lanes: Vec<Lane>,
     series: Vec<Series>,
     classes: Vec<Class>,
-    solo: BTreeMap<(u32, Vec<Shape>), u32>,
+    /// By kind of exchange, shape and load: the class of all lanes.
+    shared: BTreeMap<(u32, u32, u32), u32>,
+    /// By track and cell.
+    learned: Vec<Learned>,
     /// By link: exchanges under way, and the lane that used it last.
     links: Vec<(u32, u32)>,
     pub(crate) told: Told,
@@ -240,7 +256,7 @@ pub(crate) struct Director<'a> {
 impl<'a> Director<'a> {
     pub(crate) fn new(
         outlined: &'a mut Outlined,
-        plan: &'a Plan,
+        (plan, footprints): (&'a Plan, Footprints<'a>),
         live: Box<dyn Live + 'a>,
         tolerance: Option<f64>,
     ) -> Self {
@@ -266,7 +282,6 @@ impl<'a> Director<'a> {
             }
             before.push(laid);
         }
-        let footprints = Footprints::new(&plan.fabric);
         let streams_each = outlined.streams() as usize;
         Director {
             told: Told::new(outlined),
@@ -295,7 +310,8 @@ impl<'a> Director<'a> {
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             series: (0..series).map(|_| Series::default()).collect(),
             classes: Vec::new(),
-            solo: BTreeMap::new(),
+            shared: BTreeMap::new(),
+            learned: Vec::new(),
             books: Books::default(),
             outlined,
         }
@@ -303,6 +319,7 @@ impl<'a> Director<'a> {
 
     /// Runs to the end. Returns true if everything has ended.
     pub(crate) fn run(&mut self, observer: &mut dyn Observer) -> Result<bool, Finding> {
+        self.learn()?;
         self.begin();
         loop {
             let until = self.due.peek().map_or(NEVER, |Reverse(due)| due.at);
@@ -330,9 +347,9 @@ impl<'a> Director<'a> {
 
     /// Adds up the books, also those of a run that ended early.
     fn add_up(&mut self) {
-        for class in &self.classes {
+        for class in self.classes.iter().filter(|class| class.sent > 0) {
             let (audits, worst) = class.audits();
-            self.books.audits.0 += audits as u64;
+            self.books.audits.0 += audits;
             if class.left_out > 0 {
                 self.books.audits.1 = self.books.audits.1.max(worst);
             }

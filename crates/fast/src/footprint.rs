@@ -1,57 +1,79 @@
-//! The links that messages between two hosts may take.
+//! The links that messages may take.
 
-use model::{Fabric, HostId, NodeId};
+use model::scheme::flow_hash;
+use model::{HostId, Kind, NodeId, Packet, Plan, Psn, QpId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Links between pairs of hosts.
 #[derive(Debug)]
 pub(crate) struct Footprints<'a> {
-    fabric: &'a Fabric,
+    plan: &'a Plan,
+    /// Whether the data of a queue pair takes one path.
+    by_flow: bool,
     /// Links between two switches that hosts hang on, by all shortest paths.
     between: BTreeMap<(NodeId, NodeId), Rc<BTreeSet<u32>>>,
 }
 
+/// The links of an exchange.
+#[derive(Debug)]
+pub(crate) struct Footprint {
+    /// All links, each once, in order.
+    pub(crate) links: Box<[u32]>,
+    /// Those between switches.
+    pub(crate) between: BTreeSet<u32>,
+    /// By message: equal shapes take as long on an idle fabric.
+    pub(crate) shapes: Vec<Shape>,
+}
+
 impl<'a> Footprints<'a> {
-    pub(crate) fn new(fabric: &'a Fabric) -> Self {
-        Footprints { fabric, between: BTreeMap::new() }
+    pub(crate) fn new(plan: &'a Plan, by_flow: bool) -> Self {
+        Footprints { plan, by_flow, between: BTreeMap::new() }
     }
 
     /// Number of links.
     pub(crate) fn links(&self) -> usize {
-        self.fabric.links().len()
+        self.plan.fabric.links().len()
     }
 
-    /// The links of all pairs, each once, and the shape of the paths: equal shapes take as long on an idle fabric.
-    pub(crate) fn of(&mut self, pairs: &[(HostId, HostId, u64, u64)]) -> (Box<[u32]>, Vec<Shape>) {
-        let mut links = BTreeSet::new();
-        let mut shapes = Vec::with_capacity(pairs.len());
-        for &(from, to, bytes, times) in pairs {
-            let (up, down) = (self.fabric.uplink(from), self.fabric.uplink(to));
-            let out = self.fabric.link(up.from, up.port).0;
-            let into = self.fabric.reverse(self.fabric.link(down.from, down.port)).0;
+    /// The footprint of messages: queue pair, size and number.
+    pub(crate) fn of(&mut self, messages: &[(QpId, u64, u64)]) -> Footprint {
+        let fabric = &self.plan.fabric;
+        let (mut links, mut all) = (BTreeSet::new(), BTreeSet::new());
+        let mut shapes = Vec::with_capacity(messages.len());
+        for &(qp, bytes, times) in messages {
+            let (from, to) = (self.plan.qps[qp.index()].from, self.plan.qps[qp.index()].to);
+            let (up, down) = (fabric.uplink(from), fabric.uplink(to));
+            let out = fabric.link(up.from, up.port).0;
+            let into = fabric.reverse(fabric.link(down.from, down.port)).0;
             links.extend([out, into]);
-            let (start, end) = (self.fabric.attachment(from), self.fabric.attachment(to));
-            let mut hops = 0;
-            if start != end {
+            let (start, end) = (fabric.attachment(from), fabric.attachment(to));
+            let hops = if start == end {
+                0
+            } else if self.by_flow && fabric.groups() == 0 {
+                let path = path(self.plan, qp, to, (start, end));
+                all.extend(path.iter().copied());
+                path.len()
+            } else {
                 let between = self.between(start, end, to);
-                hops = between.len() as u32;
-                links.extend(between.iter().copied());
-            }
+                all.extend(between.iter().copied());
+                between.len()
+            };
             shapes.push(Shape {
                 messages: (bytes, times),
                 rates: (up.rate.bps(), down.rate.bps()),
-                links: hops,
+                links: hops as u32,
             });
         }
-        (links.into_iter().collect(), shapes)
+        links.extend(all.iter().copied());
+        Footprint { links: links.into_iter().collect(), between: all, shapes }
     }
 
     fn between(&mut self, start: NodeId, end: NodeId, to: HostId) -> Rc<BTreeSet<u32>> {
         if let Some(known) = self.between.get(&(start, end)) {
             return Rc::clone(known);
         }
-        let fabric = self.fabric;
+        let fabric = &self.plan.fabric;
         let mut links = BTreeSet::new();
         if fabric.groups() > 0 {
             // Schemes of such fabrics may take other paths than the shortest ones.
@@ -73,6 +95,22 @@ impl<'a> Footprints<'a> {
         self.between.insert((start, end), Rc::clone(&links));
         links
     }
+}
+
+/// The base path of a queue pair's data between two switches.
+fn path(plan: &Plan, qp: QpId, to: HostId, (start, end): (NodeId, NodeId)) -> Vec<u32> {
+    let packet = Packet::new(Kind::Data, qp, to, Psn::new(0), 0);
+    let (mut node, mut links) = (start, Vec::new());
+    while node != end {
+        let ports = plan.fabric.route(node, to);
+        let port = match ports {
+            [port] => *port,
+            _ => ports[flow_hash(plan.salt(node), &packet, ports.len())],
+        };
+        links.push(plan.fabric.link(node, port).0);
+        node = plan.fabric.ports(node)[port.index()].to;
+    }
+    links
 }
 
 /// What a message's time on an idle fabric depends on.

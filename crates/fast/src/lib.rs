@@ -28,8 +28,10 @@ pub fn run(
     tolerance: Option<f64>,
     observer: &mut dyn Observer,
 ) -> Result<(Plan, Outcome, Books), Finding> {
-    let live = sim::live(&checked.plan, &checked.schemes, &checked.nics, Kind::Window);
-    let mut director = director::Director::new(outlined, &checked.plan, live, tolerance);
+    let Checked { plan, schemes, nics, .. } = checked;
+    let live = sim::live(plan, schemes, nics, Kind::Window);
+    let footprints = footprint::Footprints::new(plan, sim::goes_by_flow(plan, schemes, nics));
+    let mut director = director::Director::new(outlined, (plan, footprints), live, tolerance);
     let complete = director.run(observer)?;
     let (mut plan, mut outcome, told, books) = director.finish(observer);
     if complete {

@@ -94,16 +94,25 @@ pub(crate) struct Class {
     pub(crate) record: Option<Rc<Record>>,
     /// Their records.
     newest: VecDeque<Rc<Record>>,
-    /// By round: the exchange that is sent for all lanes, or was.
-    pub(crate) leaders: BTreeMap<u32, Leader>,
-    /// Differences of audits from the record before them.
-    differences: Vec<f64>,
+    /// By round: the lane whose exchange is sent for all lanes, or was.
+    pub(crate) leaders: BTreeMap<u32, (u32, Leader)>,
+    /// Differences of audits from the record before them: their number, mean, squares about the mean, and largest one.
+    audits: (u64, f64, f64, f64),
     /// Largest difference between members beside that, ps.
     pub(crate) apart: f64,
     /// Exchanges sent.
     pub(crate) sent: u32,
     /// Exchanges left out.
     pub(crate) left_out: u32,
+}
+
+/// The error of an exchange that is left out, ps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Error {
+    /// Every such exchange adds it.
+    pub(crate) each: f64,
+    /// By how much members may differ from their mean, which does not add up.
+    pub(crate) once: f64,
 }
 
 /// An exchange that is sent for others, too.
@@ -127,11 +136,20 @@ pub(crate) fn is_audit(round: u32) -> bool {
 }
 
 impl Class {
-    /// Takes the record of a round whose first member entered at `first`. One that met what was left out is no audit.
-    pub(crate) fn take(&mut self, round: u32, record: Rc<Record>, first: u64, clean: bool) {
-        if let (Some(before), true) = (&self.record, clean && round >= FIRST_AUDIT) {
+    /// Lets an exchange of a lane lead a round, unless another one does.
+    pub(crate) fn lead(&mut self, round: u32, lane: u32, slot: u32) {
+        self.leaders.entry(round).or_insert((lane, Leader::UnderWay(slot)));
+    }
+
+    /// Takes the record of a round whose first member entered at `first`. One that met what was left out is no audit. If lanes differ,
+    /// the first rounds of lanes count, too.
+    pub(crate) fn take(&mut self, round: u32, record: Rc<Record>, first: u64, clean: bool, differ: bool) {
+        if let (Some(before), true) = (&self.record, clean && (differ || round >= FIRST_AUDIT)) {
             let (mean, apart) = before.differs(&record, first);
-            self.differences.push(mean);
+            let (count, known, squares, worst) = self.audits;
+            let next = known + (mean - known) / (count + 1) as f64;
+            let squares = squares + (mean - known) * (mean - next);
+            self.audits = (count + 1, next, squares, worst.max(mean.abs()));
             self.apart = self.apart.max(apart);
         }
         if clean || self.record.is_none() {
@@ -145,7 +163,9 @@ impl Class {
             self.apart = self.apart.max(2.0 * turns.unwrap_or(0) as f64);
             self.record = Some(Rc::new(mean));
         }
-        self.leaders.insert(round, Leader::Ended(record));
+        if let Some((_, leader)) = self.leaders.get_mut(&round) {
+            *leader = Leader::Ended(record);
+        }
         // Later rounds have records of their own.
         while self.leaders.len() > MOST_LEADERS {
             self.leaders.pop_first();
@@ -154,25 +174,36 @@ impl Class {
 
     /// The error of an exchange that is left out, as a share of its duration at 95 %; infinite before there are two audits.
     fn bound(&self) -> f64 {
-        let n = self.differences.len();
-        if n < 2 {
+        let (count, mean, squares, _) = self.audits;
+        if count < 2 {
             return f64::INFINITY;
         }
-        let count = n as f64;
-        let mean = self.differences.iter().sum::<f64>() / count;
-        let squares: f64 = self.differences.iter().map(|d| (d - mean).powi(2)).sum();
-        mean.abs() + STUDENT.get(n - 2).copied().unwrap_or(1.96) * (squares / (count - 1.0)).sqrt()
+        let t = STUDENT.get(count as usize - 2).copied().unwrap_or(1.96);
+        mean.abs() + t * (squares / (count - 1) as f64).sqrt()
     }
 
-    /// Whether an exchange may be left out.
-    pub(crate) fn is_steady(&self, tolerance: f64) -> bool {
-        self.bound() <= tolerance
+    /// The error of an exchange that is left out; infinite before it is known. Audits hold for single exchanges: what follows in a row
+    /// may be off in one direction, so a bound below the tolerance counts as the tolerance.
+    pub(crate) fn error(&self, tolerance: f64) -> Error {
+        let share = self.bound().max(tolerance);
+        let each = self.record.as_ref().map_or(f64::INFINITY, |record| share * record.duration() as f64);
+        Error { each, once: self.apart }
+    }
+
+    /// The error of an exchange that is left out because another lane does the same at about the same time.
+    pub(crate) fn mirrored(&self, record: &Record, tolerance: f64) -> Error {
+        Error { each: tolerance * record.duration() as f64, once: self.apart }
+    }
+
+    /// Whether an exchange that begins at a time with an error may be left out: the error of all times stays within the tolerance.
+    pub(crate) fn may_leave_out(&self, now: u64, error: f64, tolerance: f64) -> bool {
+        let duration = self.record.as_ref().map_or(0, |record| record.duration());
+        error + self.error(tolerance).each <= tolerance * (now + duration) as f64
     }
 
     /// Number of audits, and the largest difference.
-    pub(crate) fn audits(&self) -> (usize, f64) {
-        let worst = self.differences.iter().fold(0.0, |worst: f64, d| worst.max(d.abs()));
-        (self.differences.len(), worst)
+    pub(crate) fn audits(&self) -> (u64, f64) {
+        (self.audits.0, self.audits.3)
     }
 }
 
@@ -217,17 +248,17 @@ mod tests {
     fn the_bound_needs_two_audits_and_shrinks_with_more_of_them() {
         let mut class = Class::default();
         for (round, left) in [(1, 1_000), (2, 1_000), (3, 1_004)] {
-            class.take(round, record(left), 0, true);
+            class.take(round, record(left), 0, true, false);
             assert_eq!(class.bound(), f64::INFINITY);
         }
-        class.take(4, record(1_001), 0, true);
+        class.take(4, record(1_001), 0, true, false);
         let two = class.bound();
         assert!(two > 0.01 && two < 0.1, "{two}");
         for round in 5..9 {
-            class.take(round, record(1_001), 0, true);
+            class.take(round, record(1_001), 0, true, false);
         }
         assert!(class.bound() < two / 4.0, "{}", class.bound());
-        class.take(9, record(2_000), 0, false);
+        class.take(9, record(2_000), 0, false, false);
         assert_eq!(class.audits().0, 6, "a round that met what was left out is no audit");
     }
 }

@@ -686,6 +686,11 @@ impl Plan {
         self.wholes.iter().fold(self.messages.len(), |flows, whole| flows + 1 - parts(whole))
     }
 
+    /// The salt of a switch's hashes.
+    pub fn salt(&self, switch: NodeId) -> u64 {
+        Key::new(self.seed, Purpose::Salt, u64::from(switch.0)).salt()
+    }
+
     /// Rate at which the queue pairs of a host may send: that of its link, or of all ports of its NIC if they spread over them.
     pub fn line(&self, host: HostId) -> Rate {
         let rate = self.fabric.uplink(host).rate;

@@ -386,22 +386,22 @@ impl Outlined {
         (self.gated[&exchange.alike][member as usize], out, into)
     }
 
-    /// Sender and receiver of the messages of an exchange, their bytes, and how many of them there are.
+    /// The queue pairs of the messages of an exchange, their bytes, and how many of them there are.
     ///
     /// # Errors
     /// If the costs of its collective cannot be found.
-    pub fn pairs(&self, number: u32, cell: u32) -> Result<Vec<(HostId, HostId, u64, u64)>, Finding> {
+    pub fn messages(&self, number: u32, cell: u32) -> Result<Vec<(QpId, u64, u64)>, Finding> {
         let exchange = &self.kept.outline.exchanges[number as usize];
         let (scene, communicator) = (self.scene(), exchange.communicator(self.kept.outline.cells, cell));
         let tally = match &exchange.what {
             What::Collective(planned) => Tally::of(&scene, &communicator, planned)?,
             What::Transfer(bytes) => Tally::of_transfer(&scene, &communicator, *bytes),
         };
-        let mut pairs = Vec::with_capacity(tally.graph.messages.len());
+        let mut all = Vec::with_capacity(tally.graph.messages.len());
         for (message, times) in tally.graph.messages.iter().zip(&tally.messages) {
-            pairs.push((message.from, message.to, message.bytes, *times));
+            all.push((self.qps[&message.connection(0)], message.bytes, *times));
         }
-        Ok(pairs)
+        Ok(all)
     }
 
     fn graph(&self, exchange: &Exchange, cell: u32) -> Result<(Graph, Vec<laid::Event>), Finding> {

@@ -11,8 +11,8 @@ use engine::{Kind, Observer, Outcome};
 use model::annex::{SackStamp, Stamp, TelemetryStamp};
 use model::steering::{WithSacks, WithTelemetry};
 use model::{
-    Annex, Granter, HostId, IngressLosses, MessageGaps, Parts, Plan, QpId, QpSite, Rate, Receiver, Sender,
-    Site, Steering, Time,
+    Annex, Granter, HostId, IngressLosses, MessageGaps, Parts, Plan, QpId, QpSite, Rate, Receiver, Scheme,
+    Sender, Site, Steering, Time,
 };
 use rnic::pacer::AnyGranter;
 use rnic::{AnyReceiver, AnySender, Nics, Reacting};
@@ -45,6 +45,12 @@ pub fn live<'p>(plan: &'p Plan, schemes: &'p Assignment, nics: &'p Nics, kind: K
         Carried::Telemetry => engine::live(plan, &RealParts::<TelemetryStamp>::new(schemes, nics), kind),
         Carried::Sacks => engine::live(plan, &RealParts::<SackStamp>::new(schemes, nics), kind),
     }
+}
+
+/// Whether every queue pair's data takes one path, the base path of all switches (see [`model::Interest::by_flow`]).
+pub fn goes_by_flow(plan: &Plan, schemes: &Assignment, nics: &Nics) -> bool {
+    let by_flow = |node| schemes.build(Site { plan, node }).interest().by_flow;
+    matches!(Carried::by(plan, schemes, nics), Carried::Nothing) && plan.fabric.switches().all(by_flow)
 }
 
 /// The schemes and NICs of a run whose packets carry the annex `A`.

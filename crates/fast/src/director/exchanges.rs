@@ -1,7 +1,7 @@
 //! Exchanges from the entry of their first member to the exit of the last: sent, replayed by a record, or led by another one.
 
 use super::{Director, Exchange, Kind, Mode, NEVER, NONE, Sent, Who, order};
-use crate::series::{Class, Leader, Record, is_audit};
+use crate::series::{Class, Error, Leader, Record, is_audit};
 use finding::Finding;
 use model::QpId;
 use model::plan::SliceTimes;
@@ -31,7 +31,7 @@ impl Director<'_> {
             return Ok(());
         }
         if self.under_way[place] == NONE {
-            self.open(x, at_cell)?;
+            self.open(x, at_cell, error)?;
         }
         let (slot, now) = (self.under_way[place], self.now);
         let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return Ok(()) };
@@ -72,42 +72,23 @@ impl Director<'_> {
         (times, self.stream(node, out), self.stream(node, into))
     }
 
-    /// Opens an exchange: it is sent or left out.
-    pub(super) fn open(&mut self, x: u32, cell: u32) -> Result<(), Finding> {
+    /// Opens an exchange, whose first member comes with an error: it is sent or left out.
+    pub(super) fn open(&mut self, x: u32, cell: u32, error: f64) -> Result<(), Finding> {
         let outline = self.outlined.exchanges()[x as usize].clone();
         let lane = outline.lane * self.cells + cell;
         let in_a_row = u32::from(self.lanes[lane as usize].busy > 0);
-        let series = 2 * (outline.track * self.cells + cell) + in_a_row;
-        if !self.series[series as usize].known {
-            self.learn(x, cell, (series, lane), 2 * outline.alike + in_a_row)?;
-        }
-        let over_nics = self.series[series as usize].packets > 0;
+        let place = outline.track * self.cells + cell;
+        let (series, learned) = (2 * place + in_a_row, self.learned[place as usize]);
+        let over_nics = learned.packets > 0;
         if over_nics {
             self.touch(lane);
         }
         let repeats = matches!(outline.nature, Nature::Transfer | Nature::Collective { coupled: true });
-        let state = &mut self.series[series as usize];
-        state.rounds += 1;
-        let (mut round, packets) = (state.rounds, state.packets);
-        let mut mode = None;
-        if let Some(tolerance) = self.tolerance.filter(|_| repeats && over_nics) {
-            if self.lanes[lane as usize].touched && !state.own {
-                // From now on its times are its own.
-                (state.own, state.rounds) = (true, 1);
-                round = 1;
-                state.class = self.classes.len() as u32;
-                self.classes.push(Class::default());
-            }
-            let class = &self.classes[state.class as usize];
-            let due = is_audit(round) || round <= state.hold || !class.is_steady(tolerance);
-            let leader = class.leaders.get(&round);
-            mode = match (due, &class.record, leader) {
-                (_, _, Some(Leader::Ended(record))) => Some(Mode::Replayed(Rc::clone(record))),
-                (_, _, Some(Leader::UnderWay(leader))) => Some(Mode::Follows(*leader)),
-                (false, Some(record), _) => Some(Mode::Replayed(Rc::clone(record))),
-                _ => None,
-            };
-        }
+        let round = self.next_round((series, lane), 2 * outline.alike + in_a_row, learned);
+        let mode = match self.tolerance {
+            Some(tolerance) if repeats && over_nics => self.choose((series, lane), round, error, tolerance),
+            _ => None,
+        };
         let slot = self.unused.pop().unwrap_or_else(|| {
             self.exchanges.push(None);
             self.exchanges.len() as u32 - 1
@@ -117,15 +98,15 @@ impl Director<'_> {
             let class = self.series[series as usize].class as usize;
             match mode {
                 None => {
-                    self.books.sent += packets;
+                    self.books.sent += learned.packets;
                     self.books.exchanges.1 += 1;
                     if repeats && self.tolerance.is_some() {
-                        self.classes[class].leaders.insert(round, Leader::UnderWay(slot));
+                        self.classes[class].lead(round, lane, slot);
                     }
                     self.classes[class].sent += 1;
                 }
                 Some(_) => {
-                    self.books.left_out += packets;
+                    self.books.left_out += learned.packets;
                     self.classes[class].left_out += 1;
                 }
             }
@@ -167,6 +148,40 @@ impl Director<'_> {
         Ok(())
     }
 
+    /// How an exchange that repeats is done; `None` if it is sent.
+    fn choose(&self, (series, lane): (u32, u32), round: u32, error: f64, tolerance: f64) -> Option<Mode> {
+        let state = &self.series[series as usize];
+        let (class, held) = (&self.classes[state.class as usize], round <= state.hold);
+        let replay = |class: &Class| -> Option<Mode> {
+            let may = class.may_leave_out(self.now, error, tolerance);
+            let record = class.record.as_ref().filter(|_| may)?;
+            Some(Mode::Replayed(Rc::clone(record), class.error(tolerance)))
+        };
+        let leader = class.leaders.get(&round);
+        if state.own == NONE {
+            return match leader {
+                Some((_, Leader::Ended(record))) => {
+                    Some(Mode::Replayed(Rc::clone(record), class.mirrored(record, tolerance)))
+                }
+                Some((_, Leader::UnderWay(leader))) => Some(Mode::Follows(*leader)),
+                None if is_audit(round) || held => None,
+                None => replay(class),
+            };
+        }
+        let own = &self.classes[state.own as usize];
+        if held || is_audit(round - state.before_own) && own.may_leave_out(self.now, error, tolerance) {
+            return None;
+        }
+        // An audit of the class of all lanes is sent together with those that it meets.
+        let leads = match leader {
+            None => is_audit(round),
+            Some((first, _)) => {
+                *first == lane || self.lanes[lane as usize].others.binary_search(first).is_ok()
+            }
+        };
+        replay(own).or_else(|| replay(class).filter(|_| !leads))
+    }
+
     pub(super) fn lay(&mut self, x: u32, cell: u32, round: u32, series: u32) -> Result<Sent, Finding> {
         let laid = self.outlined.lay(x, cell)?;
         let (messages, tasks) = (laid.messages.len(), laid.tasks.len());
@@ -188,6 +203,7 @@ impl Director<'_> {
             open: (2 * messages + tasks) as u32,
             round,
             class: self.series[series as usize].class,
+            own: (self.series[series as usize].own, round - self.series[series as usize].before_own),
             laid,
         })
     }
@@ -201,23 +217,21 @@ impl Director<'_> {
                 let followers = exchange.followers.clone();
                 followers.into_iter().for_each(|follower| self.follow(follower));
             }
-            Mode::Replayed(record) => {
-                let record = Rc::clone(record);
-                self.replay(slot, &record);
+            Mode::Replayed(record, error) => {
+                let (record, error) = (Rc::clone(record), *error);
+                self.replay(slot, &record, error);
             }
             Mode::Follows(_) => self.follow(slot),
         }
     }
 
     /// Lets the members of an exchange leave when a record says.
-    pub(super) fn replay(&mut self, slot: u32, record: &Record) {
+    pub(super) fn replay(&mut self, slot: u32, record: &Record, error: Error) {
         let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return };
         let fitted = record.fit(&exchange.entries);
         exchange.start = Some(fitted.start);
-        let class = &self.classes[self.series[exchange.series as usize].class as usize];
-        self.books.apart = self.books.apart.max(class.apart);
-        // Audits hold for single exchanges: what follows in a row may be off in one direction, so the tolerance counts, not its share.
-        exchange.error += self.tolerance.unwrap_or(0.0) * record.duration() as f64 + fitted.spread as f64;
+        exchange.error += error.each + fitted.spread as f64;
+        self.books.apart = self.books.apart.max(error.once);
         for (n, &left) in (0..).zip(&record.left) {
             self.mirror(slot, n, left);
         }
@@ -300,22 +314,28 @@ impl Director<'_> {
         if sent.open > 0 {
             return;
         }
-        let (round, class) = (sent.round, sent.class);
+        let (round, class, own) = (sent.round, sent.class, sent.own);
         let Some(exchange) = self.exchanges[slot as usize].as_deref() else { return };
         let series = exchange.series;
-        if self.tolerance.is_some() && self.series[series as usize].packets > 0 {
+        if self.tolerance.is_some() && self.learned_of(exchange).packets > 0 {
             let first = exchange.entries.iter().min().copied().unwrap_or(0);
             let since = |times: &[u64]| times.iter().map(|time| time - first).collect();
             let record = Record { entries: since(&exchange.entries), left: since(&exchange.left) };
             let (lane, span) =
                 (self.lane_of(exchange), (first, first + record.left.iter().max().copied().unwrap_or(0)));
-            let clean = self.is_clean(lane, span);
+            // An exchange that others met unforeseen is no audit of those that meet none.
+            let alone = own.0 == NONE && self.lanes[lane as usize].touched;
+            let clean = self.is_clean(lane, span) && !alone;
             if !clean {
                 self.books.unclean += 1;
                 self.hold(series, lane);
             }
             let record = Rc::new(record);
-            self.classes[class as usize].take(round, Rc::clone(&record), first, clean);
+            self.classes[class as usize].take(round, Rc::clone(&record), first, clean, own.0 != NONE);
+            if own.0 != NONE {
+                self.classes[own.0 as usize].take(own.1, Rc::clone(&record), first, clean, false);
+            }
+            let error = self.classes[class as usize].mirrored(&record, self.tolerance.unwrap_or(0.0));
             let followers =
                 self.exchanges[slot as usize].as_deref().map_or_else(Vec::new, |e| e.followers.clone());
             for follower in followers {
@@ -324,7 +344,7 @@ impl Director<'_> {
                         && matches!(follower.mode, Mode::Follows(leader) if leader == slot)
                 });
                 if let Some(exchange) = waits {
-                    exchange.mode = Mode::Replayed(Rc::clone(&record));
+                    exchange.mode = Mode::Replayed(Rc::clone(&record), error);
                 }
             }
         }
@@ -333,7 +353,7 @@ impl Director<'_> {
 
     pub(super) fn forget(&mut self, slot: u32) {
         let Some(exchange) = self.exchanges[slot as usize].take() else { return };
-        if self.series[exchange.series as usize].packets > 0 {
+        if self.learned_of(&exchange).packets > 0 {
             let lane = self.lane_of(&exchange);
             self.lanes[lane as usize].left_out -= u32::from(!matches!(exchange.mode, Mode::Sent(_)));
             self.frees(lane);

@@ -1,47 +1,71 @@
 //! Lanes: the links that exchanges of the same ranks use, and who else uses them.
 
-use super::{Director, Exchange, Series};
+use super::{Director, Exchange, Learned, NONE, Series};
+use crate::footprint::Shape;
 use crate::series::Class;
 use finding::Finding;
+use scenario::outlined::{Nature, Outline};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// An exchange that met what was left out for more than this part of its time is no audit. Our choice.
 const MOST_ABSENT: u64 = 8;
 
 impl Director<'_> {
-    /// Learns the links of a lane, and what its exchanges are like.
-    pub(super) fn learn(
-        &mut self,
-        x: u32,
-        cell: u32,
-        (series, lane): (u32, u32),
-        alike: u32,
-    ) -> Result<(), Finding> {
-        let pairs = self.outlined.pairs(x, cell)?;
-        let (links, shapes) = self.footprints.of(&pairs);
-        let packets = pairs.iter().map(|&(_, _, bytes, times)| self.plan.wire.packets(bytes) * times).sum();
-        self.widen(lane, &links);
-        self.lanes[lane as usize].series.push(series);
-        let next = self.classes.len() as u32;
-        let class = *self.solo.entry((alike, shapes)).or_insert(next);
-        if class == next {
-            self.classes.push(Class::default());
+    /// Learns the links of all lanes, and what their exchanges are like.
+    pub(super) fn learn(&mut self) -> Result<(), Finding> {
+        let mut shapes: BTreeMap<Vec<Shape>, u32> = BTreeMap::new();
+        let mut loads: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        let mut between = Vec::new();
+        let tracks = self.outlined.exchanges().iter().map(|x| x.track + 1).max().unwrap_or(0);
+        self.learned = vec![Learned::default(); (tracks * self.cells) as usize];
+        let mut seen = vec![false; tracks as usize];
+        for x in 0..self.outlined.exchanges().len() as u32 {
+            let Outline { nature, lane, track, alike, spans, .. } = self.outlined.exchanges()[x as usize];
+            if nature == Nature::Gated || std::mem::replace(&mut seen[track as usize], true) {
+                continue;
+            }
+            for cell in 0..if spans { 1 } else { self.cells } {
+                let messages = self.outlined.messages(x, cell)?;
+                let packets =
+                    messages.iter().map(|&(_, bytes, times)| self.plan.wire.packets(bytes) * times).sum();
+                let footprint = self.footprints.of(&messages);
+                let next = shapes.len() as u32;
+                let shape = *shapes.entry(footprint.shapes).or_insert(next);
+                let (place, lane) = (track * self.cells + cell, lane * self.cells + cell);
+                self.learned[place as usize] = Learned { packets, shape, load: 0 };
+                let links = &mut self.lanes[lane as usize].links;
+                let all: BTreeSet<u32> = links.iter().chain(&footprint.links).copied().collect();
+                *links = all.into_iter().collect();
+                footprint.between.iter().for_each(|&link| *loads.entry((alike, link)).or_default() += 1);
+                between.push((place, alike, footprint.between));
+            }
         }
-        self.series[series as usize] = Series { class, packets, known: true, ..Series::default() };
+        for (place, alike, links) in between {
+            let load = links.iter().map(|&link| loads[&(alike, link)]).max().unwrap_or(0);
+            self.learned[place as usize].load = load;
+        }
         Ok(())
     }
 
-    /// Adds links to those of a lane, which may be busy: its exchanges need not use the same ones.
-    fn widen(&mut self, lane: u32, links: &[u32]) {
-        let state = &mut self.lanes[lane as usize];
-        let known = Rc::clone(&state.links);
-        let new: Vec<u32> = links.iter().copied().filter(|link| known.binary_search(link).is_err()).collect();
-        let mut all: Vec<u32> = known.iter().chain(&new).copied().collect();
-        all.sort_unstable();
-        state.links = all.into();
-        if state.busy > 0 {
-            self.occupy_links(lane, &new);
+    /// Prepares a series for its next exchange. Returns its round.
+    pub(super) fn next_round(&mut self, (series, lane): (u32, u32), alike: u32, learned: Learned) -> u32 {
+        if !self.series[series as usize].known {
+            let next = self.classes.len() as u32;
+            let class = *self.shared.entry((alike, learned.shape, learned.load)).or_insert(next);
+            if class == next {
+                self.classes.push(Class::default());
+            }
+            self.lanes[lane as usize].series.push(series);
+            self.series[series as usize] = Series { class, own: NONE, known: true, ..Series::default() };
         }
+        let state = &mut self.series[series as usize];
+        if state.own == NONE && (learned.load > 1 || self.lanes[lane as usize].touched) {
+            (state.own, state.before_own) = (self.classes.len() as u32, state.rounds);
+            self.classes.push(Class::default());
+        }
+        state.rounds += 1;
+        state.rounds
     }
 
     fn occupy_links(&mut self, lane: u32, links: &[u32]) {
@@ -93,6 +117,11 @@ impl Director<'_> {
 
     pub(super) fn lane_of(&self, exchange: &Exchange) -> u32 {
         self.outlined.exchanges()[exchange.number as usize].lane * self.cells + exchange.cell
+    }
+
+    pub(super) fn learned_of(&self, exchange: &Exchange) -> Learned {
+        let track = self.outlined.exchanges()[exchange.number as usize].track;
+        self.learned[(track * self.cells + exchange.cell) as usize]
     }
 
     /// Whether the exchanges of other lanes on the same links were sent, too, during a span.
