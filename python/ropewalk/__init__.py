@@ -99,10 +99,10 @@ def run(
     """Runs a scenario.
 
     `threads` is the number of threads for the run; results do not depend on it. `record` records everything over time, and
-    all events of eight queue pairs. `fast` leaves out exchanges that repeat: True, or the largest error of each as a share of its
-    time (0.01); `result.summary["fast"]` says what was left out, and the error of the end. `progress` is True, False, or a function of (fraction, text). By default, a run of more
-    than a second shows a progress line in a notebook or on a terminal. Raises ScenarioError before the run, and
-    SimulationError if the simulation fails. Ctrl-C stops the run.
+    all events of eight queue pairs. `fast` leaves out exchanges that repeat: True, or the largest error of the end as a share of it
+    (0.01); `result.summary["fast"]` says what was left out. `progress` is True, False, or a function of (fraction, text). By
+    default, a run of more than a second shows a progress line in a notebook or on a terminal. Raises ScenarioError before the
+    run, and SimulationError if the simulation fails. Ctrl-C stops the run.
     """
     text, is_dict = asked(scenario)
     threads, record = count("threads", threads), flag("record", record)

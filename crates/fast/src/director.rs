@@ -216,7 +216,7 @@ pub(crate) struct Director<'a> {
     plan: &'a Plan,
     live: Box<dyn Live + 'a>,
     footprints: Footprints<'a>,
-    /// Largest error of an exchange that may be left out, as a share; `None` to leave nothing out.
+    /// Largest error of any time, as a share of it; `None` to leave nothing out.
     tolerance: Option<f64>,
     cells: u32,
     stride: u32,

@@ -17,8 +17,8 @@ use model::Plan;
 use scenario::Checked;
 use scenario::outlined::Outlined;
 
-/// Runs a job. `tolerance` is the largest error of an exchange that is left out, as a share of its time; `None` sends everything. Returns
-/// the plan of what was sent, with the tasks of the first cells, its outcome, and the books.
+/// Runs a job. `tolerance` is the largest error of the end that what is left out may add up to, as a share of the end; `None` sends
+/// everything. Returns the plan of what was sent, with the tasks of the first cells, its outcome, and the books.
 ///
 /// # Errors
 /// If an exchange cannot be laid out.

@@ -9,8 +9,8 @@ use scenario::outlined::Outlined;
 use scenario::{Checked, Resolved};
 use std::num::NonZeroUsize;
 
-/// Runs a scenario, and leaves out exchanges that repeat with an error of at most `tolerance`, a share of their time; `None` sends
-/// everything, in the same way. The summary says what was left out.
+/// Runs a scenario, and leaves out exchanges that repeat while the error of the end stays within `tolerance`, a share of the end; `None`
+/// sends everything, in the same way. The summary says what was left out.
 ///
 /// # Errors
 /// The first mistake in the scenario.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Fast {
     /// Why nothing was left out; null if the run could leave something out.
     pub reason: Option<String>,
-    /// Largest error of an exchange that may be left out, as a share of its time.
+    /// Largest error of the end that was allowed, as a share of it.
     pub tolerance: f64,
     /// Data packets sent, retransmissions not counted.
     pub sent: u64,
@@ -27,7 +27,7 @@ pub struct Fast {
     pub worst_audit: f64,
     /// Audits that do not count, because others on the same links were left out meanwhile.
     pub unclean_audits: u64,
-    /// Bound on the error of the end, us: `tolerance` of every exchange that was left out along the critical path, and what else may be off.
+    /// Bound on the error of the end, us: the errors of all exchanges along the critical path that were left out, and what else may be off.
     pub error_us: f64,
     /// Cells of ranks that the tables tell, and all of them.
     pub cells: (u32, u32),

@@ -159,7 +159,7 @@ pub struct RunArgs {
     /// Engine; both give the same results.
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineArg,
-    /// Leave out exchanges that repeat, each with an error of at most so many per cent of its time [default: 1%].
+    /// Leave out exchanges that repeat, with an error of the end of at most so many per cent [default: 1%].
     ///
     /// The run prints how much it sent, and a bound on the error of its end.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "1%", value_parser = tolerance,
