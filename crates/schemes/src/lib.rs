@@ -72,6 +72,7 @@ pub mod entropies;
 mod facts;
 pub mod feedback;
 pub mod flows;
+mod groups;
 pub mod look;
 mod palette;
 pub mod per_class;

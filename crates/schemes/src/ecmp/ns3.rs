@@ -7,9 +7,9 @@
 //! destination address, source port + 65536 x destination port. A reply has the addresses and ports of its data
 //! exchanged. The hash modulo the number of next hops selects a next hop.
 
-use model::draw::{Key, Purpose};
+use super::{Config, headers};
 use model::plan::Qp;
-use model::{Fabric, HostId, NodeId, Packet, PortIndex, Site, Time};
+use model::{Fabric, NodeId, Packet, PortIndex, Site, Time};
 
 /// Source port of the first flow.
 const FIRST_SOURCE: u16 = 10_000;
@@ -42,14 +42,18 @@ impl Hashes {
             || (0..fabric.racks().len()).any(|rack| fabric.route_to_rack(site.node, rack).len() > 1)
     }
 
-    /// Hashes of the two hosts alone, by our own function, with a salt per switch.
-    pub(super) fn of_hosts(site: Site<'_>) -> Self {
+    /// Hashes of header fields.
+    pub(super) fn of_headers(config: &Config, site: Site<'_>) -> Self {
         if !Hashes::matter(site) {
             return Hashes::default();
         }
-        let key = Key::new(site.plan.seed, Purpose::Salt, site.node.0.into());
-        let hash = |from: HostId, to: HostId| key.draw(u64::from(from.0) << 32 | u64::from(to.0)) as u32;
-        Hashes(site.plan.qps.iter().map(|qp| [hash(qp.from, qp.to), hash(qp.to, qp.from)]).collect())
+        Hashes(headers::of_queue_pairs(config, site))
+    }
+
+    /// The hash of a packet; `None` in a switch without a choice, and without these hashes.
+    #[inline(always)]
+    pub(super) fn hash(&self, pkt: &Packet) -> Option<u32> {
+        Some(self.0.get(pkt.qp().index())?[usize::from(!pkt.kind().is_forward())])
     }
 
     pub(super) fn new(site: Site<'_>, rule: Ports) -> Self {
@@ -72,8 +76,7 @@ impl Hashes {
     /// The port of a packet; `None` in a switch without a choice, and without this hash.
     #[inline(always)]
     pub(super) fn choose(&self, pkt: &Packet, ports: &[PortIndex]) -> Option<PortIndex> {
-        let both = self.0.get(pkt.qp().index())?;
-        let hash = both[usize::from(!pkt.kind().is_forward())];
+        let hash = self.hash(pkt)?;
         ports.get(hash as usize % ports.len().max(1)).copied()
     }
 }
@@ -140,15 +143,13 @@ mod tests {
     use crate::SchemeConfig;
     use crate::bench::{Bench, leaf_spine};
     use crate::ecmp::{Config, Hash};
-    use model::{Psn, QpId, Verdict};
+    use model::{HostId, Psn, QpId, Verdict};
     use std::collections::{BTreeMap, BTreeSet};
 
     fn words(from: u32, to: u32, source: u16, destination: u16) -> [u32; 3] {
         [address(from), address(to), u32::from(source) | u32::from(destination) << 16]
     }
 
-    /// The values come from a separate program in Python, which agrees with the published test vector
-    /// MurmurHash3("test", seed 0) = 0xba6bd213.
     #[test]
     fn a_hash_of_hosts_gives_all_queue_pairs_of_two_hosts_one_path_and_spreads_pairs_of_hosts() {
         let mut plan = leaf_spine(2, 4, 8);
@@ -165,6 +166,8 @@ mod tests {
         assert_eq!(paths.values().flatten().collect::<BTreeSet<_>>().len(), 4, "{paths:?}");
     }
 
+    /// The values come from a separate program in Python, which agrees with the published test vector
+    /// MurmurHash3("test", seed 0) = 0xba6bd213.
     #[test]
     fn hashes_of_five_tuples_equal_those_of_a_separate_program() {
         for (seed, words, hash) in [
@@ -190,7 +193,7 @@ mod tests {
     #[test]
     fn the_hash_modulo_the_number_of_ports_selects_the_port_of_data() {
         let plan = leaf_spine(2, 4, 4);
-        let config = SchemeConfig::Ecmp(Config { hash: Hash::Hpcc, destination_port: 100 });
+        let config = SchemeConfig::Ecmp(Config { hash: Hash::Hpcc, ..Config::default() });
         let mut bench = Bench::new(&plan, "leaf0", &config);
         // Eight hosts come first, so the number of this leaf is 8.
         for (i, qp) in (0..).map(QpId).zip(&plan.qps).filter(|(_, qp)| qp.from.0 < 4 && qp.to.0 >= 4) {
