@@ -332,6 +332,7 @@ mod tests {
             let seen = bench.see(pkt);
             steps.push((seen.verdict, seen.pkt, seen.emitted));
         }
+        bench.queued.fill(0);
         bench.pass(Time::NEVER);
         assert!(bench.held.is_empty(), "{switch} holds packets for ever");
         steps

@@ -321,6 +321,8 @@ schemes! {
         rps: Rps,
         /// Adaptive routing: every data packet joins the shortest of the equal-cost queues.
         ar: Ar,
+        /// ARS: adaptive routing by the rules of a vendor (DLB, ARS, Spectrum, cluster load balancing).
+        ars: Ars,
         /// DRILL: every data packet joins the shortest of a few sampled and remembered queues.
         drill: Drill,
         /// Flowlet switching (LetFlow, NSDI'17): every switch draws a path for a flow after each pause.
@@ -681,6 +683,7 @@ mod tests {
             }
         }
         // The test switch checks that only held packets are released, and by ports that lead to their hosts.
+        bench.queued.fill(0);
         bench.pass(Time::NEVER);
         assert!(bench.held.is_empty(), "{} holds packets for ever", config.name());
     }

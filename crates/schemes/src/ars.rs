@@ -1,0 +1,647 @@
+//! ARS: adaptive routing by the rules of a vendor (DLB, ARS, Spectrum, cluster load balancing).
+//!
+//! A switch grades its ports. Every `interval` it samples all of them at one instant: the bytes that a port has sent since the
+//! last sample, and the bytes that wait there. Both go into averages, and the averages into a band from 0 to 7, where 7 is the
+//! best. Flows hash to the entries of a table, and a pause longer than `idle` lets an entry move to a port of the best band; or
+//! each packet draws such a port. Bands change only at samples, so flows that choose between two samples herd to the same ports.
+//!
+//! Sources: the Switch Abstraction Interface (`doc/ARS`, `inc/saiars.h`, `inc/saiarsprofile.h` in opencomputeproject/SAI),
+//! SONiC's `doc/ARS/Local_ARS_HLD.md`, Juniper's pages on dynamic load balancing in Apstra 6.0, and tests of facebook/fboss,
+//! cited below as FBOSS.
+//!
+//! Our choices, where they leave it open:
+//!
+//! * Each switch samples at a phase of its own, drawn from the seed. The clock rests while no data passes and all averages are 0.
+//! * Bytes sent are frames that started on the wire: those that joined the port, and what the queue has lost since. No more than
+//!   the link can carry counts, because a lossy switch may have dropped some. Links that a failure slows keep their limits.
+//! * A port is graded linearly between its limits, and a switch weighs the grades of the two averages by `past-weight` and
+//!   `future-weight`. SAI describes these weights as those of a moving average; FBOSS uses them as here.
+//! * ACKs, NACKs and CNPs stay on ECMP.
+//! * A dead port leaves its groups at once, before routing learns of it (SAI 12.4). Entries that had it are empty.
+//!
+//! # Counters
+//!
+//! | name | counts |
+//! |---|---|
+//! | `ars_choices` | choices of a port for an entry, including the first |
+//! | `ars_moves` | choices that took another port than before |
+//! | `ars_rebalanced` | moves without a pause, by `quality-delta` |
+//! | `ars_backup` | packets of groups beyond the tables |
+//! | `ars_detours` | choices of an alternate path |
+//! | `ars_samples` | samples of a switch |
+//! | `ars_reports` | reports of spines to leaves, with `global` |
+
+mod global;
+mod profile;
+mod quality;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::groups::Groups;
+use crate::{Facts, Recipe, choice};
+use finding::{Finding, code};
+use global::{Reporter, Reports};
+use model::draw::{Key, Purpose};
+use model::fabric::Detours;
+use model::{Bytes, Cx, Interest, Kind, Packet, Plan, PortIndex, Rate, Scheme, Site, Time, Verdict};
+pub use profile::Profile;
+use profile::Settings;
+use quality::{BEST, Load, Rules};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use table::{Entry, Tables};
+
+/// `[scheme.ars]`. A setting that is absent has the value of the profile.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "SchemeArs")]
+pub struct Config {
+    /// Vendor whose values the other settings have by default. The page of this scheme has the values and their sources. Default
+    /// `"sonic"` (our choice: SAI documents most defaults).
+    pub profile: Profile,
+    /// Rule by which data gets its port. Default: `"flowlet-quality"`; `"packet-quality"` for `"spectrum"`, `"in-turn"` for
+    /// `"arista-clb"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Pause after which an entry of the table may move. Default 256 us (SAI; Junos; OcNOS), 600 us for `"nx-os"`, 16 us for
+    /// `"fboss"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Time>,
+    /// Entries of each group's table, 1 to 2^20. Flows of one entry share its port. Default 512 (SAI); 256 for `"junos"`, 1024 for
+    /// `"ocnos"`, 2048 for `"fboss"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<u32>,
+    /// Entries of all tables of a switch. Groups beyond them follow `backup`. Default 32768 (Junos: groups = 32,768 / table).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u32>,
+    /// Rule for groups beyond `entries`. Default `"fixed"` (FBOSS).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup: Option<Backup>,
+    /// Time between two samples; with 0, every packet samples the ports that it may take. Default 16 us (SAI); 32 us for
+    /// `"nx-os"`, 1 us for `"fboss"` and `"spectrum"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Time>,
+    /// Exponent e of the averages, 0 to 15: a sample counts 1 / 2^e. Default 2 (SAI); 0 for `"fboss"` and `"spectrum"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exponent: Option<u8>,
+    /// Whether a sample below the average replaces it. Default false (SAI, PORT_LOAD_CURRENT).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current: Option<bool>,
+    /// Weight of the bytes sent. Default 16 (SAI; Junos weighs both alike); 0 for `"spectrum"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub past_weight: Option<u8>,
+    /// Weight of the bytes that wait. Default 16 (SAI); 0 for `"nx-os"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub future_weight: Option<u8>,
+    /// Rates between which the bytes sent are graded, for a port at `scale`. Default 1 to 10 Gb/s (FBOSS; assumed for the
+    /// others, which do not publish it); 0 to 10 Gb/s for `"nx-os"`, whose levels are shares of the link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub past_limits: Option<[Rate; 2]>,
+    /// Queue lengths between which the bytes that wait are graded. Default 1 to 10 kB (FBOSS; assumed for the others); for
+    /// `"spectrum"` 0 to the share of the buffer that `alpha` gives to a single queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub future_limits: Option<[Bytes; 2]>,
+    /// Rate of the port for which `past-limits` holds; they grow with the rate of a port. Default "10Gbps" (SONiC: speed / 10 Gb/s).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<Rate>,
+    /// Widths of the bands from the best one on, in proportion, 2 to 8. Default: eight equal bands (our choice: SAI leaves them to
+    /// the hardware); 15, 20, 30, 15, 10, 5, 5 for `"nx-os"`; 1, 1, 2, 4 for `"spectrum"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bands: Option<Vec<u16>>,
+    /// Share of its link above which a port counts as congested: it gets the worst band. Default: none (Cumulus Linux since 5.6,
+    /// for `"spectrum"`; it was 0.7 before).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congested_above: Option<f64>,
+    /// Bands by which the best port must be better for an entry to move without a pause, which can reorder packets; 0 is off, up
+    /// to 7. Default 0 (Junos, reactive path rebalancing).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quality_delta: Option<u8>,
+    /// Chance of a packet to move its entry by `quality-delta`. Default 1 (our choice; Junos does not publish its default).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Whether packets may take detours of a Dragonfly. Default: they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alternates: Option<Alternates>,
+    /// Whether spines tell leaves the bands of their downlinks (Broadcom's and Juniper's global load balancing): a path's band is
+    /// then the worse of both. Default false (Apstra 6.0).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub global: Option<bool>,
+}
+
+/// Rule by which data gets its port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "ArsMode")]
+pub enum Mode {
+    /// After a pause, an entry keeps its port if that is still among the best, and else draws one of the best.
+    FlowletQuality,
+    /// Each packet draws one of the best ports.
+    PacketQuality,
+    /// After a pause, an entry draws any port.
+    FlowletRandom,
+    /// Each packet draws any port.
+    PacketRandom,
+    /// An entry keeps the first port that it draws among the best.
+    Fixed,
+    /// Entries get the ports of their group in turn, and keep them until they age: Arista's cluster load balancing.
+    InTurn,
+}
+
+/// Rule for groups without a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "ArsBackup")]
+pub enum Backup {
+    /// ECMP.
+    #[default]
+    Fixed,
+    /// Each packet draws any port.
+    PacketRandom,
+}
+
+/// Rule for alternate paths, which are longer: with the best band Bp of the shortest paths and Ba of the others, data takes an
+/// alternate path if Bp < threshold and Bp + cost <= Ba + bias. SAI 6.4.5 contradicts itself; this reading is our choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(rename = "ArsAlternates")]
+pub struct Alternates {
+    /// Band from which on the shortest paths are good enough. Default 7 (FBOSS).
+    pub threshold: u8,
+    /// Bands that an alternate path costs. Default 0 (FBOSS).
+    pub cost: u8,
+    /// Bands that an alternate path is given. Default 7 (FBOSS).
+    pub bias: u8,
+}
+
+impl Default for Alternates {
+    fn default() -> Self {
+        Alternates { threshold: 7, cost: 0, bias: 7 }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    choices: u64,
+    moves: u64,
+    rebalanced: u64,
+    backup: u64,
+    detours: u64,
+    samples: u64,
+}
+
+/// The scheme of one switch.
+#[derive(Clone, Debug)]
+pub struct Ars {
+    settings: Settings,
+    rules: Rules,
+    groups: Groups,
+    tables: Tables,
+    /// Loads of all ports.
+    loads: Vec<Load>,
+    /// Ports that are sampled.
+    sampled: Vec<PortIndex>,
+    /// First sample, and the next one; [`Time::NEVER`] while the clock rests.
+    phase: Time,
+    next: Time,
+    /// Changes of every port: the time, and whether the link is up from then on. Empty without failures.
+    links: Vec<Vec<(Time, bool)>>,
+    /// Live ports of the current packet, kept to reuse the allocation.
+    live: Vec<PortIndex>,
+    /// Reports of spines about their downlinks, in a leaf.
+    reports: Option<Reports>,
+    /// What this switch reports.
+    reporter: Option<Reporter>,
+    counts: Counts,
+}
+
+impl Recipe for Config {
+    type Scheme = Ars;
+    const TRIALS: &'static [&'static str] = &[
+        "interval = \"2us\"\nidle = \"1us\"\ntable = 8",
+        "profile = \"fboss\"\nidle = \"500ns\"\nquality-delta = 2\nprobability = 0.5",
+        "profile = \"spectrum\"\ncongested-above = 0.7",
+        "profile = \"nx-os\"\nmode = \"packet-quality\"\nglobal = true\ninterval = \"1us\"",
+        "profile = \"arista-clb\"\nidle = \"20us\"",
+        "interval = \"0us\"\nexponent = 0\npast-weight = 0\nmode = \"packet-quality\"",
+    ];
+
+    fn facts(&self) -> Facts {
+        let settings = self.settings();
+        Facts {
+            sprays: matches!(settings.mode, Mode::PacketQuality | Mode::PacketRandom),
+            judges_nacks: false,
+            tags: settings.global,
+            signal: if settings.global { global::SIGNAL } else { 0 },
+            view: None,
+            nic: None,
+            pinned: false,
+        }
+    }
+
+    fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
+        self.check(plan)
+    }
+
+    fn build(&self, site: Site<'_>) -> Ars {
+        let (settings, fabric) = (self.settings(), site.fabric());
+        let groups = Groups::of(site);
+        let reports = settings.global.then(|| Reports::of(site)).flatten();
+        let reporter = settings.global.then(|| Reporter::of(site)).flatten();
+        let ports = fabric.ports(site.node);
+        let member = |port: &PortIndex| {
+            let link = &ports[port.index()];
+            let detours = settings.alternates.is_some() && fabric.groups() > 0 && !fabric.is_host(link.to);
+            detours
+                || groups.members().iter().any(|members| members.contains(port))
+                || reporter.as_ref().is_some_and(|reporter| reporter.watches(*port))
+        };
+        let sampled = ports.iter().map(|link| link.port).filter(member).collect();
+        let failures = &site.plan.failures;
+        let changes = |link: &model::fabric::Link| {
+            let changes = failures.of(fabric.link(site.node, link.port));
+            changes.iter().map(|change| (change.at, change.rate.is_some())).collect()
+        };
+        let links = if failures.is_empty() { Vec::new() } else { ports.iter().map(changes).collect() };
+        let key = Key::new(site.plan.seed, Purpose::Salt, site.node.0.into());
+        let share = alpha_share(site);
+        Ars {
+            rules: Rules::new(&settings, share),
+            tables: Tables::new(groups.members().len(), settings.table, settings.entries),
+            loads: ports
+                .iter()
+                .map(|link| Load::new(&settings, link.rate, site.plan.wire.max_frame()))
+                .collect(),
+            phase: Time(key.draw2(PHASE, 0) % settings.interval.ps().max(1)),
+            next: Time::NEVER,
+            live: Vec::new(),
+            counts: Counts::default(),
+            settings,
+            groups,
+            sampled,
+            links,
+            reports,
+            reporter,
+        }
+    }
+}
+
+/// Ordinal of the draw of a switch's phase.
+const PHASE: u64 = 0x6172_7370;
+
+/// Bytes that `alpha` allows to one queue of a switch whose other queues are empty.
+fn alpha_share(site: Site<'_>) -> u64 {
+    use model::plan::FlowControl;
+    let switch = &site.plan.switches[site.fabric().switch_number(site.node)];
+    let of = |(part, whole): (u32, u32)| {
+        let buffer = u128::from(switch.buffer.get());
+        (buffer * u128::from(part) / (u128::from(part) + u128::from(whole)).max(1)) as u64
+    };
+    match switch.flow_control {
+        FlowControl::Lossless(pfc) => of(pfc.alpha),
+        FlowControl::Lossy { alpha } => of(alpha),
+        FlowControl::Capped { least } => least.get(),
+    }
+}
+
+impl Ars {
+    /// The next sample after `now`.
+    fn sample_after(&self, now: Time) -> Time {
+        let (phase, interval) = (self.phase.ps(), self.settings.interval.ps().max(1));
+        match now.ps().checked_sub(phase) {
+            Some(since) => Time(phase + (since / interval + 1) * interval),
+            None => self.phase,
+        }
+    }
+
+    /// Starts the clock for a packet that joins a sampled port.
+    fn start(&mut self, cx: &mut Cx<'_>) {
+        if self.next == Time::NEVER && self.settings.interval > Time::ZERO {
+            self.sampled.iter().for_each(|port| self.loads[port.index()].rest());
+            self.next = self.sample_after(cx.now);
+            cx.wake_at(self.next);
+        }
+    }
+
+    /// Samples all ports; true if all averages are 0.
+    fn sample(&mut self, queued: &[u32]) -> bool {
+        self.counts.samples += 1;
+        let (rules, loads) = (&self.rules, &mut self.loads);
+        let quiet = |port: &PortIndex| loads[port.index()].sample(rules, crate::ar::load(queued, *port));
+        self.sampled.iter().map(quiet).fold(true, |all, quiet| all && quiet)
+    }
+
+    /// Band of the path by a port to the rack of a host.
+    #[inline]
+    fn band(&self, port: PortIndex, rack: Option<usize>) -> u8 {
+        let own = self.loads[port.index()].band();
+        match (&self.reports, rack) {
+            (Some(reports), Some(rack)) => own.min(reports.band(port, rack)),
+            _ => own,
+        }
+    }
+
+    /// One of the best ports, drawn uniformly, and its band.
+    fn best(&self, cx: &mut Cx<'_>, rack: Option<usize>, ports: &[PortIndex]) -> (PortIndex, u8) {
+        let (port, worse) = choice::least(cx, ports, |_, port| (BEST - self.band(port, rack)).into());
+        (port, BEST - worse as u8)
+    }
+
+    /// Draws one of the best ports: of the shortest paths, or of the alternates if their rule prefers these.
+    fn draw(&mut self, cx: &mut Cx<'_>, rack: Option<usize>, ports: &[PortIndex]) -> Entry {
+        let (port, primary) = self.best(cx, rack, ports);
+        let direct = Entry { port, via: None, last: cx.now };
+        let Some(rule) =
+            self.settings.alternates.filter(|rule| !cx.detours.is_empty() && primary < rule.threshold)
+        else {
+            return direct;
+        };
+        let detours = cx.detours;
+        let all = (0..detours.len()).filter_map(|i| detours.get(i));
+        let all = all.flat_map(|(detour, ports)| ports.iter().map(move |&port| (detour, port)));
+        let band = |port: PortIndex| self.loads[port.index()].band();
+        let Some(alternate) = all.clone().map(|(_, port)| band(port)).max() else { return direct };
+        if primary + rule.cost > alternate + rule.bias {
+            return direct;
+        }
+        let best = all.filter(|(_, port)| band(*port) == alternate);
+        let lot = cx.pick(best.clone().count());
+        let Some((detour, port)) = best.into_iter().nth(lot) else { return direct };
+        self.counts.detours += 1;
+        Entry { port, via: Some(detour), last: cx.now }
+    }
+
+    /// Port and detour of data with a choice among live ports.
+    fn choose(&mut self, cx: &mut Cx<'_>, pkt: &Packet, ports: &[PortIndex]) -> Entry {
+        let now = cx.now;
+        let any = |port| Entry { port, via: None, last: now };
+        let Some(group) = self.groups.to(pkt.to()) else {
+            return match self.settings.alternates {
+                Some(_) if !cx.detours.is_empty() => self.draw(cx, None, ports),
+                _ => any(cx.base_path(pkt, ports)),
+            };
+        };
+        let rack = self.groups.rack(pkt.to());
+        match self.settings.mode {
+            Mode::PacketQuality => return self.draw(cx, rack, ports),
+            Mode::PacketRandom => return any(ports[cx.pick(ports.len())]),
+            _ if !self.tables.has(group) => {
+                self.counts.backup += 1;
+                return any(match self.settings.backup {
+                    Backup::Fixed => cx.base_path(pkt, ports),
+                    Backup::PacketRandom => ports[cx.pick(ports.len())],
+                });
+            }
+            _ => {}
+        }
+        let slot = cx.hash(pkt, self.tables.size());
+        let before = self.tables.get(group, slot);
+        let alive = match before.via {
+            None => ports.contains(&before.port),
+            Some(detour) => cx.detours.toward(detour).contains(&before.port),
+        };
+        let idle = cx.now.since(before.last) > self.settings.idle;
+        let new = match self.settings.mode {
+            Mode::Fixed if alive => None,
+            _ if alive && !idle => self.rebalance(cx, rack, before, ports),
+            Mode::FlowletRandom => Some(any(ports[cx.pick(ports.len())])),
+            Mode::InTurn => Some(any(ports[self.tables.turn(group) % ports.len()])),
+            Mode::FlowletQuality if alive && before.via.is_none() => {
+                let best = ports.iter().map(|&port| self.band(port, rack)).max();
+                let stays = Some(self.band(before.port, rack)) == best;
+                Some(if stays { before } else { self.draw(cx, rack, ports) })
+            }
+            _ => Some(self.draw(cx, rack, ports)),
+        };
+        if let Some(new) = new {
+            self.counts.choices += 1;
+            self.counts.moves += u64::from(before.is_taken() && new.port != before.port);
+        }
+        let entry = Entry { last: cx.now, ..new.unwrap_or(before) };
+        self.tables.set(group, slot, entry);
+        entry
+    }
+
+    /// Reactive rebalancing: the new port of an entry that moves without a pause.
+    fn rebalance(
+        &mut self,
+        cx: &mut Cx<'_>,
+        rack: Option<usize>,
+        entry: Entry,
+        ports: &[PortIndex],
+    ) -> Option<Entry> {
+        let delta = self.settings.quality_delta;
+        if delta == 0 || self.settings.mode != Mode::FlowletQuality || entry.via.is_some() {
+            return None;
+        }
+        let best = ports.iter().map(|&port| self.band(port, rack)).max()?;
+        if best < self.band(entry.port, rack) + delta || !self.settings.probability.hits(cx.draw()) {
+            return None;
+        }
+        self.counts.rebalanced += 1;
+        Some(self.draw(cx, rack, ports))
+    }
+
+    /// True if the link of a port is up.
+    fn is_up(&self, now: Time, port: PortIndex) -> bool {
+        let changes = self.links.get(port.index()).map_or(&[][..], Vec::as_slice);
+        changes.iter().rev().find(|(at, _)| *at <= now).is_none_or(|(_, up)| *up)
+    }
+
+    /// Counts a packet that joins a port.
+    #[inline]
+    fn count(&mut self, pkt: &Packet, port: PortIndex) {
+        if let Some(load) = self.loads.get_mut(port.index()) {
+            load.join(pkt.frame());
+        }
+    }
+}
+
+impl Scheme for Ars {
+    fn interest(&self) -> Interest {
+        let samples = !self.sampled.is_empty();
+        Interest {
+            queues: samples,
+            every_packet: samples,
+            plain_replies: true,
+            makes_replies: self.reporter.is_some(),
+            detours: self.settings.alternates.is_some(),
+            ..Interest::default()
+        }
+    }
+
+    #[inline]
+    fn reads_queues(&self, pkt: &Packet, ports: &[PortIndex], detours: &Detours<'_>) -> bool {
+        self.settings.interval == Time::ZERO && pkt.is_data() && (ports.len() > 1 || !detours.is_empty())
+    }
+
+    fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
+        if let (Kind::Signal, true, Some(reports)) = (pkt.kind(), cx.to_host, &mut self.reports) {
+            reports.hear(cx.ingress, cx.tag);
+            return Verdict::Drop;
+        }
+        if !pkt.is_data() || ports.len() == 1 && cx.detours.is_empty() {
+            let port = cx.base_path(pkt, ports);
+            self.count(pkt, port);
+            if pkt.is_data() && self.sampled.contains(&port) {
+                self.start(cx);
+            }
+            return Verdict::Forward(port);
+        }
+        self.start(cx);
+        if self.settings.interval == Time::ZERO {
+            let (rules, loads) = (&self.rules, &mut self.loads);
+            let read = if cx.detours.is_empty() { ports } else { &self.sampled };
+            for port in read {
+                loads[port.index()].sample(rules, crate::ar::load(cx.queued, *port));
+            }
+        }
+        let chosen = if self.links.is_empty() {
+            self.choose(cx, pkt, ports)
+        } else {
+            let mut live = std::mem::take(&mut self.live);
+            live.clear();
+            live.extend(ports.iter().filter(|port| self.is_up(cx.now, **port)));
+            let chosen = self.choose(cx, pkt, if live.is_empty() { ports } else { &live });
+            self.live = live;
+            chosen
+        };
+        cx.via = chosen.via;
+        self.count(pkt, chosen.port);
+        Verdict::Forward(chosen.port)
+    }
+
+    #[inline]
+    fn note_reply(&mut self, _: Time, pkt: &Packet, port: PortIndex) {
+        self.count(pkt, port);
+    }
+
+    fn on_wake(&mut self, cx: &mut Cx<'_>) {
+        if self.next == Time::NEVER {
+            return;
+        }
+        if cx.now >= self.next {
+            let quiet = self.sample(cx.queued);
+            if let Some(reporter) = &mut self.reporter {
+                reporter.report(cx, &self.loads);
+            }
+            self.next = if quiet { Time::NEVER } else { self.sample_after(cx.now) };
+        }
+        if self.next != Time::NEVER {
+            cx.wake_at(self.next);
+        }
+    }
+
+    fn counters(&self, sink: &mut dyn FnMut(&'static str, u64)) {
+        sink("ars_choices", self.counts.choices);
+        sink("ars_moves", self.counts.moves);
+        sink("ars_rebalanced", self.counts.rebalanced);
+        sink("ars_backup", self.counts.backup);
+        sink("ars_detours", self.counts.detours);
+        sink("ars_samples", self.counts.samples);
+        sink("ars_reports", self.reporter.as_ref().map_or(0, Reporter::sent));
+    }
+}
+
+/// Most entries of a table, and of all tables of a switch. Our choice: far above hardware, for comparisons with ECMP.
+const MOST_ENTRIES: u32 = 1 << 20;
+
+impl Config {
+    fn check(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {
+        let settings = self.settings();
+        let range = |field, text: String| Err(code::RANGE.at(field, text));
+        if !(1..=MOST_ENTRIES).contains(&settings.entries) {
+            return range("entries", format!("{}; 1 to {MOST_ENTRIES} are possible", settings.entries));
+        }
+        if !(1..=settings.entries).contains(&settings.table) {
+            return range(
+                "table",
+                format!("{}; 1 to {} are possible, see `entries`", settings.table, settings.entries),
+            );
+        }
+        if settings.interval > Time::from_ms(1_000) {
+            return range("interval", format!("{}; at most 1 s is possible", settings.interval));
+        }
+        if settings.exponent > 15 {
+            return range("exponent", format!("{}; 0 to 15 are possible", settings.exponent));
+        }
+        if settings.past_weight == 0 && settings.future_weight == 0 {
+            return range("past-weight", "both weights are 0; one of them must be above 0".to_owned());
+        }
+        if settings.interval == Time::ZERO && settings.past_weight > 0 {
+            let text =
+                "with an `interval` of 0 there is no time in which bytes are sent: set `past-weight = 0`";
+            return Err(code::CONFLICT.at("past-weight", text));
+        }
+        let [low, high] = settings.past_limits;
+        if low >= high {
+            return range("past-limits", format!("{low} and {high}; the second must be above the first"));
+        }
+        if let Some([low, high]) = settings.future_limits.filter(|[low, high]| low >= high) {
+            return range("future-limits", format!("{low} and {high}; the second must be above the first"));
+        }
+        if settings.scale.bps() == 0 {
+            return range("scale", "it must be above 0".to_owned());
+        }
+        let bands = &settings.bands;
+        if !(2..=8).contains(&bands.len()) || bands.contains(&0) {
+            return range("bands", format!("{bands:?}; 2 to 8 widths above 0 are possible"));
+        }
+        if self.congested_above.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
+            return range("congested-above", "a share above 0, and at most 1, is possible".to_owned());
+        }
+        if settings.quality_delta > BEST {
+            return range("quality-delta", format!("{}; 0 to {BEST} are possible", settings.quality_delta));
+        }
+        if self.probability.is_some_and(|p| !(0.0..=1.0).contains(&p)) {
+            return range("probability", "0 to 1 is possible".to_owned());
+        }
+        if let Some(Alternates { threshold, cost, bias }) = settings.alternates
+            && threshold.max(cost).max(bias) > BEST
+        {
+            return range("alternates", format!("bands have the numbers 0 to {BEST}"));
+        }
+        Ok(self.warnings(plan, &settings))
+    }
+
+    fn warnings(&self, plan: &Plan, settings: &Settings) -> Vec<Finding> {
+        let (fabric, mut warnings) = (&plan.fabric, Vec::new());
+        if settings.alternates.is_some() && fabric.groups() == 0 {
+            let text = "this fabric has no paths beside the shortest ones; a Dragonfly has some";
+            warnings.push(code::NO_EFFECT.at("alternates", text));
+        }
+        let reports = |node| Reporter::of(Site { plan, node }).is_some();
+        if settings.global && !fabric.switches().any(reports) {
+            let text = "no switch above the ToRs has anything to report";
+            warnings.push(code::NO_EFFECT.at("global", text));
+        }
+        let fit = (settings.entries / settings.table) as usize;
+        if settings.mode.has_table() {
+            let groups = |node| (Groups::of(Site { plan, node }).members().len(), node);
+            // Groups are distinct sets of ports, so only a switch with many racks can have many.
+            let most = if fabric.racks().len() > fit {
+                fabric.switches().map(groups).max_by_key(|most| most.0)
+            } else {
+                None
+            };
+            if let Some((count, node)) = most.filter(|(count, _)| *count > fit) {
+                let text = format!(
+                    "{} entries hold {fit} groups of {}; `{}` has {count}, of which {} follow `backup`",
+                    settings.entries,
+                    settings.table,
+                    fabric.name(node),
+                    count - fit
+                );
+                warnings.push(code::HARDWARE.at("table", text));
+            }
+        }
+        warnings
+    }
+}
+
+impl Mode {
+    /// True if flows have entries in tables.
+    fn has_table(self) -> bool {
+        !matches!(self, Mode::PacketQuality | Mode::PacketRandom)
+    }
+}
