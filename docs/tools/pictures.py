@@ -151,6 +151,13 @@ def ar(p: Page) -> str:
     return "Each packet joins the shortest queue of its switch. Queues in later switches do not count."
 
 
+def ars(p: Page) -> str:
+    p.fabric(acts="S").queue(0, 4).queue(1, 1).queue(2, 1).queue(3, 3)
+    p.packets((1, 1, 0.8, 4), (1, 1, 0.5, 5), (1, 1, 0.2, 6), (2, 1, 0.7, 3))
+    p.note(104, 88, "bands 0, 6,").note(104, 154, "6 and 2")
+    return "The switch grades its ports every few microseconds. After a pause a flow set draws a port of the best band; until the next sample, others follow it."
+
+
 def drill(p: Page) -> str:
     p.fabric(acts="S").queue(0, 4).queue(1, 2).queue(2, 0).queue(3, 3)
     p.packets((1, 1, 0.7, 5), (2, 3, 0.4, 4))

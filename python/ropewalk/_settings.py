@@ -368,6 +368,30 @@ class Settings(TypedDict, total=False):
     routing__detection: Any
     scheme: Any
     scheme__ar: Any
+    scheme__ars: Any
+    scheme__ars__alternates: Any
+    scheme__ars__alternates__bias: Any
+    scheme__ars__alternates__cost: Any
+    scheme__ars__alternates__threshold: Any
+    scheme__ars__backup: Any
+    scheme__ars__bands: Any
+    scheme__ars__congested_above: Any
+    scheme__ars__current: Any
+    scheme__ars__entries: Any
+    scheme__ars__exponent: Any
+    scheme__ars__future_limits: Any
+    scheme__ars__future_weight: Any
+    scheme__ars__global: Any
+    scheme__ars__idle: Any
+    scheme__ars__interval: Any
+    scheme__ars__mode: Any
+    scheme__ars__past_limits: Any
+    scheme__ars__past_weight: Any
+    scheme__ars__probability: Any
+    scheme__ars__profile: Any
+    scheme__ars__quality_delta: Any
+    scheme__ars__scale: Any
+    scheme__ars__table: Any
     scheme__conga: Any
     scheme__conga__ageing: Any
     scheme__conga__dre_alpha: Any
@@ -403,8 +427,13 @@ class Settings(TypedDict, total=False):
     scheme__drill__d: Any
     scheme__drill__m: Any
     scheme__ecmp: Any
+    scheme__ecmp__buckets: Any
     scheme__ecmp__destination_port: Any
+    scheme__ecmp__fields: Any
+    scheme__ecmp__function: Any
     scheme__ecmp__hash: Any
+    scheme__ecmp__seed: Any
+    scheme__ecmp__weights: Any
     scheme__entropy_bitmap: Any
     scheme__entropy_bitmap__cut: Any
     scheme__entropy_bitmap__entropies: Any

@@ -62,7 +62,7 @@ const HEADERS: &str = "switch={buffer=\"32MB\",pfc=\"off\",cut={frame=\"57B\"},q
 /// uet-htsim's timer: 15 us and the time of six full queues.
 const TIMER: &str = "nic.timeout={fixed=\"93us\"}";
 
-const SCHEMES: [Entry; 20] = {
+const SCHEMES: [Entry; 23] = {
     use Changes::{Nics, Nothing, Switches};
     [
         entry("ecmp", &["scheme.ecmp={}"], Nothing, "nothing"),
@@ -72,6 +72,24 @@ const SCHEMES: [Entry; 20] = {
             &["scheme.ar={}"],
             Switches,
             "switches with adaptive routing per packet, a common feature",
+        ),
+        entry(
+            "ars, sonic",
+            &["scheme.ars={}"],
+            Switches,
+            "switches with ARS or DLB, a common feature; SAI's defaults, flowlets",
+        ),
+        entry(
+            "ars, sonic, packets",
+            &["scheme.ars={mode=\"packet-quality\"}"],
+            Switches,
+            "switches with ARS or DLB, a common feature; SAI's defaults, per packet",
+        ),
+        entry(
+            "ars, spectrum",
+            &["scheme.ars={profile=\"spectrum\"}"],
+            Switches,
+            "NVIDIA's Spectrum switches; grades are ours",
         ),
         entry("drill", &["scheme.drill={}"], Switches, "switches"),
         entry("flowlet", &["scheme.flowlet={}"], Switches, "switches with flowlet tables, a common feature"),

@@ -9,6 +9,7 @@ use super::laid::{DraftMessage, DraftWhole, Event, Graph, Item, part};
 use crate::footprint::Exists;
 use finding::Finding;
 use model::draw::{Key, below};
+use model::{Fabric, HostId};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use schemes::entropies::paths_between;
 use serde::de::{self, Deserializer, Visitor};
@@ -29,7 +30,9 @@ pub struct Split {
     pub subflows: Subflows,
     /// Paths of the subflows. `"pinned"`: the subflows of messages that a source starts together take one path after the
     /// other, from a random one on; the path of a queue pair has effect under schemes that follow it, such as `ethereal`.
-    /// `"free"`: the scheme chooses. Default `"pinned"` (Ethereal).
+    /// `"planned"`: a controller that knows all pairs of hosts pins each pair to the path that the fewest pairs of its two racks
+    /// have, with `subflows = 1` as H3C's AD-DC (its rule is not public; this one is our choice). `"free"`: the scheme chooses.
+    /// Default `"pinned"` (Ethereal).
     pub paths: Paths,
 }
 
@@ -51,6 +54,8 @@ pub enum Paths {
     /// Each subflow is pinned to a path.
     #[default]
     Pinned,
+    /// Each pair of hosts is pinned to the paths that its racks use least.
+    Planned,
     /// The scheme chooses.
     Free,
 }
@@ -168,9 +173,15 @@ impl Split {
         draft.memory.add_triggers(triggers - causes.len() as u64, path)?;
 
         let mut starts = vec![None; counts.len()];
+        let mut planner = Planner::default();
         for (paths, step) in &steps {
             let mut next = below(key.draw(u64::from(step[0])), usize::from(*paths));
             for &m in step {
+                if self.paths == Paths::Planned {
+                    let message = &graph.messages[added.message + m as usize];
+                    let ends = (message.from, message.to);
+                    next = planner.first_path(draft.fabric, ends, usize::from(*paths), counts[m as usize]);
+                }
                 starts[m as usize] = Some((next, usize::from(*paths)));
                 next += counts[m as usize];
             }
@@ -199,7 +210,9 @@ impl Split {
             let at = graph.messages.len() as u32;
             for i in 0..count {
                 let (path, line) = match (self.paths, *start) {
-                    (Paths::Pinned, Some((first, paths))) => (Some(((first + i) % paths) as u16), i / paths),
+                    (Paths::Pinned | Paths::Planned, Some((first, paths))) => {
+                        (Some(((first + i) % paths) as u16), i / paths)
+                    }
                     _ => (None, i),
                 };
                 let bytes = part(whole.bytes, count, i);
@@ -228,6 +241,38 @@ impl Split {
             let pairs = causes.iter().flat_map(|&cause| effects.iter().map(move |&effect| (cause, effect)));
             graph.causes.extend(pairs);
         }
+    }
+}
+
+/// A controller that pins pairs of hosts to paths.
+#[derive(Debug, Default)]
+struct Planner {
+    /// First path of every pair.
+    pinned: BTreeMap<(HostId, HostId), usize>,
+    /// Pairs on each path that leave a rack, and that enter it.
+    leaving: BTreeMap<(usize, usize), usize>,
+    entering: BTreeMap<(usize, usize), usize>,
+}
+
+impl Planner {
+    /// The first of `count` paths of a pair: one that the fewest pairs of its racks have, in the worse direction first.
+    fn first_path(&mut self, fabric: &Fabric, ends: (HostId, HostId), paths: usize, count: usize) -> usize {
+        if let Some(&path) = self.pinned.get(&ends) {
+            return path;
+        }
+        let (out, into) = (fabric.rack(ends.0), fabric.rack(ends.1));
+        let load = |path: usize| {
+            let of = |table: &BTreeMap<_, usize>, rack| table.get(&(rack, path)).copied().unwrap_or(0);
+            let (leaving, entering) = (of(&self.leaving, out), of(&self.entering, into));
+            (leaving.max(entering), leaving + entering)
+        };
+        let first = (0..paths).min_by_key(|&path| load(path)).unwrap_or(0);
+        for path in (first..first + count).map(|path| path % paths) {
+            *self.leaving.entry((out, path)).or_default() += 1;
+            *self.entering.entry((into, path)).or_default() += 1;
+        }
+        self.pinned.insert(ends, first);
+        first
     }
 }
 
@@ -323,6 +368,23 @@ mod tests {
             let each = (flows * bytes / spines) as u64;
             assert_eq!(by_path(&c), (0..spines as u16).map(|path| (path, each)).collect());
         }
+    }
+
+    #[test]
+    fn a_controller_spreads_the_pairs_of_a_rack_over_all_uplinks_and_downlinks() {
+        let text = "[topology.leaf-spine]\nleaves = 2\nspines = 8\nhosts-per-leaf = 8\n[scheme.ethereal]\n[[workload]]\n\
+                    permutation = { bytes = \"1MB\", kind = \"shift\" }\nsplit = { subflows = 1, paths = \"PATHS\" }";
+        let used = |paths: &str| {
+            let text = text.replace("PATHS", paths);
+            let c = check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"));
+            let of = |rack: usize| {
+                let mine = c.plan.qps.iter().filter(|qp| c.plan.fabric.rack(qp.from) == rack);
+                mine.map(|qp| qp.path.unwrap()).collect::<BTreeSet<_>>().len()
+            };
+            [of(0), of(1)]
+        };
+        assert_eq!(used("planned"), [8, 8], "a path for each of eight hosts, in both directions");
+        assert!(used("pinned").iter().all(|&n| n < 8), "each host draws its path alone");
     }
 
     #[test]
