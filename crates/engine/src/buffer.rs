@@ -13,9 +13,12 @@
 //!
 //! Queues of some flows alone may follow a rule of their own. All share one buffer, and each group of classes has accounts of its
 //! own: a lossless group that is paused leaves the others alone.
+//!
+//! A buffer may count cells, have slices, or set room aside: see [`crate::cells`].
 
+use crate::cells::{Cells, Place};
 use crate::switch::Egress;
-use model::plan::{Class, Cut, FlowControl, Overflow, Pfc, SwitchSettings};
+use model::plan::{Class, Cut, FlowControl, Memory, Overflow, Pfc, SwitchSettings};
 
 /// The unit of charging and pausing: a virtual channel of an ingress port, or the whole port if links have one
 /// channel. The accounts of a further group of classes follow those of the group before it.
@@ -116,6 +119,8 @@ pub(crate) struct Buffer {
     pub(crate) peak: u64,
     /// Most bytes in use at a sampling instant since the last call of [`Buffer::take_recent`].
     recent: u64,
+    /// Cells, slices and reserved room, if the buffer is not plain. Its charges by account are then known after every visit.
+    cells: Option<Box<Cells>>,
 }
 
 impl Buffer {
@@ -126,12 +131,13 @@ impl Buffer {
             limit.fill(0);
         }
         let accounts = limit.len();
+        let reserved: u64 = if settings.memory.headroom_beside { 0 } else { limit.iter().sum() };
         Buffer {
             flow_control: settings.flow_control,
             overflow: if lossless { Overflow::Drop } else { settings.overflow },
             own_rules: Vec::new(),
             accounts,
-            shared: settings.buffer.get().saturating_sub(limit.iter().sum()),
+            shared: settings.buffer.get().saturating_sub(reserved),
             used: 0,
             ingress: vec![0; accounts],
             detail: Detail::Exact,
@@ -143,7 +149,15 @@ impl Buffer {
             pauses: 0,
             peak: 0,
             recent: 0,
+            cells: None,
         }
+    }
+
+    /// This buffer with cells, slices and reserved room as in `memory`, for so many ports, each with so many accounts in each group
+    /// of classes.
+    pub(crate) fn with_cells(self, memory: Memory, shape: (usize, usize)) -> Self {
+        let cells = (!memory.is_plain()).then(|| Box::new(Cells::new(memory, self.shared, shape)));
+        Buffer { cells, ..self }
     }
 
     /// Adds a group of classes with a rule of its own; `limit` is the headroom of each of its accounts.
@@ -155,7 +169,9 @@ impl Buffer {
         debug_assert_eq!(limit.len(), self.accounts);
         self.own_rules
             .push((settings.flow_control, if lossless { Overflow::Drop } else { settings.overflow }));
-        self.shared = self.shared.saturating_sub(limit.iter().sum());
+        if !settings.memory.headroom_beside {
+            self.shared = self.shared.saturating_sub(limit.iter().sum());
+        }
         self.limit.extend(limit);
         let all = self.limit.len();
         self.ingress.resize(all, 0);
@@ -200,13 +216,13 @@ impl Buffer {
     }
 
     fn share(&self, used: u64, (num, den): (u32, u32)) -> u64 {
-        self.shared.saturating_sub(used) * num as u64 / den as u64
+        part_of(self.shared.saturating_sub(used), (num, den))
     }
 
     /// Decides whether a packet may join its egress queue, and charges it if its class is charged.
     #[inline]
     pub(crate) fn admit(&mut self, request: Request<'_>) -> Admission {
-        let Request { account, bytes, egress: Egress { queue, cap }, class, cuttable } = request;
+        let Request { account, bytes, egress: Egress { queue, cap, .. }, class, cuttable } = request;
         let i = account.0 as usize;
         let (flow_control, overflow) = self.rule(i);
         let refused = match overflow {
@@ -219,6 +235,9 @@ impl Buffer {
         if !class.charged {
             return Admission::Admitted;
         }
+        if self.cells.is_some() {
+            return self.admit_in_cells(&request, flow_control, refused);
+        }
         match flow_control {
             FlowControl::Lossless(pfc) => {
                 if self.ingress[i] + bytes <= self.threshold(self.used, i, &pfc) {
@@ -229,12 +248,7 @@ impl Buffer {
                     return Admission::Dropped;
                 }
                 self.headroom[i] += bytes;
-                if self.paused[i] {
-                    return Admission::Admitted;
-                }
-                self.paused[i] = true;
-                self.pauses += 1;
-                if self.paused_by_scheme[i] { Admission::Admitted } else { Admission::AdmittedPause }
+                self.pause(i)
             }
             FlowControl::Lossy { alpha } => {
                 if queue + bytes > self.share(self.used, alpha) || self.used + bytes > self.shared {
@@ -253,11 +267,78 @@ impl Buffer {
         }
     }
 
-    /// Gives the room of a waiting packet to an arriving one that is not longer.
-    pub(crate) fn replace(&mut self, waiting: (Account, u64), arriving: (Account, u64)) {
-        let resumes = self.release(waiting.0, waiting.1);
+    /// Pauses an account with packets in headroom.
+    #[inline]
+    fn pause(&mut self, i: usize) -> Admission {
+        if self.paused[i] {
+            return Admission::Admitted;
+        }
+        self.paused[i] = true;
+        self.pauses += 1;
+        if self.paused_by_scheme[i] { Admission::Admitted } else { Admission::AdmittedPause }
+    }
+
+    /// [`Buffer::admit`] of a buffer that is not plain.
+    #[inline(never)]
+    fn admit_in_cells(&mut self, request: &Request<'_>, rule: FlowControl, refused: Admission) -> Admission {
+        let Request { account, bytes, egress, .. } = *request;
+        let i = usize::from(account.0);
+        let Some(cells) = self.cells.as_deref_mut() else { return Admission::Dropped };
+        let room = cells.room(bytes);
+        if let FlowControl::Lossless(pfc) = rule {
+            let slice = cells.slice_of_account(account);
+            let (held, free) = (self.ingress[i], cells.free(slice));
+            let alpha = self.alphas.get(i).copied().unwrap_or(pfc.alpha);
+            let (before, after) = (cells.above(held), cells.above(held + room));
+            if after <= part_of(free, alpha) && after - before <= free {
+                cells.change(slice, held, held + room);
+                self.charge(account, room);
+                return Admission::Admitted;
+            }
+            if !cells.take_headroom(self.headroom[i], self.limit[i], room) {
+                return Admission::Dropped;
+            }
+            self.headroom[i] += room;
+            return self.pause(i);
+        }
+        if let Some(place) = egress.place {
+            let (held, free) = (cells.queue(place), cells.free(cells.slice_of_queue(place)));
+            let (before, after) = (cells.above(held), cells.above(held + room));
+            let fits = match rule {
+                FlowControl::Lossy { alpha } => after <= part_of(free, alpha),
+                _ => egress.queue + bytes <= egress.cap,
+            };
+            if !fits || after - before > free {
+                return refused;
+            }
+            cells.join(place, room);
+        } else if self.used + room > self.shared {
+            return refused;
+        }
+        self.charge(account, room);
+        Admission::Admitted
+    }
+
+    /// Puts a packet that the buffer has charged into its queue: the scheme held it until now.
+    pub(crate) fn join(&mut self, account: Account, bytes: u64, place: Place) {
+        let lossless = self.is_lossless(account);
+        if let Some(cells) = self.cells.as_deref_mut().filter(|_| !lossless) {
+            cells.join(place, cells.room(bytes));
+        }
+    }
+
+    /// Gives the room of a waiting packet to an arriving one that is not longer, in the same queue.
+    pub(crate) fn replace(&mut self, waiting: (Account, u64), arriving: (Account, u64), place: Place) {
+        let resumes = self.release(waiting.0, waiting.1, place);
         debug_assert!(!resumes && waiting.1 >= arriving.1, "only lossy switches cut");
-        self.charge(arriving.0, arriving.1);
+        self.charge(arriving.0, self.room(arriving.1));
+        self.join(arriving.0, arriving.1, place);
+    }
+
+    /// Bytes that a packet takes.
+    #[inline]
+    pub(crate) fn room(&self, bytes: u64) -> u64 {
+        self.cells.as_ref().map_or(bytes, |cells| cells.room(bytes))
     }
 
     #[inline]
@@ -284,9 +365,38 @@ impl Buffer {
         self.detail = Detail::Exact;
     }
 
-    /// Releases the room of a packet that leaves; true if the switch must resume its ingress.
+    /// True if all charges must be counted after a light visit.
+    pub(crate) fn counts_always(&self) -> bool {
+        self.cells.is_some()
+    }
+
+    /// Sets all charges after a light visit from the account and the bytes of all charged packets, and the place of those that
+    /// wait in queues. No account is paused.
+    pub(crate) fn count(&mut self, charged: impl Iterator<Item = (Account, Option<Place>, u64)>) {
+        let Some(mut cells) = self.cells.take() else { return };
+        cells.clear();
+        self.ingress.fill(0);
+        self.used = 0;
+        for (account, place, bytes) in charged {
+            let (room, i) = (cells.room(bytes), usize::from(account.0));
+            if self.is_lossless(account) {
+                let held = self.ingress[i];
+                cells.change(cells.slice_of_account(account), held, held + room);
+            } else if let Some(place) = place {
+                cells.join(place, room);
+            }
+            self.charge(account, room);
+        }
+        self.detail = Detail::Exact;
+        self.cells = Some(cells);
+    }
+
+    /// Releases the room of a packet that leaves a queue; true if the switch must resume its ingress.
     #[inline]
-    pub(crate) fn release(&mut self, account: Account, bytes: u64) -> bool {
+    pub(crate) fn release(&mut self, account: Account, bytes: u64, place: Place) -> bool {
+        if self.cells.is_some() {
+            return self.release_in_cells(account, bytes, place);
+        }
         let i = account.0 as usize;
         let from_headroom = bytes.min(self.headroom[i]);
         self.headroom[i] -= from_headroom;
@@ -298,6 +408,37 @@ impl Buffer {
         }
         let below = self.ingress[i] + pfc.resume_offset.get() <= self.threshold(self.used, i, &pfc);
         if below || self.ingress[i] == 0 {
+            self.paused[i] = false;
+            self.pauses -= 1;
+            return !self.paused_by_scheme[i];
+        }
+        false
+    }
+
+    /// [`Buffer::release`] of a buffer that is not plain.
+    #[inline(never)]
+    fn release_in_cells(&mut self, account: Account, bytes: u64, place: Place) -> bool {
+        let (i, rule) = (usize::from(account.0), self.rule(account.0.into()).0);
+        let Some(cells) = self.cells.as_deref_mut() else { return false };
+        let room = cells.room(bytes);
+        let from_headroom = room.min(self.headroom[i]);
+        let (held, left) = (self.ingress[i], self.ingress[i] - (room - from_headroom));
+        self.headroom[i] -= from_headroom;
+        self.ingress[i] = left;
+        self.used -= held - left;
+        let FlowControl::Lossless(pfc) = rule else {
+            cells.leave(place, room);
+            return false;
+        };
+        let slice = cells.slice_of_account(account);
+        cells.give_headroom(from_headroom);
+        cells.change(slice, held, left);
+        if !self.paused[i] || self.headroom[i] > 0 {
+            return false;
+        }
+        let alpha = self.alphas.get(i).copied().unwrap_or(pfc.alpha);
+        let below = cells.above(left) + pfc.resume_offset.get() <= part_of(cells.free(slice), alpha);
+        if below || left == 0 {
             self.paused[i] = false;
             self.pauses -= 1;
             return !self.paused_by_scheme[i];
@@ -328,6 +469,9 @@ impl Buffer {
     ) -> bool {
         if self.pauses > 0 {
             return false;
+        }
+        if self.cells.is_some() {
+            return self.stays_below_in_cells(incoming, by_account);
         }
         let used = self.used + incoming;
         match self.flow_control {
@@ -372,10 +516,42 @@ impl Buffer {
         }
     }
 
+    /// [`Buffer::stays_below_thresholds`] of a buffer that is not plain, without a pause. After a light visit all packets are counted,
+    /// which costs more than a heavy visit where queues are long.
+    #[inline(never)]
+    fn stays_below_in_cells(
+        &self,
+        incoming: u64,
+        mut by_account: impl Iterator<Item = (Account, u64)>,
+    ) -> bool {
+        let Some(cells) = self.cells.as_deref() else { return false };
+        if self.used > 8 * incoming {
+            return false;
+        }
+        match self.flow_control {
+            FlowControl::Lossless(pfc) => by_account.all(|(account, bytes)| {
+                let i = usize::from(account.0);
+                let free = cells.free(cells.slice_of_account(account)).saturating_sub(incoming);
+                let alpha = self.alphas.get(i).copied().unwrap_or(pfc.alpha);
+                let held = cells.above(self.ingress[i] + bytes);
+                held <= part_of(free, alpha) && free > 0
+            }),
+            // A packet may join any queue, also one that the scheme holds.
+            FlowControl::Lossy { alpha } => {
+                let free = cells.least_free().saturating_sub(self.used + incoming);
+                cells.longest_queue() + self.used + incoming <= part_of(free, alpha)
+            }
+            FlowControl::Capped { .. } => false,
+        }
+    }
+
     /// Starts a visit whose ports keep their caps by themselves: if the shared buffer cannot fill, caps are all that bounds
     /// queues. Returns the caps, or `None` if the buffer has none or could fill. The charges by account are then unknown.
     pub(crate) fn caps(&mut self, incoming: u64) -> Option<Caps> {
         let FlowControl::Capped { least } = self.flow_control else { return None };
+        if self.cells.is_some() {
+            return None;
+        }
         let fits = self.light_without_detail(self.used + incoming <= self.shared);
         fits.then_some(Caps { overflow: self.overflow, least: least.get() })
     }
@@ -420,6 +596,12 @@ impl Buffer {
     }
 }
 
+/// A share of so many bytes: (numerator, denominator).
+#[inline]
+fn part_of(bytes: u64, (num, den): (u32, u32)) -> u64 {
+    bytes * u64::from(num) / u64::from(den)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -428,12 +610,13 @@ mod tests {
     use model::{Bytes, Kind};
 
     const IN: Account = Account(0);
+    const OUT: Place = Place::new(0, 0);
     const ONE: [(Account, u64); 1] = [(IN, 5_000)];
 
     const DATA: Class = Class::strict(Kinds::of(&[Kind::Data])).of_data();
 
     fn egress(queue: u64, cap: u64) -> Egress {
-        Egress { queue, cap }
+        Egress { queue, cap, place: None }
     }
 
     fn packet(account: Account, queue: u64) -> Request<'static> {
@@ -441,7 +624,12 @@ mod tests {
     }
 
     fn settings(buffer: u64, flow_control: FlowControl) -> SwitchSettings {
-        SwitchSettings { buffer: Bytes(buffer), flow_control, overflow: Overflow::Drop }
+        SwitchSettings {
+            buffer: Bytes(buffer),
+            flow_control,
+            overflow: Overflow::Drop,
+            memory: Memory::PLAIN,
+        }
     }
 
     fn lossless(buffer: u64, headroom: u64) -> Buffer {
@@ -464,8 +652,8 @@ mod tests {
         assert_eq!(held, [4_000, 35_000]);
         assert!(!b.stays_below_thresholds(0, std::iter::empty(), || 0), "accounts are paused");
         // Both are released below their own thresholds less the offset.
-        assert!(!b.release(Account(1), 1_000));
-        assert!((0..9).any(|_| b.release(Account(1), 1_000)));
+        assert!(!b.release(Account(1), 1_000, OUT));
+        assert!((0..9).any(|_| b.release(Account(1), 1_000, OUT)));
     }
 
     #[test]
@@ -478,9 +666,9 @@ mod tests {
         // 80 kB are shared; the tenth packet does not fit: 9000 + 1000 > (80000 - 9000) / 8.
         assert_eq!(held, 9);
         assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted);
-        assert!(!b.release(IN, 1000) && !b.release(IN, 1000), "headroom empties first");
+        assert!(!b.release(IN, 1000, OUT) && !b.release(IN, 1000, OUT), "headroom empties first");
         let mut left = held;
-        while !b.release(IN, 1000) {
+        while !b.release(IN, 1000, OUT) {
             left -= 1;
         }
         assert_eq!(left - 1, 6, "3 KiB below the threshold of 9250");
@@ -502,7 +690,7 @@ mod tests {
         }
         assert!(!b.set_scheme_pause(IN, false), "the buffer still pauses it");
         assert!(b.set_scheme_pause(Account(1), true) && b.set_scheme_pause(Account(1), false));
-        while !b.release(IN, 1000) {
+        while !b.release(IN, 1000, OUT) {
             held -= 1;
         }
         assert!(held > 1 && !b.idle(false));
@@ -545,10 +733,10 @@ mod tests {
         assert!(b.pauses(own) && !b.pauses(IN) && !b.pauses(Account(3)));
         (0..6).for_each(|_| assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted));
         assert_eq!(b.admit(packet(IN, 0)), Admission::Cut(cut), "the shared buffer is full");
-        assert!(!b.release(own, 1_000), "that was the headroom");
-        (0..14).for_each(|_| assert!(!b.release(IN, 1_000), "another group resumes nobody"));
-        assert!(b.release(own, 1_000) && !b.idle(false));
-        (0..5).for_each(|_| assert!(!b.release(own, 1_000)));
+        assert!(!b.release(own, 1_000, OUT), "that was the headroom");
+        (0..14).for_each(|_| assert!(!b.release(IN, 1_000, OUT), "another group resumes nobody"));
+        assert!(b.release(own, 1_000, OUT) && !b.idle(false));
+        (0..5).for_each(|_| assert!(!b.release(own, 1_000, OUT)));
         assert!(b.idle(false));
     }
 
@@ -575,7 +763,7 @@ mod tests {
             "a class that is not charged has its own cap"
         );
         assert_eq!(b.admit(header(1_501)), Admission::Dropped);
-        b.replace((IN, 1_000), (Account(1), 900));
+        b.replace((IN, 1_000), (Account(1), 900), OUT);
         assert_eq!((b.used, &b.ingress[..]), (1_900, &[1_000, 900][..]));
         let large = Request { bytes: 4_000, egress: egress(0, 4_000), ..packet(IN, 0) };
         assert_eq!(b.admit(large), Admission::Admitted);
@@ -634,7 +822,7 @@ mod tests {
         assert!(b.idle(false) && b.lossless() && !b.cuts());
         b.admit(packet(IN, 0));
         assert!(!b.idle(false) && !b.idle(true), "a packet is charged");
-        b.release(IN, 1000);
+        b.release(IN, 1000, OUT);
         assert!(b.idle(false));
         b.set_scheme_pause(IN, true);
         assert!(!b.idle(false) && b.idle(true), "the scheme pauses for a job that waits");
@@ -666,10 +854,10 @@ mod tests {
         assert_eq!(b.admit(packet(IN, 0)), Admission::AdmittedPause);
         assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted, "the ingress is paused already");
         b.sample();
-        b.release(IN, 1000);
+        b.release(IN, 1000, OUT);
         b.sample();
         assert_eq!(used(&mut b), (10_000, 11_000, 11_000));
-        b.release(IN, 1000);
+        b.release(IN, 1000, OUT);
         b.sample();
         assert_eq!(used(&mut b), (9_000, 9_000, 11_000), "a new stretch of time, the same run");
     }
@@ -697,10 +885,10 @@ mod tests {
         (0..20).for_each(|_| assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted));
         assert_eq!(b.admit(packet(IN, 0)), Admission::AdmittedPause);
         assert_eq!(b.admit(packet(IN, 0)), Admission::Admitted);
-        (0..20).for_each(|_| assert!(!b.release(other, 1_000)));
+        (0..20).for_each(|_| assert!(!b.release(other, 1_000, OUT)));
         // The threshold is 40 kB now, far above this ingress.
-        assert!(!b.release(IN, 1_000), "a packet is left in headroom");
-        assert!(b.release(IN, 1_000));
+        assert!(!b.release(IN, 1_000, OUT), "a packet is left in headroom");
+        assert!(b.release(IN, 1_000, OUT));
     }
 
     #[test]
@@ -710,8 +898,8 @@ mod tests {
         let small = |bytes| Request { bytes, ..packet(IN, 0) };
         assert_eq!(b.admit(small(400)), Admission::Admitted);
         assert_eq!(b.admit(small(200)), Admission::AdmittedPause);
-        assert!(!b.release(IN, 200), "400 B are left");
-        assert!(b.pauses(IN) && b.release(IN, 400) && !b.pauses(IN));
+        assert!(!b.release(IN, 200, OUT), "400 B are left");
+        assert!(b.pauses(IN) && b.release(IN, 400, OUT) && !b.pauses(IN));
         assert!(b.idle(false));
     }
 
@@ -732,7 +920,7 @@ mod tests {
         let mut b = lossy((8, 1));
         let admitted = (0..20).take_while(|_| b.admit(packet(IN, 0)) == Admission::Admitted).count();
         assert_eq!(admitted, 10);
-        assert!(!b.release(IN, 1000) && b.admit(packet(Account(1), 0)) == Admission::Admitted);
+        assert!(!b.release(IN, 1000, OUT) && b.admit(packet(Account(1), 0)) == Admission::Admitted);
     }
 
     #[test]

@@ -12,7 +12,9 @@
 use std::num::NonZeroUsize;
 
 mod books;
+mod average;
 mod buffer;
+mod cells;
 mod division;
 mod failing;
 mod gentle;

@@ -89,6 +89,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) data_class: usize,
     /// True if this class is marked.
     marks_data: bool,
+    /// [`Plan::has_plain_queues`].
+    pub(crate) plain_queues: bool,
     /// Kinds of packets in the class of data.
     pub(crate) with_data: Kinds,
     /// True if CNPs wait in the class of ACKs.
@@ -188,6 +190,7 @@ impl<'a> Setup<'a> {
             },
             data_class: plan.classes.of(Kind::Data),
             marks_data: plan.classes.data().marked,
+            plain_queues: plan.has_plain_queues(),
             with_data: plan.classes.with_data(),
             cnps_with_acks: plan.classes.of(Kind::Cnp) == plan.classes.of(Kind::Ack),
             charged: plan.classes.charged(),

@@ -1,6 +1,7 @@
 //! A switch without its ports: its scheme, its buffer, and the packets that its scheme holds. Both engines use it.
 
 use crate::buffer::{Account, Admission, Buffer, Request};
+use crate::cells::Place;
 use crate::setup::Setup;
 use model::draw::Key;
 use model::fabric::Detours;
@@ -75,11 +76,13 @@ pub(crate) struct Egress {
     pub(crate) queue: u64,
     /// Its cap, bytes.
     pub(crate) cap: u64,
+    /// Its place; `None` for a packet that is held.
+    pub(crate) place: Option<Place>,
 }
 
 impl Egress {
     /// A queue without a cap: the place of packets that a scheme holds.
-    const NONE: Egress = Egress { queue: 0, cap: u64::MAX };
+    const NONE: Egress = Egress { queue: 0, cap: u64::MAX, place: None };
 }
 
 /// The arrival of a packet at its switch.
@@ -119,16 +122,18 @@ impl<P: Parts> Switch<P> {
         let limits = |ports: &[PortSettings]| ports.iter().enumerate().flat_map(headroom).collect();
         let mut buffer = Buffer::new(settings, limits(ports));
         let mut all_alphas = alphas(settings, ports);
+        let mut memory = settings.memory;
         for group in &plan.own_queues.groups {
             let own = &group.ports[base..base + ports.len()];
             let settings = &group.switches[plan.fabric.switch_number(node)];
+            memory.shared_headroom = memory.shared_headroom.or(settings.memory.shared_headroom);
             buffer.add_group(settings, limits(own));
             all_alphas.append(&mut alphas(settings, own));
         }
         Switch {
             interest: scheme.interest(),
             scheme,
-            buffer: buffer.with_alphas(all_alphas),
+            buffer: buffer.with_alphas(all_alphas).with_cells(memory, (ports.len(), channels.into())),
             channels,
             accounts: ports.len() as u16 * u16::from(channels),
             key,
@@ -189,17 +194,43 @@ impl<P: Parts> Switch<P> {
         self.buffer.detail(charged.map(|pkt| (account(pkt, channels), pkt.frame().into())));
     }
 
-    /// Gives the room of a waiting packet, which is cut, to the one that arrives.
+    /// Counts all charges after a light visit, from the packets in the queues of each port and those that the scheme holds, if
+    /// the buffer must know them.
+    pub(crate) fn count<'p>(
+        &'p mut self,
+        setup: &Setup<'_>,
+        queued: impl Iterator<Item = (usize, &'p Parcel<P::Annex>)>,
+    ) {
+        let channels = self.channels;
+        let queued = queued.map(|(port, pkt)| (Some(Place::new(port, setup.class_in_table(pkt))), pkt));
+        let held = self.stash.iter().flatten().flatten().filter(|pkt| setup.with_data.take(pkt));
+        let all = queued.chain(held.map(|pkt| (None, pkt)));
+        let charged = all.filter(|(_, pkt)| pkt.ingress() != PortIndex::VIRTUAL);
+        self.buffer.count(charged.map(|(place, pkt)| (account(pkt, channels), place, pkt.frame().into())));
+    }
+
+    /// Puts a packet that the scheme held into its queue at a port.
+    pub(crate) fn join(&mut self, setup: &Setup<'_>, pkt: &Parcel<P::Annex>, port: usize) {
+        let class = setup.class_in_table(pkt);
+        if setup.plan.classes.all()[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
+            let account = self.account(setup, pkt);
+            self.buffer.join(account, pkt.frame().into(), Place::new(port, class));
+        }
+    }
+
+    /// Gives the room of a waiting packet, which is cut, to the one that arrives at its port.
     pub(crate) fn replace(
         &mut self,
         setup: &Setup<'_>,
         waiting: &Parcel<P::Annex>,
         arriving: &Parcel<P::Annex>,
+        port: usize,
     ) {
-        if setup.plan.classes.all()[setup.class_in_table(arriving)].charged {
+        let class = setup.class_in_table(arriving);
+        if setup.plan.classes.all()[class].charged {
             let room = |pkt| (self.account(setup, pkt), pkt.frame() as u64);
             let (from, to) = (room(waiting), room(arriving));
-            self.buffer.replace(from, to);
+            self.buffer.replace(from, to, Place::new(port, class));
         }
     }
 

@@ -66,6 +66,8 @@ codes! {
     warning FEW_ACKS "few-acks": "A window or a congestion control needs more ACKs. Ask for them, or widen the window.";
     warning PATIENCE "patience": "The run may give up while its flows wait for a timer. Raise `stop.no-progress`.";
     warning HEADROOM "headroom": "A port may lose packets despite PFC. Raise its headroom to the least one, which the text names.";
+    warning XOFF "xoff": "A port has the headroom of a shorter cable. Raise `xoff`, or enter the cable's length.";
+    warning LOSSY_CLASS "lossy-class": "Switches drop data of a job because of its DSCP. Give it one that is lossless, or change the map.";
     warning CAP "cap": "A cap drops packets of a class that PFC protects. Remove one of both.";
     warning CUT_OFF "cut-off": "Failures leave two hosts without a path for good. Set `until`, or spare a link.";
     warning SLOWED "slowed": "Ports that a failure slows keep the thresholds of their full rate.";

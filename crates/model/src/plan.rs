@@ -327,6 +327,9 @@ pub struct Marking {
     pub pmax: Probability,
     /// Moment of the decision.
     pub at: MarkAt,
+    /// The decision goes by an average of the queue: at each decision it comes closer to the queue by this power of 1/2. 0 is the queue
+    /// itself.
+    pub weight: u8,
 }
 
 impl Marking {
@@ -424,6 +427,54 @@ pub struct SwitchSettings {
     pub flow_control: FlowControl,
     /// Fate of refused packets.
     pub overflow: Overflow,
+    /// Units and parts of the buffer.
+    pub memory: Memory,
+}
+
+/// How a switch divides its packet buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Size of a cell, bytes: a packet takes whole cells. With 1, a packet takes its own size.
+    pub cell: u32,
+    /// Number of equal slices of the shared part. A port uses one of them, see [`Memory::slice`].
+    pub slices: u16,
+    /// Buffer of each ingress port and class that pauses, and of each queue of a class that drops, which no other uses. It lies beside
+    /// [`SwitchSettings::buffer`].
+    pub guarantee: Bytes,
+    /// Headroom that all ports together may use, if it is less than the sum of theirs. It lies beside [`SwitchSettings::buffer`].
+    pub shared_headroom: Option<Bytes>,
+    /// True if the headrooms lie beside [`SwitchSettings::buffer`], false if they are part of it.
+    pub headroom_beside: bool,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory::PLAIN
+    }
+}
+
+impl Memory {
+    /// A buffer in bytes that all ports share whole, headrooms included.
+    pub const PLAIN: Memory =
+        Memory { cell: 1, slices: 1, guarantee: Bytes(0), shared_headroom: None, headroom_beside: false };
+
+    /// True if the buffer counts bytes in one pool that has the headrooms of all ports.
+    pub fn is_plain(&self) -> bool {
+        *self == Memory::PLAIN
+    }
+
+    /// Bytes that a packet takes: whole cells.
+    #[inline]
+    pub fn room(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.cell.into()).saturating_mul(self.cell.into())
+    }
+
+    /// The slice of a port of a switch with `ports` ports: neighbouring ports share a slice. Our choice, as which port of a chip has
+    /// which slice is not public.
+    #[inline]
+    pub fn slice(&self, port: usize, ports: usize) -> usize {
+        port * usize::from(self.slices) / ports.max(1)
+    }
 }
 
 /// A queue pair: a reliable connection between two hosts.
@@ -708,6 +759,12 @@ impl Plan {
         all.into_iter().collect()
     }
 
+    /// True if engines may be faster, because the queues of ports have a simple order, see [`Classes::is_plain`], and no marking averages.
+    pub fn has_plain_queues(&self) -> bool {
+        let averages = |port: &PortSettings| port.marking.is_some_and(|marking| marking.weight > 0);
+        self.classes.is_plain() && !self.ports.iter().any(averages)
+    }
+
     /// True if a switch cuts data packets that do not fit into a queue.
     pub fn cuts(&self) -> bool {
         let own = self.own_queues.groups.iter().flat_map(|group| &group.switches);
@@ -758,6 +815,7 @@ mod tests {
             kmax: Bytes(20_000),
             pmax: Probability::new(0.2),
             at: MarkAt::Dequeue,
+            weight: 0,
         };
         // Of 1,000 packets with evenly spread draws, this many are marked.
         let marks = |queue| {
@@ -816,7 +874,7 @@ mod tests {
     #[test]
     fn equal_thresholds_mark_every_packet_above_them_without_a_draw() {
         let limit = Bytes(64_000);
-        let marking = Marking { kmin: limit, kmax: limit, pmax: Probability::new(1.0), at: MarkAt::Enqueue };
+        let marking = Marking { kmin: limit, kmax: limit, pmax: Probability::new(1.0), at: MarkAt::Enqueue, weight: 0 };
         let marks = |queue| marking.marks(queue, || panic!("the decision is certain"));
         assert_eq!([63_999, 64_000, 64_001].map(marks), [false, false, true]);
     }

@@ -37,6 +37,7 @@ pub fn plan(flows: u32) -> Plan {
             buffer: Bytes(1_000_000),
             flow_control: FlowControl::Lossless(Pfc { alpha: (1, 8), resume_offset: Bytes(3072) }),
             overflow: Overflow::Drop,
+            memory: model::plan::Memory::PLAIN,
         }],
         lose_replies: false,
         receive: Vec::new(),

@@ -117,6 +117,15 @@ pub struct NicConfig {
     /// choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcie: Option<Pcie>,
+    /// DSCP of data, which `switch.dscp-map` reads. Default 0 (NCCL sets no traffic class unless NCCL_IB_TC is set, to 4 x DSCP).
+    #[serde(skip_serializing_if = "is_default_dscp")]
+    pub dscp: u8,
+    /// DSCP of CNPs. Default 48 (vendor: NVIDIA's cnp_dscp, Linux's mlx5 driver and mlnx_qos guides).
+    #[serde(skip_serializing_if = "is_default_cnp_dscp")]
+    pub cnp_dscp: u8,
+    /// DSCP of ACKs, NACKs and control messages. Default: that of data (they belong to its queue pair).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_dscp: Option<u8>,
     /// Largest difference between hosts' clocks: each clock is ahead of true time by a uniform draw up to this much. The
     /// spread must not influence schemes that measure one-way delays. Default "1ms" (our choice: NICs whose clocks are not
     /// synchronised may differ by any time).
@@ -126,6 +135,17 @@ pub struct NicConfig {
     pub transport: TransportConfig,
     /// Congestion control of a queue pair. Default `dcqcn` (Themis paper, evaluation).
     pub congestion: CongestionConfig,
+}
+
+/// Default DSCP of CNPs.
+const CNP_DSCP: u8 = 48;
+
+fn is_default_dscp(dscp: &u8) -> bool {
+    *dscp == 0
+}
+
+fn is_default_cnp_dscp(dscp: &u8) -> bool {
+    *dscp == CNP_DSCP
 }
 
 impl Default for NicConfig {
@@ -154,6 +174,9 @@ impl Default for NicConfig {
             classes: Vec::new(),
             receive: None,
             pcie: None,
+            dscp: 0,
+            cnp_dscp: CNP_DSCP,
+            ack_dscp: None,
             clock_spread: Time::from_ms(1),
             transport: TransportConfig::NicSr(nic_sr::Config::default()),
             congestion: CongestionConfig::Dcqcn(congestion::dcqcn::Config::default()),

@@ -126,20 +126,32 @@ impl Sheet {
             "xoff, all\nports full",
             "xon, one\nport full",
             "headroom",
+            "drop, one\nport full",
         ];
-        let mut rows = table(&header.map(str::to_owned), 1);
-        let size = |size: Option<u64>| size.map_or_else(|| "-".to_owned(), bytes);
+        let cells = self.thresholds.iter().any(|of| of.cell.is_some());
+        let header = if cells { &header[..] } else { &header[..header.len() - 1] };
+        let mut rows = table(&header.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>(), 1);
         for of in &self.thresholds {
-            rows.add_row([
+            let size = |size: Option<u64>| size.map_or_else(|| "-".to_owned(), bytes);
+            // Charges of a switch whose packets take whole cells.
+            let charge = |held: Option<u64>| match (held, of.cell) {
+                (Some(held), Some(cell)) => {
+                    format!("{}\n{} cells", bytes(held), count(held / u64::from(cell)))
+                }
+                _ => size(held),
+            };
+            let row = [
                 of.role.clone(),
                 number(of.rate_mbps as f64 / 1e3),
                 size(of.kmin),
                 size(of.kmax),
-                size(of.xoff_alone),
-                size(of.xoff_all),
-                size(of.xon_alone),
-                bytes(of.headroom),
-            ]);
+                charge(of.xoff_alone),
+                charge(of.xoff_all),
+                charge(of.xon_alone),
+                charge(Some(of.headroom)),
+                charge(of.drop_alone),
+            ];
+            rows.add_row(row.into_iter().take(header.len()));
         }
         "\n".to_owned() + &plain(&rows.to_string())
     }

@@ -7,6 +7,7 @@
 //! names files whose figures belong to the model, too.
 
 use crate::builtin::Builtin;
+use crate::sonic;
 use finding::{Finding, code, suggestion};
 use model::Rate;
 use serde::Deserialize;
@@ -87,6 +88,9 @@ struct Unknown {
 impl Model {
     /// The model with this name, with all that it includes.
     fn named(all: &[Builtin], name: &str) -> Option<Self> {
+        if let Some(sku) = of_sonic(all, name) {
+            return Model::of_sonic(sku);
+        }
         let file = all.iter().find(|model| model.name == name)?;
         let mut model: Model = toml::from_str(file.text).ok()?;
         for name in std::mem::take(&mut model.include) {
@@ -94,6 +98,28 @@ impl Model {
             model.figures.extend(more.figures);
             model.unknowns.extend(more.unknowns);
         }
+        Some(model)
+    }
+
+    /// The model of a switch as SONiC configures it.
+    fn of_sonic(sku: &str) -> Option<Self> {
+        let preset = sonic::preset(sku)?;
+        let mut model = Model {
+            include: Vec::new(),
+            limits: Limits::default(),
+            figures: Vec::new(),
+            unknowns: Vec::new(),
+        };
+        let figure =
+            |(key, value, source): (&str, Value, String)| Figure { key: key.to_owned(), value, source };
+        model.figures.extend(preset.figures.into_iter().map(figure));
+        model.unknowns.extend(preset.unknowns.into_iter().map(|what| Unknown { what }));
+        let chip = preset.like.and_then(|like| Model::named(SWITCHES, like));
+        let buffer = chip.and_then(|chip| chip.figures.into_iter().find(|figure| figure.key == "buffer"));
+        model.figures.extend(buffer.map(|buffer| {
+            let source = format!("assumed as the whole memory of the chip: {}", buffer.source);
+            Figure { source, ..buffer }
+        }));
         Some(model)
     }
 
@@ -105,6 +131,38 @@ impl Model {
             let inner = rest.try_fold(&figure.value, |at, part| at.get(part.as_str()));
             same && inner == Some(value)
         })
+    }
+}
+
+/// The SKU of a switch as SONiC configures it, if `all` has switches and the name is such a one.
+fn of_sonic<'n>(all: &[Builtin], name: &'n str) -> Option<&'n str> {
+    let sku = name.strip_prefix(sonic::PREFIX)?;
+    all.iter().any(|model| SWITCHES.iter().any(|own| own.name == model.name)).then_some(sku)
+}
+
+/// The names of all models of a list.
+fn names(all: &[Builtin]) -> Vec<String> {
+    let mut names: Vec<String> = all.iter().map(|model| model.name.to_owned()).collect();
+    if of_sonic(all, sonic::PREFIX).is_some() {
+        names.extend(sonic::names().iter().map(|sku| format!("{}{sku}", sonic::PREFIX)));
+    }
+    names
+}
+
+/// The names of switches as SONiC configures them, values of `switch.model`, and what they are.
+pub fn of_sonic_all() -> Vec<(String, String)> {
+    let about = |name: String| {
+        let about = about_model(SWITCHES, &name)?;
+        Some((name, about))
+    };
+    sonic::names().iter().map(|sku| format!("{}{sku}", sonic::PREFIX)).filter_map(about).collect()
+}
+
+/// What a model is.
+fn about_model(all: &[Builtin], name: &str) -> Option<String> {
+    match of_sonic(all, name) {
+        Some(sku) => Some(sonic::preset(sku)?.about),
+        None => Some(all.iter().find(|model| model.name == name)?.about().to_owned()),
     }
 }
 
@@ -152,7 +210,8 @@ pub(crate) fn fill(scenario: &mut Table) -> Result<(), Finding> {
     for (path, key, all) in places(scenario) {
         let Some(name) = chosen(scenario, &path, key) else { continue };
         let Some(model) = Model::named(all, name) else {
-            let names: Vec<&str> = all.iter().map(|model| model.name).collect();
+            let names = names(all);
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let text = format!("unknown {key} `{name}`; {}", suggestion(name, &names));
             return Err(code::UNKNOWN_NAME
                 .at(&format!("{}.{key}", path.join(".")), text)
@@ -170,6 +229,10 @@ pub(crate) fn fill(scenario: &mut Table) -> Result<(), Finding> {
 /// Sets a value unless the table has one, or has another part in place of the one that the value configures.
 fn insert(table: &mut Table, key: &str, value: Value) {
     let Some((first, rest)) = key.split_once('.') else {
+        // The queues of ports are the scenario's own.
+        if key == "dscp-map" && table.contains_key("classes") {
+            return;
+        }
         table.entry(key).or_insert(value);
         return;
     };
@@ -191,7 +254,7 @@ pub(crate) fn ports(name: &str) -> Option<usize> {
 
 /// True if a NIC, a switch or a version of NCCL has this name.
 pub(crate) fn is_model(name: &str) -> bool {
-    [NICS, NCCL, SWITCHES].iter().any(|all| all.iter().any(|model| model.name == name))
+    [NICS, NCCL, SWITCHES].iter().any(|all| Model::named(all, name).is_some())
 }
 
 /// The model that set the value at `path` of a filled-in scenario, and the source of the value.
@@ -216,11 +279,11 @@ pub(crate) fn about(scenario: &Table, costs: Option<&str>) -> String {
     });
     let costs = costs.map(|name| (vec!["server".into()], "cost", COSTS, name.to_owned()));
     for (path, key, all, name) in named.chain(costs) {
-        let Some(file) = all.iter().find(|model| model.name == name) else { continue };
+        let Some(about) = about_model(all, &name) else { continue };
         let Some(model) = Model::named(all, &name) else { continue };
         let (assumed, published): (Vec<&Figure>, Vec<&Figure>) =
             model.figures.iter().partition(|figure| figure.source.starts_with("assumed"));
-        let _ = writeln!(text, "# {}.{key} = \"{name}\": {}", path.join("."), file.about());
+        let _ = writeln!(text, "# {}.{key} = \"{name}\": {}", path.join("."), about);
         let _ = writeln!(
             text,
             "# It sets {} keys from published figures and {} from assumptions, unless the scenario sets them.",

@@ -67,6 +67,7 @@ pub(crate) struct Laid {
 
 /// Makes the plan; refuses one that does not fit into `memory`.
 pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudget) -> Result<Laid, Finding> {
+    let scenario = &*crate::dscp_classes::apply(scenario)?;
     let mut warnings = Vec::new();
     let wire = telemetry::on_wire(scenario, scenario.wire.wire(scenario.compat)?)?;
     let server = scenario.server.map(|server| server.server().map_err(|e| e.within("server"))).transpose()?;

@@ -46,6 +46,10 @@ pub struct Thresholds {
     pub xon_alone: Option<u64>,
     /// Buffer reserved for packets that arrive after a pause was sent.
     pub headroom: u64,
+    /// Data at which the switch drops more, if no other port or queue holds any: from one port with PFC, in one queue without.
+    pub drop_alone: Option<u64>,
+    /// Size of a cell of the buffer, of which packets take whole ones; null if they take bytes.
+    pub cell: Option<u32>,
 }
 
 /// Parts that a fabric is built of: name, number, and price if a table has it.
@@ -168,15 +172,23 @@ impl Checked {
             let base = fabric.base(node) as usize;
             let ports = &plan.ports[base..base + fabric.ports(node).len()];
             let settings = &plan.switches[fabric.switch_number(node)];
-            let reserved: u64 = ports.iter().map(|port| port.headroom.get()).sum();
-            let shared = settings.buffer.get().saturating_sub(reserved);
+            let memory = settings.memory;
+            let reserved: u64 = match memory.headroom_beside {
+                true => 0,
+                false => ports.iter().map(|port| port.headroom.get()).sum(),
+            };
+            let shared = settings.buffer.get().saturating_sub(reserved) / u64::from(memory.slices);
+            let sharing = ports.len().div_ceil(memory.slices.into());
             for (port, link) in ports.iter().zip(fabric.ports(node)) {
+                // x = a (shared - n x), the threshold that all holders have reached.
+                let alone = |(num, den): (u32, u32), holders: u128| {
+                    let (num, den) = (u128::from(num), u128::from(den));
+                    let share = (u128::from(shared) * num / (den + holders * num)) as u64;
+                    share.saturating_add(memory.guarantee.get())
+                };
                 let share = |holders: usize| match settings.flow_control {
                     FlowControl::Lossless(pfc) => {
-                        // x = a (shared - n x), the threshold that all holders have reached.
-                        let (num, den) = port.alpha.unwrap_or(pfc.alpha);
-                        let (num, den) = (u128::from(num), u128::from(den));
-                        Some((u128::from(shared) * num / (den + holders as u128 * num)) as u64)
+                        Some(alone(port.alpha.unwrap_or(pfc.alpha), holders as u128))
                     }
                     FlowControl::Lossy { .. } | FlowControl::Capped { .. } => None,
                 };
@@ -190,9 +202,18 @@ impl Checked {
                     kmin: port.marking.map(|marking| marking.kmin.get()),
                     kmax: port.marking.map(|marking| marking.kmax.get()),
                     xoff_alone: share(1),
-                    xoff_all: share(ports.len()),
+                    xoff_all: share(sharing),
                     xon_alone: share(1).map(|xoff| xoff.saturating_sub(offset)),
                     headroom: port.headroom.get(),
+                    drop_alone: match settings.flow_control {
+                        FlowControl::Lossy { alpha } => Some(alone(alpha, 1)),
+                        FlowControl::Capped { .. } => Some(port.cap.get()),
+                        FlowControl::Lossless(_) => share(1).map(|xoff| {
+                            let all = memory.shared_headroom.unwrap_or(port.headroom);
+                            xoff.saturating_add(port.headroom.min(all).get())
+                        }),
+                    },
+                    cell: (memory.cell > 1).then_some(memory.cell),
                 });
             }
         }
@@ -282,6 +303,43 @@ mod tests {
         let shared = 16_000_000 - 8 * leaf.headroom;
         assert_eq!((leaf.xoff_alone, leaf.xoff_all), (Some(shared / 9), Some(shared / 16)));
         assert_eq!(leaf.xon_alone, leaf.xoff_alone.map(|xoff| xoff - 3072));
+    }
+
+    /// Vendor and measured: pools of sonic-net/sonic-buildimage, and the packets of one cell until the first pause and the first drop
+    /// that the tests of sonic-net/sonic-mgmt (tests/qos/files) expect of switches.
+    #[test]
+    fn a_lone_queue_is_paused_and_dropped_at_the_cell_that_switches_of_four_kinds_show() {
+        // Pool, slices, cell, guarantee, exponent of alpha, xoff; cells until the pause.
+        let rows = [
+            (10_875_072_u64, 4, 208_u64, 1_248, 0, 268_736_u64, 6_542_u64),
+            (33_329_088, 4, 208, 1_248, 0, 268_736, 20_034),
+            (33_169_344, 4, 208, 1_248, 0, 268_736, 19_939),
+            (33_262_528, 4, 208, 1_248, 0, 268_736, 19_994),
+            (33_582_016, 4, 208, 1_248, -3, 268_736, 4_490),
+            (33_329_088, 4, 208, 1_248, -3, 268_736, 4_457),
+            (55_921_148, 2, 254, 2_540, -2, 373_888, 22_026),
+            (38_462_204, 2, 254, 2_540, -2, 373_888, 15_152),
+            (121_964_196, 2, 254, 18_796, 0, 300_990, 120_117),
+        ];
+        for (pool, slices, cell, guarantee, exponent, xoff, expected) in rows {
+            let alpha =
+                if exponent < 0 { format!("1/{}", 1 << -exponent) } else { (1 << exponent).to_string() };
+            let sets = [
+                format!("switch.buffer={pool}B"),
+                format!("switch.slices={slices}"),
+                format!("switch.cell={cell}B"),
+                format!("switch.guarantee={guarantee}B"),
+                format!("switch.pfc.alpha={alpha}"),
+                format!("switch.pfc.headroom={{ xoff = \"{xoff}B\" }}"),
+            ];
+            let checked = load("quickstart", &sets).unwrap();
+            let all = checked.thresholds();
+            let leaf = all.iter().find(|of| of.role == "leaf").unwrap();
+            let [pause, drop] = [leaf.xoff_alone, leaf.drop_alone].map(|bytes| bytes.unwrap() / cell);
+            assert!(pause.abs_diff(expected) <= 2, "{pool}: {pause}, expected {expected}");
+            assert!(drop.abs_diff(expected + xoff / cell) <= 2, "{pool}: {drop}");
+            assert_eq!(leaf.cell, Some(cell as u32));
+        }
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! `[switch]` and `[switch-role.NAME]`: buffers, PFC, marking.
 
 pub use crate::classes::Classes;
+use crate::dscp::DscpMap;
+use crate::headroom::{self, Headroom};
 use crate::values::{Chance, Share, Switched};
 use finding::{Finding, code};
 use model::fabric::Link;
-use model::plan::{Cut, FlowControl, MarkAt, Marking, Overflow, Pfc, PortSettings, SwitchSettings};
+use model::plan::{Cut, FlowControl, MarkAt, Marking, Memory, Overflow, Pfc, PortSettings, SwitchSettings};
 use model::{Bytes, Fabric, NodeId, Rate, Wire};
 use schemars::JsonSchema;
 use schemes::{FeedbackConfig, SchemeConfig};
@@ -14,12 +16,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SwitchConfig {
-    /// Switch whose published figures fill in the keys that the scenario leaves out, such as "tomahawk-5"; `ropewalk list
-    /// switches` shows all. Default: none, so every key has its own default.
+    /// Switch whose published figures fill in the keys that the scenario leaves out, such as "tomahawk-5" or "sonic:ACS-SN5600";
+    /// `ropewalk list switches sonic` shows all. Default: none, so every key has its own default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Size of the packet buffer that all ports share. Default 64 MB (the switch of the Themis paper).
     pub buffer: Bytes,
+    /// Size of a cell of the buffer: a packet takes whole cells, such as 208 B in Tomahawk 1 and 2, 254 B in Tomahawk 3 and 5, 420 B
+    /// in Tomahawk 6 (sonic-net/sonic-mgmt, tests/qos), and 192 B in Spectrum-4 and -5 (sonic-net/sonic-buildimage, asic_table.j2).
+    /// Queues, marks and `queue-cap` count bytes in any case. Default: none, and a packet takes its own size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Bytes>,
+    /// Number of equal slices into which the shared buffer is cut; neighbouring ports share one. Default 1. Tomahawk 1 and 2 have 4, and
+    /// Tomahawk 3 and 5 have 2: fitted to the packets until the first pause that sonic-net/sonic-mgmt expects.
+    #[serde(skip_serializing_if = "is_one")]
+    pub slices: u16,
+    /// Buffer that each ingress port and class with PFC has for itself, and each queue of a class without. It lies beside `buffer`.
+    /// Default 0 (our choice).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub guarantee: Bytes,
     /// Priority flow control; `"off"` makes the fabric lossy. Default on (our choice).
     pub pfc: Switched<PfcConfig>,
     /// Without PFC, largest share of the free buffer that one egress queue may hold; a switch drops packets beyond it.
@@ -46,6 +61,23 @@ pub struct SwitchConfig {
     /// of data and are paused with it (the HPCC family of ns-3 simulators). An array lists up to four classes by their
     /// kinds of packets. Default `"strict"` (RoCE deployments; the ConWeave simulator).
     pub classes: Classes,
+    /// Queue of a packet by the DSCP that its NIC gives it, in place of `classes`: `"sonic"`, the map that SONiC delivers, or a list of
+    /// queues such as `[{ dscp = [26], lossless = true, weight = 1 }, { weight = 1 }]`. `pfc` and `ecn` then hold for lossless queues alone.
+    /// Default: none, and NICs' DSCPs are not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp_map: Option<DscpMap>,
+}
+
+fn is_one(value: &u16) -> bool {
+    *value == 1
+}
+
+fn is_zero(value: &Bytes) -> bool {
+    value.get() == 0
+}
+
+fn no_weight(value: &u8) -> bool {
+    *value == 0
 }
 
 fn is_true(value: &bool) -> bool {
@@ -61,6 +93,9 @@ impl Default for SwitchConfig {
         SwitchConfig {
             model: None,
             buffer: Bytes(64_000_000),
+            cell: None,
+            slices: 1,
+            guarantee: Bytes(0),
             pfc: Switched::default(),
             drop_alpha: Share::new(1, 1),
             ecn: Switched::default(),
@@ -69,6 +104,7 @@ impl Default for SwitchConfig {
             queue_cap_at_rate: Vec::new(),
             cut: Switched::OFF,
             classes: Classes::Strict,
+            dscp_map: None,
         }
     }
 }
@@ -122,10 +158,14 @@ pub struct PfcConfig {
     pub alpha_at_rate: Vec<RateAlpha>,
     /// Distance below the pause threshold at which the port lets its neighbour resume. Default 3 KiB (HPCC simulator).
     pub resume_offset: Bytes,
+    /// `resume-offset` by its name in switches' configurations, and in its place. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xon_offset: Option<Bytes>,
     /// Buffer reserved per port and virtual channel for packets that arrive after a pause was sent: a size, or
     /// `{ delays = 3 }` for so many times the port's delay x rate, and at least the default. Default
-    /// 2 x delay x rate + 2 frames of that port, the least that loses no packet (our choice). With `compat = "ns3"` a
-    /// pause frame occupies the wire, which adds one frame and the pause frame.
+    /// 2 x delay x rate + 2 frames of that port, the least that loses no packet (our choice); with `cell`, in cells of the smallest
+    /// frames. With `compat = "ns3"` a pause frame occupies the wire, which adds one frame and the pause frame. `{ xoff = "300kB",
+    /// shared-pool = "8MB" }` is the form of a switch's configuration: `buffer` is then the pool, and headroom lies beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Headroom>,
 }
@@ -140,30 +180,13 @@ pub struct RateAlpha {
     pub alpha: Share,
 }
 
-/// Size of a headroom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected a size such as \"30kB\", or `{ delays = 3 }`")]
-pub enum Headroom {
-    /// Fixed size.
-    Bytes(Bytes),
-    /// A multiple of the link's delay x rate.
-    Delays(Delays),
-}
-
-/// A multiple of a link's delay x rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Delays {
-    /// Factor of the link's delay x rate. No default.
-    pub delays: u32,
-}
-
 impl Default for PfcConfig {
     fn default() -> Self {
         PfcConfig {
             alpha: Share::new(1, 8),
             alpha_at_rate: Vec::new(),
             resume_offset: Bytes(3 * 1024),
+            xon_offset: None,
             headroom: None,
         }
     }
@@ -185,6 +208,10 @@ pub struct EcnConfig {
     /// Moment of the marking decision: when a packet leaves the queue (`"dequeue"`) or joins it (`"enqueue"`). Default
     /// `"dequeue"` (HPCC family of ns-3 simulators).
     pub mark: Mark,
+    /// Weight of the average of the queue by which a port marks: at each data packet, avg += (queue - avg) / 2^weight; 0 to 15. Default 0, the
+    /// queue itself (SAI's default).
+    #[serde(skip_serializing_if = "no_weight")]
+    pub weight: u8,
     /// Whether ports to hosts mark, too. Default true (HPCC family of ns-3 simulators). Ultra Ethernet turns these marks
     /// off where receivers grant credit.
     #[serde(skip_serializing_if = "is_true")]
@@ -201,6 +228,7 @@ impl Default for EcnConfig {
             kmax: Bytes(400_000),
             pmax: Chance::new(0.2),
             mark: Mark::Dequeue,
+            weight: 0,
             to_hosts: true,
             at_rate: Vec::new(),
         }
@@ -238,6 +266,15 @@ pub struct RoleConfig {
     /// Size of the packet buffer. Default: `buffer` of `[switch]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Bytes>,
+    /// Size of a cell of the buffer. Default: `cell` of `[switch]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<Bytes>,
+    /// Number of slices of the shared buffer. Default: `slices` of `[switch]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slices: Option<u16>,
+    /// Buffer that each ingress port or queue has for itself. Default: `guarantee` of `[switch]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Bytes>,
     /// Priority flow control. Default: `pfc` of `[switch]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pfc: Option<Switched<PfcConfig>>,
@@ -284,6 +321,15 @@ impl Caps<'_> {
         }
     }
 }
+
+/// Largest weight of an average. Vendor: SAI_WRED_ATTR_WEIGHT (opencomputeproject/SAI, inc/saiwred.h).
+const MOST_WEIGHT: u8 = 15;
+
+/// Most slices of a buffer. Our choice: chips have up to 4.
+const MOST_SLICES: u16 = 64;
+
+/// Largest cell of a buffer, bytes. Our choice: above the 8,192 B of Cisco's GB (sonic-net/sonic-mgmt, tests/qos).
+const MOST_CELL: u64 = 65_536;
 
 /// Smallest frame of a trimmed packet, bytes: that of DCP (SIGCOMM 2025).
 const LEAST_FRAME: u32 = 57;
@@ -359,6 +405,7 @@ impl<'a> EffectiveSwitch<'a> {
             let text = format!("a buffer of {buffer} cannot hold one frame of {} B", wire.max_frame());
             return Err(code::FIT.at(&buffer_path, text));
         }
+        let memory = self.memory(pfc.get(), (wire, ports.len()), own_pfc)?;
         let mut kept = 0u64;
         for (link, port) in fabric.ports(node).iter().zip(&mut *ports) {
             port.marking = match ecn.get() {
@@ -368,11 +415,12 @@ impl<'a> EffectiveSwitch<'a> {
                 _ => None,
             };
             if let Some(pfc) = pfc.get() {
-                let least = headroom(link, wire);
-                port.headroom = match pfc.headroom {
+                let least = headroom::least(link, wire, &memory);
+                port.headroom = match &pfc.headroom {
                     None => least,
-                    Some(Headroom::Bytes(bytes)) => bytes,
-                    Some(Headroom::Delays(Delays { delays })) => least.max(over(link, delays.into())),
+                    Some(headroom) => headroom
+                        .of(link, &memory, least)
+                        .map_err(|error| error.within(&self.path("pfc.headroom", own_pfc)))?,
                 };
                 if let Some(i) = pfc.alpha_at_rate.iter().position(|entry| entry.rate == link.rate) {
                     let own = pfc.alpha_at_rate[i].alpha;
@@ -393,7 +441,14 @@ impl<'a> EffectiveSwitch<'a> {
                 // A virtual channel that may be paused needs headroom of its own.
                 let came = &fabric.links()[fabric.reverse(fabric.link(link.from, link.port)).index()];
                 let channels = u64::from(fabric.channels_on(came));
-                kept = kept.saturating_add(port.headroom.get().saturating_mul(channels));
+                if !memory.headroom_beside {
+                    kept = kept.saturating_add(port.headroom.get().saturating_mul(channels));
+                }
+                if let Some(Headroom::Cable(cable)) = &pfc.headroom {
+                    let path = self.path("pfc.headroom.xoff", own_pfc);
+                    let about = cable.too_short(link, fabric.name(node), &memory);
+                    warnings.extend(about.map(|text| code::XOFF.at(&path, text)));
+                }
                 if port.headroom < least {
                     let path = self.path("pfc.headroom", own_pfc);
                     let text = format!(
@@ -420,7 +475,8 @@ impl<'a> EffectiveSwitch<'a> {
         }
         let flow_control = match pfc.get() {
             Some(pfc) => {
-                FlowControl::Lossless(Pfc { alpha: pfc.alpha.pair(), resume_offset: pfc.resume_offset })
+                let resume_offset = pfc.xon_offset.unwrap_or(pfc.resume_offset);
+                FlowControl::Lossless(Pfc { alpha: pfc.alpha.pair(), resume_offset })
             }
             None => FlowControl::Lossy { alpha: drop_alpha.pair() },
         };
@@ -433,7 +489,64 @@ impl<'a> EffectiveSwitch<'a> {
             }
             None => flow_control,
         };
-        Ok(SwitchSettings { buffer, flow_control, overflow: self.overflow(wire, pfc.get().is_some())? })
+        let overflow = self.overflow(wire, pfc.get().is_some())?;
+        Ok(SwitchSettings { buffer, flow_control, overflow, memory })
+    }
+
+    /// The units and parts of the buffer of a switch with so many ports.
+    fn memory(
+        &self,
+        pfc: Option<&PfcConfig>,
+        (wire, ports): (&Wire, usize),
+        own_pfc: Source,
+    ) -> Result<Memory, Finding> {
+        let (cell, own_cell) = self.pick(|r| r.cell.map(Some), self.base.cell);
+        let (slices, own_slices) = self.pick(|r| r.slices, self.base.slices);
+        let (guarantee, own_guarantee) = self.pick(|r| r.guarantee, self.base.guarantee);
+        let (buffer, _) = self.pick(|r| r.buffer, self.base.buffer);
+        let range = |key, own, text| Err(code::RANGE.at(&self.path(key, own), text));
+        if let Some(found) = cell.filter(|cell| !(1..=MOST_CELL).contains(&cell.get())) {
+            let text = format!("expected a cell from 1 to {MOST_CELL} B, such as \"254B\", found {found}");
+            return range("cell", own_cell, text);
+        }
+        let cell = cell.map_or(1, |cell| cell.get() as u32);
+        if !(1..=MOST_SLICES).contains(&slices) {
+            let text = format!("expected 1 to {MOST_SLICES} slices, found {slices}");
+            return range("slices", own_slices, text);
+        }
+        let beside = match pfc.and_then(|pfc| pfc.headroom.as_ref()) {
+            Some(Headroom::Cable(cable)) => Some(cable),
+            _ => None,
+        };
+        let guarantees = u128::from(guarantee.get()) * ports as u128;
+        if guarantees > u128::from(u64::MAX / 4) {
+            return range(
+                "guarantee",
+                own_guarantee,
+                format!("a guarantee of {guarantee} is more than any switch has"),
+            );
+        }
+        let memory = Memory {
+            cell,
+            slices,
+            guarantee,
+            shared_headroom: beside.and_then(|cable| cable.shared_pool),
+            headroom_beside: beside.is_some(),
+        };
+        let frame = memory.room(wire.max_frame().into());
+        if buffer.get() / u64::from(slices) < frame {
+            let text = format!(
+                "a slice of {} cannot hold one frame of {} B",
+                Bytes(buffer.get() / u64::from(slices)),
+                frame
+            );
+            return Err(code::FIT.at(&self.path("slices", own_slices), text));
+        }
+        if let Some(pool) = memory.shared_headroom.filter(|pool| pool.get() < frame) {
+            let text = format!("a shared headroom of {pool} cannot hold one frame of {frame} B");
+            return Err(code::FIT.at(&self.path("pfc.headroom.shared-pool", own_pfc), text));
+        }
+        Ok(memory)
     }
 
     /// The caps on queues of a switch without PFC.
@@ -496,31 +609,6 @@ impl<'a> EffectiveSwitch<'a> {
     }
 }
 
-/// Least headroom with which an ingress port loses no packet. Packets arrive from the decision to pause until the
-/// neighbour stops: for two delays of the link, plus the frame that led to the decision and the frame that the neighbour
-/// has begun. A pause frame that occupies the wire waits for one more frame.
-fn headroom(link: &Link, wire: &Wire) -> Bytes {
-    let twice = 2 * u128::from(link.delay.ps());
-    let nominal = u128::from(over(link, 2).get());
-    // A clock that truncates to nanoseconds sends frames faster than the link's rate, short frames most of all. Frames
-    // that take 0 ns on a very fast link are ignored: they are ACKs, at most one per full frame.
-    let frames = [wire.max_frame(), wire.ack].map(|frame| (frame, wire.transmission(link.rate, frame).ps()));
-    let quickest = frames.into_iter().filter(|(_, time)| *time > 0);
-    let quick =
-        quickest.map(|(frame, time)| (u128::from(frame) * twice).div_ceil(time.into())).max().unwrap_or(0);
-    let on_the_way = u64::try_from(nominal.max(quick)).unwrap_or(u64::MAX);
-    // Where one class takes all packets, ACKs are paused, too, and the longest frame may be one of them.
-    let frame = u64::from(wire.max_frame().max(wire.ack).max(wire.cnp));
-    let pause = if wire.pfc > 0 { frame + u64::from(wire.pfc) } else { 0 };
-    Bytes(on_the_way.saturating_add(2 * frame + pause))
-}
-
-/// Bytes that a link sends in so many of its delays.
-fn over(link: &Link, delays: u64) -> Bytes {
-    let time = u128::from(delays) * u128::from(link.delay.ps());
-    Bytes(u64::try_from((u128::from(link.rate.bps()) * time).div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX))
-}
-
 impl EcnConfig {
     pub(crate) fn marking(&self, rate: Rate, path: &str) -> Result<Marking, Finding> {
         let scaled =
@@ -540,6 +628,10 @@ impl EcnConfig {
             let text = format!("kmin ({kmin}) is above kmax ({kmax})");
             return Err(code::FIT.at(&format!("{path}.kmin"), text));
         }
-        Ok(Marking { kmin, kmax, pmax: pmax.probability(), at })
+        if self.weight > MOST_WEIGHT {
+            let text = format!("expected a weight from 0 to {MOST_WEIGHT}, found {}", self.weight);
+            return Err(code::RANGE.at(&format!("{path}.weight"), text));
+        }
+        Ok(Marking { kmin, kmax, pmax: pmax.probability(), at, weight: self.weight })
     }
 }

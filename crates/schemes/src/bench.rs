@@ -128,7 +128,12 @@ fn plan(b: FabricBuilder) -> Plan {
     let fabric = b.build().unwrap();
     let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
     let flow_control = FlowControl::Lossless(pfc);
-    let switch = SwitchSettings { buffer: Bytes(64_000_000), flow_control, overflow: Overflow::Drop };
+    let switch = SwitchSettings {
+        buffer: Bytes(64_000_000),
+        flow_control,
+        overflow: Overflow::Drop,
+        memory: Default::default(),
+    };
     let ids = || (0..fabric.hosts() as u32).map(HostId);
     let qps = ids().flat_map(|to| {
         ids().filter(move |&from| from != to).map(move |from| Qp { from, to, messages: 0..0, path: None })

@@ -1,6 +1,7 @@
 //! Departures in the reference engine: which packet starts at a port, and what happens when it does.
 
 use super::{NodeEvent, Reference};
+use crate::cells::Place;
 use crate::gentle::Gentle;
 use crate::host::Vacancy;
 use crate::outcome::{EventKind, Passed};
@@ -120,7 +121,9 @@ impl<P: Parts> Reference<'_, P> {
             let queue = port.bytes[class];
             if self.setup.plan.classes.all()[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
                 let account = self.switches[index].account(&self.setup, &pkt);
-                if self.switches[index].buffer.release(account, pkt.frame() as u64) {
+                let port = gp - self.setup.fabric().base(NodeId(node)) as usize;
+                let place = Place::new(port, class);
+                if self.switches[index].buffer.release(account, pkt.frame() as u64, place) {
                     let priority = self.switches[index].priority_of(account);
                     self.send_pause(now, node, pkt.ingress(), priority, false);
                 }
@@ -128,7 +131,8 @@ impl<P: Parts> Reference<'_, P> {
             if pkt.is_data()
                 && let Some(marking) = self.setup.marking_in(class, gp)
                 && marking.at == MarkAt::Dequeue
-                && self.setup.marks(marking, gp, now, queue)
+                && let seen = self.ports[gp].averages.follow(class, Some(marking), MarkAt::Dequeue, queue)
+                && self.setup.marks(marking, gp, now, seen)
             {
                 pkt.mark();
                 self.links[gp].marks += 1;

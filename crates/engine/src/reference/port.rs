@@ -1,5 +1,6 @@
 //! A port of the reference engine: its queues by class, and which packet leaves next.
 
+use crate::average::Averages;
 use crate::gentle::Gentle;
 use crate::setup::Setup;
 use crate::switch::channel;
@@ -18,6 +19,8 @@ pub(super) struct Port<A: Annex> {
     /// Queues by class, and their bytes.
     pub(super) queues: [VecDeque<Parcel<A>>; Classes::MOST],
     pub(super) bytes: [u64; Classes::MOST],
+    /// Averages of the queues.
+    pub(super) averages: Averages,
     /// Credit of every weighted class, bytes, and the class whose turn it is.
     pub(super) credit: [u64; Classes::MOST],
     pub(super) turn: usize,

@@ -3,6 +3,7 @@
 use super::port::Position;
 use super::{NodeEvent, Reference};
 use crate::buffer::Admission;
+use crate::cells::Place;
 use crate::outcome::{EventKind, Passed};
 use crate::switch::{Arrival, Egress, may_be_victim};
 use crate::view::shown;
@@ -70,6 +71,7 @@ impl<P: Parts> Reference<'_, P> {
         }
         for (handle, port) in effects.released {
             if let Some(pkt) = self.switches[index].unhold(handle) {
+                self.switches[index].join(&self.setup, &pkt, port.index());
                 self.enqueue(now, node, base + port.0 as usize, pkt, true);
             }
         }
@@ -134,7 +136,8 @@ impl<P: Parts> Reference<'_, P> {
             match place.and_then(|place| self.ports[gp].remove(Position { class, place })) {
                 Some(waiting) => {
                     self.queued[gp] -= u64::from(waiting.frame());
-                    self.switches[node as usize - self.servers].replace(&self.setup, &waiting, &pkt);
+                    let port = gp - self.setup.fabric().base(NodeId(node)) as usize;
+                    self.switches[node as usize - self.servers].replace(&self.setup, &waiting, &pkt, port);
                     (Some(pkt), waiting)
                 }
                 None => (None, pkt),
@@ -154,7 +157,8 @@ impl<P: Parts> Reference<'_, P> {
             self.recorder.hop(&self.setup, gp, &pkt, self.ports[gp].bytes[class]);
         }
         let cap = self.setup.port_settings(class, gp).cap.get();
-        let egress = Egress { queue: self.ports[gp].bytes[class], cap };
+        let port = gp - self.setup.fabric().base(NodeId(node)) as usize;
+        let egress = Egress { queue: self.ports[gp].bytes[class], cap, place: Some(Place::new(port, class)) };
         let (joins, headers) =
             match if charged { Admission::Admitted } else { self.admit(now, node, &pkt, Some(egress)) } {
                 Admission::Admitted | Admission::AdmittedPause => (Some(pkt), None),
@@ -178,7 +182,9 @@ impl<P: Parts> Reference<'_, P> {
         if pkt.is_data()
             && let Some(marking) = self.setup.marking_in(class, gp)
             && marking.at == MarkAt::Enqueue
-            && self.setup.marks(marking, gp, now, self.ports[gp].bytes[class])
+            && let queue = self.ports[gp].bytes[class]
+            && let seen = self.ports[gp].averages.follow(class, Some(marking), MarkAt::Enqueue, queue)
+            && self.setup.marks(marking, gp, now, seen)
         {
             pkt.mark();
             self.links[gp].marks += 1;

@@ -16,6 +16,7 @@ use super::port::{LOSSY, MARKS_EARLY, TAPPED, TO_HOST};
 use super::queue::Queue;
 use super::setup::Setup;
 use crate::buffer::{Admission, Caps};
+use crate::cells::Place;
 use crate::outcome::EventKind;
 use crate::setup::LinkState;
 use crate::switch::{Egress, Switch, may_be_cut, may_be_victim};
@@ -74,8 +75,8 @@ trait Rule<A> {
     /// Decides whether a packet may join its queue.
     fn admit(&mut self, setup: &Setup<'_>, pkt: &Parcel<A>, egress: Egress) -> Admission;
 
-    /// Notes that a packet leaves; true if its ingress must be resumed.
-    fn release(&mut self, pkt: &Parcel<A>) -> bool;
+    /// Notes that a packet leaves its queue; true if its ingress must be resumed.
+    fn release(&mut self, pkt: &Parcel<A>, place: Place) -> bool;
 }
 
 /// The switch's buffer decides.
@@ -88,8 +89,8 @@ impl<P: Parts> Rule<P::Annex> for ByBuffer<'_, P> {
     }
 
     #[inline(always)]
-    fn release(&mut self, pkt: &Parcel<P::Annex>) -> bool {
-        self.0.buffer.release(self.0.plain_account(pkt), pkt.frame().into())
+    fn release(&mut self, pkt: &Parcel<P::Annex>, place: Place) -> bool {
+        self.0.buffer.release(self.0.plain_account(pkt), pkt.frame().into(), place)
     }
 }
 
@@ -100,7 +101,7 @@ impl<A: Annex> Rule<A> for Caps {
     }
 
     #[inline(always)]
-    fn release(&mut self, _: &Parcel<A>) -> bool {
+    fn release(&mut self, _: &Parcel<A>, _: Place) -> bool {
         false
     }
 }
@@ -163,6 +164,12 @@ impl<A: Annex> Play<'_, A> {
                 }
             }
         }
+    }
+
+    /// The queue of data at port `p`.
+    #[inline(always)]
+    fn place(&self, p: usize) -> Place {
+        Place::new(p, self.out.setup.data_class)
     }
 
     /// Largest queue of data at port `p`, bytes.
@@ -279,7 +286,7 @@ impl<A: Annex> Play<'_, A> {
         port.data += 1;
         port.arrival = line::key(line, port.data);
         let own = &self.ports[p];
-        let egress = Egress { queue: own.waiting, cap: self.cap(p) };
+        let egress = Egress { queue: own.waiting, cap: self.cap(p), place: Some(self.place(p)) };
         match rule.admit(self.out.setup, &pkt, egress) {
             Admission::Admitted => {}
             Admission::AdmittedPause => self.send_pause(&pkt, (key, p), true),
@@ -389,7 +396,7 @@ impl<A: Annex> Play<'_, A> {
     /// Releases the buffer of a packet that leaves, and resumes its ingress if the buffer has room again.
     #[inline(always)]
     fn release(&mut self, pkt: &Parcel<A>, event: (u64, usize), rule: &mut impl Rule<A>) {
-        if rule.release(pkt) {
+        if rule.release(pkt, self.place(event.1)) {
             self.send_pause(pkt, event, false);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::port::Port;
 use super::queue::Queue;
+use crate::average::Averages;
 use crate::service::Turns;
 use model::plan::{Class, Classes, Service};
 use model::{Annex, Parcel};
@@ -12,6 +13,7 @@ pub(super) struct Queues<A> {
     queues: [Queue<A>; Classes::MOST],
     /// Bytes in every queue.
     bytes: [u64; Classes::MOST],
+    pub(super) averages: Averages,
     turns: Turns,
     /// True at hosts, where all classes leave in the order of the table.
     in_order: bool,
@@ -32,6 +34,7 @@ impl<A: Annex> Queues<A> {
         Queues {
             queues: Default::default(),
             bytes: [0; Classes::MOST],
+            averages: Averages::default(),
             turns: Turns::default(),
             in_order,
             channels,

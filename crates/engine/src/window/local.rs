@@ -14,7 +14,7 @@ use super::port::{Port, TO_HOST, UNCHARGED, WATCHED};
 use super::queue::Queue;
 use super::setup::Setup;
 use super::shelf::{self, Shelf};
-use super::switch::{Scratch, SwitchState, recount};
+use super::switch::{Scratch, SwitchState, recount, settle};
 use super::tie::Tie;
 use super::way::Bound;
 use crate::switch::Switch;
@@ -335,7 +335,8 @@ pub(super) fn visit<P: Parts>(
         switch.buffer.sample_past(play.bytes_before);
     }
     if !matches!(bound, Bound::Buffer) {
-        switch.buffer.settle(play.bytes + switch.held_charge - switch.uncharged);
+        let (bytes, setup) = (play.bytes, play.out.setup);
+        settle(switch, play.ports, bytes, setup);
     }
     play.next
 }

@@ -18,8 +18,10 @@ use super::order::DepartureOrder;
 use super::out::{LinkEvent, LinkEvents, Out, Window};
 use super::play::{self, Joining};
 use super::port::{LOSSY, PARTLY_PAUSED, Port, TAPPED, TO_HOST, UNCHARGED, WATCHED};
+use super::setup::Setup;
 use super::tie::Tie;
 use crate::buffer::Admission;
+use crate::cells::Place;
 use crate::failing::FailureEvent;
 use crate::outcome::EventKind;
 use crate::setup::LinkState;
@@ -28,7 +30,7 @@ use crate::view::shown;
 use model::draw::below;
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
-use model::plan::Victim;
+use model::plan::{MarkAt, Victim};
 use model::scheme::{Effects, flow_of, flow_tuple};
 use model::{
     Annex, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Stamped, Switched, Time, Verdict,
@@ -90,6 +92,26 @@ pub(super) fn recount<P: Parts>(switch: &mut Switch<P>, ports: &[Port<P::Annex>]
         let queued = ports.iter().filter(|p| p.waiting > 0).flat_map(|p| p.queued_data());
         switch.recount(queued, with_data);
     }
+}
+
+/// Sets the buffer's charges after a light visit that leaves so many bytes of data in the queues.
+#[inline(always)]
+pub(super) fn settle<P: Parts>(
+    switch: &mut Switch<P>,
+    ports: &[Port<P::Annex>],
+    waiting: u64,
+    setup: &Setup<'_>,
+) {
+    match switch.buffer.counts_always() {
+        false => switch.buffer.settle(waiting + switch.held_charge - switch.uncharged),
+        true => count(switch, ports, setup),
+    }
+}
+
+#[inline(never)]
+fn count<P: Parts>(switch: &mut Switch<P>, ports: &[Port<P::Annex>], setup: &Setup<'_>) {
+    let queued = ports.iter().enumerate().filter(|(_, port)| port.waiting > 0);
+    switch.count(setup, queued.flat_map(|(p, port)| port.queued_data().iter().map(move |pkt| (p, pkt))));
 }
 
 /// Replies of hosts.
@@ -155,7 +177,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             visit.note_backlog(p);
         });
         if !HEAVY {
-            self.switch.buffer.settle(waiting + self.switch.held_charge - self.switch.uncharged);
+            settle(self.switch, self.ports, waiting, self.out.setup);
         }
         next
     }
@@ -607,6 +629,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         for (handle, port) in effects.released.drain(..) {
             if let Some(pkt) = self.switch.unhold(handle) {
+                if HEAVY {
+                    self.switch.join(self.out.setup, &pkt, port.index());
+                }
                 self.enqueue_now(port.0 as usize, now, pkt, true);
             }
         }
@@ -638,7 +663,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             true => setup.port_settings(setup.class_in_table(pkt), gp).cap.get(),
             false => setup.cap(gp),
         };
-        let egress = Egress { queue, cap };
+        let egress = Egress { queue, cap, place: Some(Place::new(p, setup.class_in_table(pkt))) };
         let admission = self.admit(pkt, now, Some(egress));
         let joins = matches!(admission, Admission::Admitted | Admission::AdmittedPause);
         if !joins {
@@ -682,7 +707,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.out.tally.cut(last_hop);
         self.out.note(now, EventKind::Cut, &victim);
         if waiting.is_some() {
-            self.switch.replace(setup, &victim, &pkt);
+            self.switch.replace(setup, &victim, &pkt, p);
             self.enqueue_now(p, now, pkt, true);
         }
         victim.label = victim.cut(rule.frame, last_hop);
@@ -693,7 +718,8 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     #[inline(always)]
     fn release(&mut self, pkt: &Parcel<P::Annex>, from: usize, at: u64) {
         let account = self.switch.account(self.out.setup, pkt);
-        if self.switch.buffer.release(account, pkt.frame() as u64) {
+        let place = Place::new(from, self.out.setup.class_in_table(pkt));
+        if self.switch.buffer.release(account, pkt.frame() as u64, place) {
             let p = pkt.ingress().0 as usize;
             let free = self.out.free_beside(p, &self.ports[p], (from, at), pkt.frame());
             self.out.send_pause(p, &self.ports[p], free, at, self.switch.priority_of(account), false);
@@ -725,7 +751,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         let has_data = setup.has_data(class);
         if pkt.is_data() {
-            let waiting = self.classed[p].bytes(class);
+            let waiting = self.seen(p, class, MarkAt::Enqueue);
             pkt.label = self.out.mark_in::<true>((p, class), now, waiting, pkt.label);
         }
         self.classed[p].push(class, pkt);
@@ -744,6 +770,13 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
     }
 
+    /// The length of a queue by which port `p` marks data at this moment.
+    fn seen(&mut self, p: usize, class: usize, at: MarkAt) -> u64 {
+        let (queues, marking) = (&mut self.classed[p], self.out.setup.marking_in(class, self.out.gp + p));
+        let waiting = queues.bytes(class);
+        queues.averages.follow(class, marking, at, waiting)
+    }
+
     /// [`Visit::depart`] if the plan's classes are not plain.
     #[inline(never)]
     fn depart_classed(&mut self, p: usize, at: u64) {
@@ -754,7 +787,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             self.ports[p].waiting -= u64::from(pkt.frame());
         }
         if pkt.is_data() {
-            let waiting = self.classed[p].bytes(class);
+            let waiting = self.seen(p, class, MarkAt::Dequeue);
             pkt.label = self.out.mark_in::<false>((p, class), at, waiting, pkt.label);
         }
         if classes[class].charged && pkt.ingress() != PortIndex::VIRTUAL {

@@ -27,7 +27,7 @@ pub(super) fn sides(setup: &Setup<'_>) -> Option<Vec<u8>> {
         && 2 * window <= LONGEST_WINDOW
         && least_reach(plan) >= window
         && plan.switches.iter().all(capped)
-        && plan.classes.is_plain();
+        && setup.plain_queues;
     // These need the state of all nodes at one instant, or of frames in order of time.
     let looks = plan.record.is_blind()
         && plan.stop_after.is_none()

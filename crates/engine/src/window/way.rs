@@ -71,7 +71,7 @@ impl Static {
     pub(super) fn new<P: Parts>(setup: &Setup<'_>, switch: &Switch<P>) -> Self {
         let (interest, with_data, fabric) = (&switch.interest, setup.with_data, setup.fabric());
         let exact_keys = setup.window <= line::LONGEST && setup.longest_time < line::LONGEST;
-        let plain = setup.plan.classes.is_plain();
+        let plain = setup.plain_queues;
         let replies = with_data.has(Kind::Ack) || with_data.has(Kind::Signal);
         let makes = interest.makes_data || replies && interest.makes_replies;
         let unbounded = !plain || makes && !switch.buffer.lossless();

@@ -37,11 +37,13 @@ const PLAIN: [&str; 15] = [
     "[nic]\nmessages = { per-qp = \"300k/s\", per-nic = \"700k/s\" }",
     "[nic]\nmessages.per-nic = \"200k/s\"\nwindow = { bytes = \"9kB\" }\n[nic.transport.uec]\n[nic.congestion.none]",
 ];
-const ECN: [&str; 4] = [
+const ECN: [&str; 6] = [
     "ecn = \"off\"",
     "",
     "ecn = { kmin = \"1kB\", kmax = \"9kB\" }",
     "ecn = { kmin = \"1kB\", kmax = \"30kB\", mark = \"enqueue\" }",
+    "ecn = { kmin = \"1kB\", kmax = \"9kB\", weight = 2 }",
+    "ecn = { kmin = \"1kB\", kmax = \"9kB\", mark = \"enqueue\", weight = 6 }",
 ];
 const CLASSES: [&str; 13] = [
     "\"strict\"",
@@ -80,12 +82,13 @@ const NIC_CLASSES: [&str; 6] = [
 ];
 const READS: &str = "verb = \"read\"\n";
 /// Settings of PFC; the empty one stands for none.
-const PFC: [&str; 4] = [
+const PFC: [&str; 5] = [
     "",
     "",
     "\"on\"",
     "{ alpha = \"1/9\", alpha-at-rate = [{ rate = \"100Gbps\", alpha = \"1/2\" }, { rate = \"400Gbps\", alpha = \"1/1\" }], \
      headroom = { delays = 3 } }",
+    "{ alpha = \"1/2\", xon-offset = \"500B\", headroom = { xoff = \"20kB\", shared-pool = \"30kB\" } }",
 ];
 /// Settings of switches without PFC.
 const OVERFLOWS: [&str; 5] = [
@@ -111,6 +114,16 @@ const FAILURES: [&str; 7] = [
 fn cable() -> impl Strategy<Value = (usize, usize)> {
     (0..RATES.len() * 2, 0..DELAYS.len() * 2).prop_map(|(r, d)| (r % 8 % RATES.len(), d % 11 % DELAYS.len()))
 }
+
+/// Units and parts of buffers.
+const CELLS: [&str; 6] = [
+    "",
+    "",
+    "",
+    "cell = \"254B\"\n",
+    "cell = \"600B\"\nguarantee = \"3kB\"\n",
+    "cell = \"80B\"\nguarantee = \"500B\"\nslices = 1\n",
+];
 
 /// A scenario, and the buffer that its switches share beside their headroom.
 #[derive(Clone)]
@@ -150,7 +163,13 @@ fn story() -> impl Strategy<Value = Story> {
     let two = "[topology.links]\nhosts = 2\nswitches = [\"s0\"]\nlinks = [[\"host0\", \"s0\"], [\"host1\", \"s0\"]]\n";
     let world = (any_scheme_on(two), told, any_nic(), select(&ECN[..]), select(&WIRES[..]));
     let loss = (select(&[0.0, 0.0, 0.01, 0.2][..]), any::<bool>());
-    let switch = (select(&PFC[..]), select(&CLASSES[..]), 5_000..200_000u64, select(&OVERFLOWS[..]));
+    let switch = (
+        select(&PFC[..]),
+        select(&CLASSES[..]),
+        5_000..200_000u64,
+        select(&OVERFLOWS[..]),
+        select(&CELLS[..]),
+    );
     let stop = prop::option::weighted(0.4, 1..60_000_000u64);
     let failure = (
         0..8usize,
@@ -179,7 +198,7 @@ fn story() -> impl Strategy<Value = Story> {
             flows,
             (scheme, feedback, nic, ecn, wire),
             (loss, replies),
-            (pfc, classes, shared, overflow),
+            (pfc, classes, shared, overflow, cells),
             run,
         )| {
             let (seed, stop, per_message, chained, (failures, detection), nic_classes, verb) = run;
@@ -223,7 +242,7 @@ fn story() -> impl Strategy<Value = Story> {
             let pfc =
                 if pfc.is_empty() { format!("pfc = \"off\"\n{overflow}") } else { format!("pfc = {pfc}") };
             writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}").unwrap();
-            writeln!(text, "[switch]\nbuffer = \"10GB\"\n{pfc}\nclasses = {classes}\n{ecn}").unwrap();
+            writeln!(text, "[switch]\nbuffer = \"10GB\"\n{cells}{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n{scheme}{nic}\n{nic_classes}{feedback}")
                 .unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
@@ -287,10 +306,10 @@ fn groups() -> impl Strategy<Value = Story> {
     let world = (way, any_nic(), select(&ECN[..]), select(&WIRES[..3]));
     let loss = select(&[0.0, 0.0, 0.01][..]);
     let classes = select(&CLASSES[..CLASSES.len() - 1]);
-    let switch = (select(&PFC[..]), classes, 5_000..100_000u64, select(&OVERFLOWS[..]));
+    let switch = (select(&PFC[..]), classes, 5_000..100_000u64, select(&OVERFLOWS[..]), select(&CELLS[..]));
     let stop = prop::option::weighted(0.3, 1..60_000_000u64);
     (shape, cables, flows, world, loss, switch, (0..1000u32, stop)).prop_map(
-        |(shape, cables, flows, (scheme, nic, ecn, wire), loss, (pfc, classes, shared, overflow), (seed, stop))| {
+        |(shape, cables, flows, (scheme, nic, ecn, wire), loss, (pfc, classes, shared, overflow, cells), (seed, stop))| {
             let nic = nic_beside(&scheme, &nic);
             let scheme = if pfc.is_empty() { without_pauses(&scheme) } else { scheme };
             let (groups, routers, hosts, links, any, channels) = shape;
@@ -304,7 +323,7 @@ fn groups() -> impl Strategy<Value = Story> {
             }
             let pfc = if pfc.is_empty() { format!("pfc = \"off\"\n{overflow}") } else { format!("pfc = {pfc}") };
             writeln!(text, "{wire}\n[links]\nloss = {loss:?}").unwrap();
-            writeln!(text, "[switch]\nbuffer = \"10GB\"\n{pfc}\nclasses = {classes}\n{ecn}").unwrap();
+            writeln!(text, "[switch]\nbuffer = \"10GB\"\n{cells}{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n{scheme}{nic}").unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {
@@ -413,6 +432,10 @@ fn scenario_of(story: &Story) -> Option<Checked> {
     let plan = &mut checked.plan;
     for (i, node) in plan.fabric.switches().enumerate() {
         let fabric = &plan.fabric;
+        if plan.switches[i].memory.headroom_beside {
+            plan.switches[i].buffer = Bytes(story.shared);
+            continue;
+        }
         let kept = fabric.ports(node).iter().map(|link| {
             let came = &fabric.links()[fabric.reverse(fabric.link(link.from, link.port)).index()];
             let headroom = plan.ports[fabric.link(link.from, link.port).index()].headroom;

@@ -20,6 +20,7 @@
 //! | [`servers`] | ports of one host share nothing but triggers, which cross from port to port in no time |
 //! | [`tasks`] | tasks take their time on their streams, and start messages and each other in no time |
 //! | [`long_haul`] | at the edge of a datacentre, a switch that answers for the far end spares local flows |
+//! | [`cells`] | a switch whose packets take whole cells pauses and drops at the cell that the law of its buffer gives |
 //! | [`classes`] | classes of a table get the service, the caps, the pauses and the marks that the table gives them |
 //! | [`nic_classes`] | classes of a NIC keep a message of one class from waiting for others at its own host |
 //! | [`own_queues`] | flows with a queue of their own neither wait behind others nor make them wait, and keep its rules |
@@ -55,6 +56,7 @@
 //! All stories are one test binary, so that the engine is compiled for them once. [`lab`] holds the tools.
 
 mod arrivals;
+mod cells;
 mod chakra;
 mod classes;
 mod closed_form;

@@ -8,6 +8,7 @@ use scenario::workload::Workload;
 use scenario::{builtin, choices, hardware, keys, sweep};
 use serde::Serialize;
 use serde_json::{Map, json};
+use std::borrow::Cow;
 
 /// Names of one kind.
 struct Kind {
@@ -21,12 +22,12 @@ struct Kind {
 /// A name.
 #[derive(Debug, Serialize)]
 struct Entry {
-    name: &'static str,
+    name: Cow<'static, str>,
     about: String,
 }
 
 /// The kinds that [`PRESETS`] stands for.
-const PRESET_KINDS: [&str; 6] = ["nics", "nccl", "costs", "switches", "servers", "clusters"];
+const PRESET_KINDS: [&str; 7] = ["nics", "nccl", "costs", "switches", "sonic", "servers", "clusters"];
 /// Name of all kinds of presets together.
 const PRESETS: &str = "presets";
 
@@ -65,10 +66,11 @@ fn all() -> Vec<Kind> {
     let mut workloads = keys(&["workload"]);
     workloads.retain(|(key, _)| Workload::KINDS.contains(key));
     let builtin = |all: &[builtin::Builtin]| {
-        all.iter().map(|b| Entry { name: b.name, about: b.about().to_owned() }).collect()
+        all.iter().map(|b| Entry { name: b.name.into(), about: b.about().to_owned() }).collect()
     };
     let experiment =
-        |e: &papers::Experiment| Entry { name: e.name, about: format!("{} ({})", e.about, e.source) };
+        |e: &papers::Experiment| Entry { name: e.name.into(), about: format!("{} ({})", e.about, e.source) };
+    let sonic = hardware::of_sonic_all().into_iter();
     vec![
         of("schemes", "[scheme.NAME], --schemes", &["scheme"]),
         of("feedbacks", "[feedback.NAME], --schemes SCHEME+NAME", &["feedback"]),
@@ -81,6 +83,11 @@ fn all() -> Vec<Kind> {
         Kind { name: "nccl", place: "nic.nccl", entries: builtin(hardware::NCCL) },
         Kind { name: "costs", place: "server.cost", entries: builtin(hardware::COSTS) },
         Kind { name: "switches", place: "switch.model", entries: builtin(hardware::SWITCHES) },
+        Kind {
+            name: "sonic",
+            place: "switch.model",
+            entries: sonic.map(|(name, about)| Entry { name: name.into(), about }).collect(),
+        },
         of("servers", "server.preset", &["server", "preset"]),
         of("clusters", "topology.rails.preset", &["topology", "rails", "preset"]),
         Kind { name: "scenarios", place: "ropewalk run NAME", entries: builtin(builtin::ALL) },
@@ -94,7 +101,7 @@ fn all() -> Vec<Kind> {
 }
 
 fn entries(named: Vec<(&'static str, String)>) -> Vec<Entry> {
-    named.into_iter().map(|(name, about)| Entry { name, about }).collect()
+    named.into_iter().map(|(name, about)| Entry { name: name.into(), about }).collect()
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ rules! {
     patience,
     few_acks,
     cap,
+    lossless_data,
     hops,
     invariants,
     hardware,

@@ -28,7 +28,7 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
         let all = std::iter::once((&plan.ports, &plan.switches));
         let groups = all.chain(own.iter().map(|group| (&group.ports, &group.switches)));
         let kept: u64 = groups
-            .filter(|(_, switches)| lossless(&switches[i]))
+            .filter(|(_, switches)| lossless(&switches[i]) && !switches[i].memory.headroom_beside)
             .flat_map(|(ports, _)| ports[base..].iter().zip(plan.fabric.ports(node)))
             .map(|(port, link)| {
                 let came = plan.fabric.reverse(plan.fabric.link(link.from, link.port));

@@ -269,6 +269,18 @@ pub(crate) const SWITCHES: &[Case] = &[
         "H[switch]\nbuffer = \"10kB\"\nJ",
         "s.toml:6:10: the headrooms of leaf0's 4 ports take 412kB of its buffer of 10kB; no shared buffer is left",
     ),
+    (
+        "H[switch]\ncell = \"0B\"\nJ",
+        "s.toml:6:8: expected a cell from 1 to 65536 B, such as \"254B\", found 0B",
+    ),
+    (
+        "H[switch]\nslices = 90\nJ",
+        "s.toml:6:10: expected 1 to 64 slices, found 90",
+    ),
+    (
+        "H[switch]\ndscp-map = [{ dscp = [3], losless = true }, {}]\nJ",
+        "s.toml:6:12: expected \"sonic\", or a list of queues such as `{ dscp = [26], lossless = true }`",
+    ),
     ("H[switch]\npfc = 1\nJ", "s.toml:6:7: expected \"on\", \"off\" or a table of settings, found 1"),
     ("H[switch.ecn]\nkmim = \"1kB\"\nJ", "s.toml:6:1: unknown key `kmim`; did you mean `kmin`?"),
     ("H[switch]\necn = { kmin = \"1MB\", kmax = \"1kB\" }\nJ", "s.toml:6:16: kmin (4MB) is above kmax (4kB)"),

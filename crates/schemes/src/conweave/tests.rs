@@ -394,6 +394,7 @@ fn impossible_settings_are_refused() {
         kmax: queue,
         pmax: model::Probability::ZERO,
         at: model::plan::MarkAt::Dequeue,
+        weight: 0,
     };
     marking.ports[0].marking = Some(marks);
     assert_eq!(default().validate(&marking), Ok(vec![]));

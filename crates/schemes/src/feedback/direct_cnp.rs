@@ -165,6 +165,7 @@ mod tests {
             kmax: Bytes(20_000),
             pmax: Probability::new(0.2),
             at: MarkAt::Dequeue,
+            weight: 0,
         };
         plan.ports.iter_mut().for_each(|port| port.marking = Some(marking));
         let far = qp(&plan, 0, 2);

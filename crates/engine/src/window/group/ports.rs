@@ -67,7 +67,7 @@ impl<A: Annex> Ports<A> {
             let mut port = Port::new(&setup.ports[gp], setup.marking(gp));
             port.set(WATCHED, interest.departures || interest.host_departures && fabric.is_host(link.to));
             self.all.push(port);
-            if !setup.plan.classes.is_plain() {
+            if !setup.plain_queues {
                 self.classed.push(Queues::new(fabric.is_host(id), fabric.channels()));
             }
             let &Link { to, peer_port, .. } = link;

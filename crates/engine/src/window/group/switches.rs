@@ -115,7 +115,8 @@ fn now_of<P: Parts>(
         has_middle: middle.is_some(),
         ..Now::default()
     };
-    let bytes = |packets: usize| packets as u64 * u64::from(setup.largest_frame);
+    let largest = switch.buffer.room(setup.largest_frame.into());
+    let bytes = |packets: usize| packets as u64 * largest;
     if fixed.asks_for_caps(&now) {
         now.caps = switch.buffer.caps(bytes(count));
     }

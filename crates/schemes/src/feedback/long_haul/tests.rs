@@ -15,6 +15,7 @@ fn plan() -> Plan {
         kmax: Bytes(20_000),
         pmax: Probability::new(0.2),
         at: MarkAt::Dequeue,
+        weight: 0,
     };
     plan.ports.iter_mut().for_each(|port| port.marking = Some(marking));
     plan
