@@ -2,6 +2,7 @@
 
 use engine::link_name;
 use engine::outcome::{Ending, LinkRecord, MessageRecord, Outcome, TaskRecord};
+use model::plan::Classes;
 use model::{LinkId, MessageId, Plan, Time};
 
 /// Mistakes in the books of a run, found independently of the engine's own check.
@@ -128,10 +129,31 @@ fn check_each(plan: &Plan, run: &Outcome, wrong: &mut Vec<String>) {
         }
     }
     for (i, most) in run.max_buffer.iter().enumerate() {
-        if *most > plan.switches[i].buffer {
+        if most.get() > room_of(plan, i) {
             wrong.push(format!("switch {i} used {most} of a buffer of {}", plan.switches[i].buffer));
         }
     }
+}
+
+/// Most bytes that the packets in a switch may take: its buffer, and the headroom and the guarantees that lie beside it.
+fn room_of(plan: &Plan, switch: usize) -> u64 {
+    let node = plan.fabric.switch(switch);
+    let base = plan.fabric.base(node) as usize;
+    let own = base..base + plan.fabric.ports(node).len();
+    let channels = u64::from(plan.fabric.channels());
+    let memory = plan.switches[switch].memory;
+    let groups = plan.own_queues.groups.iter().map(|group| (&group.switches, &group.ports));
+    let beside = std::iter::once((&plan.switches, &plan.ports))
+        .chain(groups)
+        .filter(|(switches, _)| switches[switch].memory.headroom_beside)
+        .flat_map(|(_, ports)| &ports[own.clone()])
+        .map(|port| port.headroom.get().saturating_mul(channels))
+        .fold(0, u64::saturating_add);
+    // Each port and class with PFC has a guarantee, or each queue without.
+    let holders =
+        own.len() as u64 * (Classes::MOST as u64).max(channels * (1 + plan.own_queues.groups.len() as u64));
+    let buffer = plan.switches[switch].buffer.get();
+    buffer.saturating_add(beside).saturating_add(memory.guarantee.get().saturating_mul(2 * holders))
 }
 
 /// Series whose sums differ from the totals of the run.

@@ -211,13 +211,17 @@ mod tests {
     fn a_packet_takes_whole_cells_and_gives_them_back() {
         let flow_control = FlowControl::Lossless(Pfc { alpha: (1, 1), resume_offset: Bytes(0) });
         let mut b = buffer(&settings(10_000, flow_control, memory(200, 1, 0)), 1_000);
-        // 201 B take two cells: 12 packets hold 4,800 B, as much as is free.
+        // 201 B take two cells: 12 packets hold 4,800 B and leave 5,200 B, which is room for one more.
         let held = (0..).find(|_| b.admit(packet(0, 201, 1)) != Admission::Admitted);
-        assert_eq!(held, Some(12));
-        assert_eq!(b.take_recent().now, 13 * 400, "the last one is in headroom");
+        assert_eq!(held, Some(13));
+        assert_eq!(b.take_recent().now, 14 * 400, "the last one is in headroom");
         assert_eq!((0..).find(|_| b.admit(packet(0, 1, 1)) != Admission::Admitted), Some(3), "a cell each");
         (0..3).for_each(|_| assert!(!b.release(Account(0), 1, Place::new(1, 0))));
-        assert!(b.release(Account(0), 201, Place::new(1, 0)), "headroom is empty: the port goes on");
+        assert!(
+            !b.release(Account(0), 201, Place::new(1, 0)),
+            "headroom is empty, and 5,200 B are above the threshold"
+        );
+        assert!(b.release(Account(0), 201, Place::new(1, 0)), "the port goes on");
         (0..12).for_each(|_| assert!(!b.release(Account(0), 201, Place::new(1, 0))));
         assert!(b.idle(false));
     }

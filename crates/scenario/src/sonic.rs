@@ -174,11 +174,12 @@ fn most<T: Copy + PartialEq>(all: &[T]) -> Option<T> {
 
 /// The figures of a model, whose name comes without [`PREFIX`]; `None` if there is no such model.
 pub(crate) fn preset(name: &str) -> Option<Preset> {
-    names().iter().any(|own| own == name).then_some(())?;
     let (sku, role) = name.split_once('/').map_or((name, None), |(sku, role)| (sku, Some(role)));
     let own: Vec<Pool<'_>> = pools().filter(|pool| pool.sku == sku).collect();
     let plays = |pool: &&Pool<'_>| role.is_none_or(|role| pool.roles.split(',').any(|own| own == role));
     let (pool, lanes) = (own.iter().find(plays), lanes(sku));
+    let known = !own.is_empty() || !lanes.is_empty() || listed(WRED, 3, sku).is_some();
+    (known && (role.is_none() || own.len() > 1 && pool.is_some())).then_some(())?;
     let asic =
         listed(ASICS, 1, sku).and_then(|fields| CHIPS.iter().find(|chip| fields.first() == Some(&chip.name)));
     let mut preset = Preset {
@@ -221,7 +222,7 @@ pub(crate) fn preset(name: &str) -> Option<Preset> {
     }
     let file = "pg_profile_lookup.ini";
     let guarantees: Vec<u64> = lanes.iter().map(|lane| lane.guarantee).collect();
-    if let Some(guarantee) = most(&guarantees) {
+    if let Some(guarantee) = most(&guarantees).filter(|guarantee| *guarantee > 0) {
         let differ = guarantees.iter().any(|own| *own != guarantee);
         let what =
             if differ { "size of most lossless priority groups" } else { "size of lossless priority groups" };

@@ -82,7 +82,7 @@ fn with_the_headroom_of_the_rule_no_packet_is_lost() {
 fn frames_of_a_byte_more_than_a_cell_take_two_and_are_paused_sooner() {
     let pauses = |cell: &str| {
         let switch = format!("buffer = \"1MB\"\n{cell}\npfc = {{ headroom = {{ xoff = \"300kB\" }} }}");
-        let text = two_to_one(150, "1us", &switch);
+        let text = two_to_one(120, "1us", &switch);
         total(&agreed_on(&lay(&text), &text), |link| link.pauses)
     };
     assert_eq!((pauses(""), pauses("cell = \"1500B\"")), (0, 0));
