@@ -848,6 +848,7 @@ class Settings(TypedDict, total=False):
     workload__0__collective__tuning__ports: Any
     workload__0__collective__tuning__protocol: Any
     workload__0__collective__tuning__window: Any
+    workload__0__compute_jitter: Any
     workload__0__fan_in: Any
     workload__0__fan_in__bytes: Any
     workload__0__fan_in__hosts: Any
@@ -863,6 +864,7 @@ class Settings(TypedDict, total=False):
     workload__0__goal__file: Any
     workload__0__goal__ranks: Any
     workload__0__goal__send_done: Any
+    workload__0__gpus: Any
     workload__0__graph: Any
     workload__0__htsim: Any
     workload__0__htsim__digest: Any

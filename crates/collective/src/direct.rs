@@ -50,7 +50,19 @@ fn ahead(Round { size, groups, delta, x }: Round, member: u32) -> u32 {
     (member / size + delta) % groups * size + (member % size + x) % size
 }
 
+/// Number of steps.
+pub(super) fn steps(call: &Call) -> u64 {
+    let n = u64::from(call.ranks());
+    let pieces = |member: u64| call.pieces(call.part(call.bytes, n, member)).len() as u64;
+    (0..n).map(pieces).sum::<u64>() * n.saturating_sub(1)
+}
+
 pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
+    Ok(schedule_of(call, |_| true))
+}
+
+/// The steps of the members that send.
+pub(super) fn schedule_of(call: &Call, sends: impl Fn(u32) -> bool) -> Schedule {
     let n = call.ranks();
     let mut builder = Builder::new(n);
     let way = if call.kind == Kind::ReduceScatter { Way::Reduce } else { Way::Copy };
@@ -60,7 +72,7 @@ pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
     for round in rounds(call) {
         for from in 0..n {
             let to = ahead(round, from);
-            if from == to {
+            if from == to || !sends(from) {
                 continue;
             }
             let mine = &mut steps[from as usize];
@@ -74,7 +86,7 @@ pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
             }
         }
     }
-    Ok(builder.done())
+    builder.done()
 }
 
 #[cfg(test)]

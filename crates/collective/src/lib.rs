@@ -195,6 +195,12 @@ impl Call {
         (i * each).min(bytes)..((i + 1) * each).min(bytes)
     }
 
+    /// Bytes of a member's part of the buffer.
+    pub fn part_of(&self, member: u32) -> u64 {
+        let part = self.part(self.bytes, self.ranks().into(), member.into());
+        part.end - part.start
+    }
+
     /// The bytes of every channel.
     fn by_channel(&self) -> impl Iterator<Item = (u32, std::ops::Range<u64>)> + '_ {
         (0..self.channels).map(|c| (c, self.part(self.bytes, self.channels.into(), c.into())))
@@ -300,6 +306,16 @@ impl Algorithm {
             _ => return u64::MAX,
         };
         usual.max((call.bytes / u64::from(parts.max(1))).div_ceil(MOST_PIECES))
+    }
+
+    /// The number of steps of a resolved call, if [`Algorithm::schedule_of`] can make those of some members alone.
+    pub fn steps(self, call: &Call) -> Option<u64> {
+        (self == Algorithm::Direct && self.kinds().contains(&call.kind)).then(|| direct::steps(call))
+    }
+
+    /// The steps of those members that send, in the order of [`Algorithm::schedule`], if [`Algorithm::steps`] has a number.
+    pub fn schedule_of(self, call: &Call, sends: impl Fn(u32) -> bool) -> Option<Schedule> {
+        self.steps(call).map(|_| direct::schedule_of(call, sends))
     }
 
     /// A lower bound of the number of steps of a resolved call.

@@ -45,7 +45,7 @@ pub struct Checked {
 /// A checked scenario of which only the traffic was counted, so that it cannot run.
 #[derive(Debug)]
 pub struct Survey {
-    /// Its plan has the longest message of every queue pair alone.
+    /// Its plan has the longest message of every queue pair alone, or of those that stand for others.
     checked: Checked,
     /// What its workloads send.
     pub traffic: Traffic,
@@ -70,8 +70,8 @@ impl Survey {
     }
 
     /// Number of queue pairs.
-    pub fn queue_pairs(&self) -> usize {
-        self.checked.plan.qps.len()
+    pub fn queue_pairs(&self) -> u64 {
+        self.traffic.queue_pairs
     }
 
     /// Estimated peak memory of a run, bytes, and what it needs in addition if its queues, links or records fill.
@@ -79,7 +79,7 @@ impl Survey {
         (self.checked.memory, self.checked.possible)
     }
 
-    /// The scenario. Its plan has the longest message of every queue pair alone.
+    /// The scenario. Its plan has the longest message of every queue pair alone, or of those that stand for others.
     pub fn checked(&self) -> &Checked {
         &self.checked
     }
@@ -491,6 +491,13 @@ impl Checked {
     /// The scenario as TOML with every default filled in; repeating the run needs nothing else.
     pub fn to_toml(&self) -> String {
         show::plain(&self.scenario)
+    }
+
+    /// [`Checked::to_toml`] without these tables.
+    pub fn to_toml_without(&self, tables: &[&str]) -> String {
+        let mut all = show::table(&self.scenario);
+        all.retain(|key, _| !tables.contains(&key));
+        all.to_string()
     }
 
     /// The scenario as TOML for readers, see [`Resolved::annotated`].

@@ -209,7 +209,11 @@ fn traffic_is_counted_as_if_every_message_and_task_were_laid_out() {
     );
     let [first, second] = [0, 1].map(|step| training(STEPS[step]).text);
     let second = second.split_once("[[workload]]").map_or("", |(_, job)| job);
-    let others = [graph, format!("{first}[[workload]]{second}")].map(|text| Source::new("other.toml", text));
+    // So many messages that servers stand for others behind the same switches.
+    let many = "[server]\ngpus = 8\nnvlink = { rate = \"800Gbps\", delay = \"1us\" }\n[topology.rails]\nservers = 14\n\
+                servers-per-segment = 7\nspines = 1\n[[workload]]\ncollective = { kind = \"all-to-all\", bytes = \"1MB\" }\n";
+    let others = [graph, format!("{first}[[workload]]{second}"), many.to_owned()]
+        .map(|text| Source::new("other.toml", text));
     for source in STEPS.iter().map(|&step| training(step)).chain(collectives).chain(others) {
         let survey = |sets: &[&str]| {
             let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
@@ -222,7 +226,10 @@ fn traffic_is_counted_as_if_every_message_and_task_were_laid_out() {
         assert_eq!(counted.queue_pairs(), whole.queue_pairs());
         let plan = check(&source, &[]).unwrap().plan;
         assert_eq!(plan.messages.len() as u64, counted.traffic.messages);
-        assert_eq!((plan.tasks.len() as u64, plan.qps.len()), (counted.traffic.tasks, counted.queue_pairs()));
+        assert_eq!(
+            (plan.tasks.len() as u64, plan.qps.len() as u64),
+            (counted.traffic.tasks, counted.queue_pairs())
+        );
     }
 }
 

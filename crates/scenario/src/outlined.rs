@@ -394,12 +394,12 @@ impl Outlined {
         let exchange = &self.kept.outline.exchanges[number as usize];
         let (scene, communicator) = (self.scene(), exchange.communicator(self.kept.outline.cells, cell));
         let tally = match &exchange.what {
-            What::Collective(planned) => Tally::of(&scene, &communicator, planned)?,
+            What::Collective(planned) => Tally::of(&scene, &communicator, planned, None)?,
             What::Transfer(bytes) => Tally::of_transfer(&scene, &communicator, *bytes),
         };
         let mut all = Vec::with_capacity(tally.graph.messages.len());
         for (message, times) in tally.graph.messages.iter().zip(&tally.messages) {
-            all.push((self.qps[&message.connection(0)], message.bytes, *times));
+            all.push((self.qps[&message.connection(0)], message.bytes, times.0));
         }
         Ok(all)
     }

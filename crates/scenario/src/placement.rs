@@ -1,13 +1,14 @@
-//! Where a job runs: the servers of its GPUs, and those that compute slowly.
+//! Where a job runs: its servers and GPUs, those that compute slowly, and the jitter of computations.
 
 use finding::{Finding, code};
+use model::draw::{Key, scaled};
 use model::plan::{Role, Task, Work};
 use model::{NodeId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Servers by number: `"0..127"` with both ends, `"0..3,8"`, or a list.
+/// Servers, or GPUs of a server, by number: `"0..127"` with both ends, `"0..3,8"`, or a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Servers {
@@ -20,36 +21,48 @@ pub enum Servers {
 impl Servers {
     /// The servers in the order in which they were named, of a fabric with so many.
     pub(crate) fn of(&self, servers: usize) -> Result<Vec<NodeId>, Finding> {
-        let wrong = |text: String| code::RANGE.at("servers", text);
+        let numbers = self.numbers("server", servers).map_err(|text| code::RANGE.at("servers", text))?;
+        Ok(numbers.into_iter().map(NodeId).collect())
+    }
+
+    /// The numbers in ascending order, of a server with so many GPUs.
+    pub(crate) fn of_gpus(&self, gpus: usize) -> Result<Vec<u32>, Finding> {
+        let mut numbers = self.numbers("GPU", gpus).map_err(|text| code::RANGE.at("gpus", text))?;
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// The numbers of so many things, in the order in which they were named.
+    fn numbers(&self, what: &str, all: usize) -> Result<Vec<u32>, String> {
         let numbers = match self {
             Servers::List(list) => list.clone(),
-            Servers::Text(text) => parse(text).map_err(wrong)?,
+            Servers::Text(text) => parse(text, what)?,
         };
         if numbers.is_empty() {
-            return Err(wrong("expected at least one server".to_owned()));
+            return Err(format!("expected at least one {what}"));
         }
         let mut seen = BTreeSet::new();
         for number in &numbers {
-            if *number as usize >= servers {
-                let last = servers.saturating_sub(1);
-                return Err(wrong(format!("there is no server {number}; the servers are 0 to {last}")));
+            if *number as usize >= all {
+                let last = all.saturating_sub(1);
+                return Err(format!("there is no {what} {number}; the {what}s are 0 to {last}"));
             }
             if !seen.insert(*number) {
-                return Err(wrong(format!("server {number} is named twice")));
+                return Err(format!("{what} {number} is named twice"));
             }
         }
-        Ok(numbers.into_iter().map(NodeId).collect())
+        Ok(numbers)
     }
 }
 
 /// Most servers of a text (our choice), so that a range with a wrong end costs no memory.
 const MOST: u32 = 1 << 20;
 
-fn parse(text: &str) -> Result<Vec<u32>, String> {
+fn parse(text: &str, what: &str) -> Result<Vec<u32>, String> {
     let number = |part: &str| {
         part.trim()
             .parse::<u32>()
-            .map_err(|_| format!("expected the number of a server, found `{}`", part.trim()))
+            .map_err(|_| format!("expected the number of a {what}, found `{}`", part.trim()))
     };
     let mut all = Vec::new();
     for part in text.split(',') {
@@ -62,7 +75,7 @@ fn parse(text: &str) -> Result<Vec<u32>, String> {
             return Err(format!("the range {} is empty", part.trim()));
         }
         if last - first >= MOST {
-            return Err(format!("expected at most {MOST} servers, found {}", u64::from(last - first) + 1));
+            return Err(format!("expected at most {MOST} {what}s, found {}", u64::from(last - first) + 1));
         }
         all.extend(first..=last);
     }
@@ -125,6 +138,21 @@ impl Stragglers {
     }
 }
 
+/// Lets each computation take up to a share of its time longer.
+pub(crate) fn jitter(tasks: &mut [Task], share: f64, key: Key) -> Result<(), Finding> {
+    if !(share > 0.0 && share <= MOST_FACTOR) {
+        let text = format!("expected a share above 0 and at most {MOST_FACTOR}, found {share}");
+        return Err(code::RANGE.at("compute-jitter", text));
+    }
+    for (i, task) in (0..).zip(tasks.iter_mut().filter(|task| task.role == Role::Compute)) {
+        if let Work::On { time, .. } | Work::Free { time } = &mut task.work {
+            let most = (time.ps() as f64 * share).round() as u64;
+            *time = Time(time.ps().saturating_add(scaled(key.draw(i), most.saturating_add(1))));
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,6 +204,44 @@ mod tests {
         };
         assert_eq!(computes(1) * 2, computes(0) * 3);
         assert_eq!(computes(4), computes(0));
+    }
+
+    /// Two trainings share two servers: one has the first GPU of each, the other one the second.
+    #[test]
+    fn jobs_have_parts_of_servers() {
+        let checked = two("servers = [0, 1]\ngpus = [0]", "servers = [0, 1]\ngpus = \"1\"").unwrap();
+        let plan = &checked.plan;
+        let streams = |job: u16| -> BTreeSet<(u32, u32)> {
+            let mine = plan.tasks.iter().filter(|task| task.job == job && task.role == Role::Compute);
+            mine.flat_map(|task| task.work.streams().map(|stream| (task.node.0, stream))).collect()
+        };
+        assert_eq!(streams(0), [(0, 0), (1, 0)].into());
+        assert_eq!(streams(1), [(0, 3), (1, 3)].into());
+        let from: BTreeSet<_> =
+            plan.qps.iter().map(|qp| plan.fabric.host_name(qp.from).into_owned()).collect();
+        assert_eq!(from.len(), 4, "each job has the NIC of its own GPU: {from:?}");
+        let wrong = two("servers = [0]\ngpus = [2]", "servers = [4]").unwrap_err();
+        assert_eq!(
+            (wrong.path().as_str(), wrong.text.as_str()),
+            ("workload.0.gpus", "there is no GPU 2; the GPUs are 0 to 1")
+        );
+    }
+
+    #[test]
+    fn computations_take_up_to_a_share_longer() {
+        let times = |keys: &str| -> Vec<u64> {
+            let checked = two(keys, "servers = [4]").unwrap();
+            let time = |task: &Task| match task.work {
+                Work::On { time, .. } if task.role == Role::Compute && task.job == 0 => Some(time.ps()),
+                _ => None,
+            };
+            checked.plan.tasks.iter().filter_map(time).collect()
+        };
+        let (even, drawn) = (times("servers = [0]"), times("servers = [0]\ncompute-jitter = 0.1"));
+        assert!(even.iter().zip(&drawn).all(|(a, b)| a <= b && *b <= a + a / 10 + 1));
+        assert!(drawn.iter().collect::<BTreeSet<_>>().len() > even.iter().collect::<BTreeSet<_>>().len());
+        let wrong = two("servers = [0]\ncompute-jitter = 0.0", "servers = [4]").unwrap_err();
+        assert_eq!(wrong.path(), "workload.0.compute-jitter");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::failure::FailurePlanner;
 use crate::footprint::MemoryBudget;
 use crate::loss::LossPlanner;
 use crate::nccl::Nccl;
+use crate::placement;
 use crate::receive;
 use crate::switch::{EffectiveSwitch, RoleConfig};
 use crate::telemetry;
@@ -264,16 +265,26 @@ fn in_turn_fits(entry: &Workload) -> Result<(), Finding> {
     Err(code::CONFLICT.at("qp", text))
 }
 
-/// The ranks of a job that names its servers.
+/// The ranks of a job that names its servers, or their GPUs.
 fn placed(entry: &Workload, ranks: &Ranks, fabric: &Fabric) -> Result<Option<Ranks>, Finding> {
-    let Some(servers) = &entry.servers else { return Ok(None) };
+    let key = match (&entry.servers, &entry.gpus) {
+        (Some(_), _) => "servers",
+        (None, Some(_)) => "gpus",
+        (None, None) => return Ok(None),
+    };
     let kinds = entry.kinds();
     if let Some(kind) = kinds.iter().find(|kind| !Workload::OF_GPUS.contains(kind)) {
         let text =
             format!("`{kind}` names hosts itself; jobs with servers are {}", Workload::OF_GPUS.join(", "));
-        return Err(code::UNSUITED.at("servers", text));
+        return Err(code::UNSUITED.at(key, text));
     }
-    servers.of(fabric.servers()).map(|servers| Some(ranks.on(&servers)))
+    let servers = entry.servers.as_ref().map(|servers| servers.of(fabric.servers())).transpose()?;
+    let gpus = entry.gpus.as_ref().map(|gpus| gpus.of_gpus(ranks.per_server())).transpose()?;
+    let on = servers.map_or_else(|| ranks.clone(), |servers| ranks.on(&servers));
+    Ok(Some(match gpus {
+        Some(gpus) => on.at_places(gpus),
+        None => on,
+    }))
 }
 
 fn workload(
@@ -348,12 +359,15 @@ fn workload(
         let own = own.into_iter().map(|warning| warning.within(scene.kind)).collect::<Vec<_>>();
         let as_outlined = entry.jitter.is_none()
             && entry.slow.is_none()
+            && entry.compute_jitter.is_none()
             && !matches!(draft.qp, QpUse::InTurn(_))
             && split.is_none()
             && entry.verb != Verb::Read
             && (draft.qp != QpUse::PerMessage || outline.exchanges.is_empty());
         if let Some(counter) = counter.as_mut().filter(|_| as_outlined) {
-            outline.count(&scene, counter).map_err(|error| error.within(&path))?;
+            // A rule about failures names queue pairs, and an outline that is kept needs all.
+            let few = keeps.is_none() && scenario.failure.is_empty();
+            outline.count(&scene, counter, few).map_err(|error| error.within(&path))?;
             if let Some(kept) = keeps.as_deref_mut().filter(|_| outline.messages.is_empty()) {
                 let keys = (scene.key, scene.common);
                 *kept =
@@ -368,6 +382,12 @@ fn workload(
             if let Some(slow) = &entry.slow {
                 let tasks = &mut graph.tasks[first_task..];
                 slow.apply(tasks, fabric.servers()).map_err(|error| error.within(&path))?;
+            }
+            if let Some(share) = entry.compute_jitter {
+                // The entity is that of no job's start.
+                let key = Key::new(scenario.seed, Purpose::Jitter, 1 << 32 | i as u64);
+                let tasks = &mut graph.tasks[first_task..];
+                placement::jitter(tasks, share, key).map_err(|error| error.within(&path))?;
             }
             if let Some(jitter) = entry.jitter {
                 let key = Key::new(scenario.seed, Purpose::Jitter, i as u64);

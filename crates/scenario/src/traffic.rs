@@ -2,7 +2,7 @@
 
 use crate::workload::laid::{Cells, Connection, DraftMessage, Graph};
 use model::plan::{Job, Operation, Role, SliceTimes, Task, Work};
-use model::{Fabric, Plan, Time, Wire};
+use model::{Fabric, HostId, Plan, Time, Wire};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +19,8 @@ pub struct Traffic {
     pub sent_per_port: (u64, u64),
     /// Number of messages.
     pub messages: u64,
+    /// Number of queue pairs.
+    pub queue_pairs: u64,
     /// Number of data packets.
     pub packets: u64,
     /// Number of tasks.
@@ -120,6 +122,8 @@ pub(crate) struct Counter<'a> {
     /// By host: bytes and packets.
     sent: Vec<(u64, u64)>,
     connections: BTreeMap<Connection, Carried>,
+    /// Queue pairs for which others stand.
+    alike: u64,
     fresh: u32,
     messages: u64,
     tasks: u64,
@@ -145,6 +149,7 @@ impl<'a> Counter<'a> {
             ways: [(0, 0); 3],
             sent: vec![(0, 0); fabric.hosts()],
             connections: BTreeMap::new(),
+            alike: 0,
             fresh: 0,
             messages: 0,
             tasks: 0,
@@ -166,10 +171,29 @@ impl<'a> Counter<'a> {
         row.bytes = (row.bytes.0.min(bytes), row.bytes.1.max(bytes));
     }
 
-    /// Counts `times` such messages of an operation.
-    pub(crate) fn message(&mut self, message: &DraftMessage, operation: Option<&Operation>, times: u64) {
+    /// Bytes and packets that every host sends so far.
+    pub(crate) fn sent(&self) -> &[(u64, u64)] {
+        &self.sent
+    }
+
+    /// Lets a host send what another one has sent since `before`.
+    pub(crate) fn sends_as(&mut self, like: HostId, host: HostId, before: &[(u64, u64)]) {
+        let (now, then) = (self.sent[like.index()], before[like.index()]);
+        let sent = &mut self.sent[host.index()];
+        *sent = (sent.0.saturating_add(now.0 - then.0), sent.1.saturating_add(now.1 - then.1));
+    }
+
+    /// Counts `times` such messages of an operation, which `like` senders have. The host counts one sender.
+    pub(crate) fn message(
+        &mut self,
+        message: &DraftMessage,
+        operation: Option<&Operation>,
+        times: u64,
+        like: u64,
+    ) {
         let packets = self.wire.packets(message.bytes).saturating_mul(times);
-        let bytes = message.bytes.saturating_mul(times);
+        let of_host = message.bytes.saturating_mul(times);
+        let (bytes, times) = (of_host.saturating_mul(like), times.saturating_mul(like));
         self.messages += times;
         if let Some(members) = operation.and_then(|operation| self.rows.get_mut(&kind(operation))) {
             members.row.nic_bytes = members.row.nic_bytes.saturating_add(bytes);
@@ -183,10 +207,13 @@ impl<'a> Counter<'a> {
         self.ways[way].0 += times;
         self.ways[way].1 = self.ways[way].1.saturating_add(bytes);
         let sent = &mut self.sent[from.index()];
-        *sent = (sent.0.saturating_add(bytes), sent.1.saturating_add(packets));
+        *sent = (sent.0.saturating_add(of_host), sent.1.saturating_add(packets));
         self.fresh += u32::from(fresh_qp);
         let carried = self.connections.entry(message.connection(self.fresh));
-        let carried = carried.or_insert(Carried { longest: *message, packets: 0 });
+        let carried = carried.or_insert_with(|| {
+            self.alike += like - 1;
+            Carried { longest: *message, packets: 0 }
+        });
         carried.packets = carried.packets.saturating_add(packets);
         if message.bytes > carried.longest.bytes {
             carried.longest = *message;
@@ -226,7 +253,7 @@ impl<'a> Counter<'a> {
         graph.operations.iter().for_each(|operation| self.operation(operation, 1));
         let operation = |number: u32| graph.operations.get(number as usize);
         for message in &graph.messages {
-            self.message(message, operation(message.operation), 1);
+            self.message(message, operation(message.operation), 1, 1);
         }
         for task in &graph.tasks {
             self.task(task, graph.slices.all(), operation(task.operation), 1, Cells::ONE);
@@ -255,6 +282,7 @@ impl<'a> Counter<'a> {
             ways: ways.map(|(way, (messages, bytes))| Way { way, messages, bytes }).collect(),
             sent_per_port: (sent().min().unwrap_or(0), sent().max().unwrap_or(0)),
             messages: self.messages,
+            queue_pairs: self.connections.len() as u64 + self.alike,
             packets: load.by_host.iter().copied().fold(0, u64::saturating_add),
             tasks: self.tasks,
             operations: self.rows.into_iter().map(|row| named(row, jobs)).collect(),

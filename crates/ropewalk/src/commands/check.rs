@@ -54,7 +54,7 @@ struct Size<'a> {
     scenario: &'a str,
     hosts: usize,
     switches: usize,
-    queue_pairs: usize,
+    queue_pairs: u64,
     flows: u64,
     data_packets: u64,
     memory_bytes: u64,

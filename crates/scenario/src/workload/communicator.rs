@@ -103,18 +103,20 @@ pub(crate) fn lay(
 /// Messages and tasks that stand for many of their like.
 pub(crate) struct Tally {
     pub(crate) graph: Graph,
-    /// By message: how many there are.
-    pub(crate) messages: Vec<u64>,
+    /// By message: how many there are, and how many members send the like.
+    pub(crate) messages: Vec<(u64, u64)>,
     /// By task: how many there are.
     pub(crate) tasks: Vec<u64>,
 }
 
 impl Tally {
-    /// The messages and tasks of a collective.
+    /// The messages and tasks of a collective. `senders` has the members that stand for others, each with the number of its like; the
+    /// others have 0.
     pub(crate) fn of(
         scene: &Scene<'_>,
         communicator: &Communicator,
         planned: &Planned,
+        senders: Option<&[u64]>,
     ) -> Result<Self, Finding> {
         let (mut graph, mut messages, mut tasks) = (Graph::default(), Vec::new(), Vec::new());
         let nothing: Vec<Vec<Event>> = vec![Vec::new(); communicator.ranks.len()];
@@ -126,10 +128,14 @@ impl Tally {
             layer.collective(&Schedule { steps: Vec::new(), leave }, &nothing);
         }
         tasks.resize(layer.graph.tasks.len(), 1);
-        for (step, times) in planned.distinct.iter().filter(|_| !planned.gated) {
+        let of_senders = senders.map(|all| planned.distinct_of(|member| all[member as usize] > 0));
+        let steps =
+            of_senders.as_deref().unwrap_or_else(|| if planned.gated { &[] } else { planned.distinct() });
+        for (step, times) in steps {
+            let like = senders.map_or(1, |all| all[step.from as usize]);
             layer.step(step, Vec::new());
-            messages.resize(layer.graph.messages.len(), *times);
-            tasks.resize(layer.graph.tasks.len(), *times);
+            messages.resize(layer.graph.messages.len(), (*times, like));
+            tasks.resize(layer.graph.tasks.len(), times * like);
         }
         Ok(Tally { graph, messages, tasks })
     }
@@ -138,7 +144,7 @@ impl Tally {
     pub(crate) fn of_transfer(scene: &Scene<'_>, communicator: &Communicator, bytes: u64) -> Self {
         let mut graph = Graph::default();
         transfer(scene, &mut graph, communicator, bytes, 0, &[]);
-        let (messages, tasks) = (vec![1; graph.messages.len()], vec![1; graph.tasks.len()]);
+        let (messages, tasks) = (vec![(1, 1); graph.messages.len()], vec![1; graph.tasks.len()]);
         Tally { graph, messages, tasks }
     }
 }
@@ -273,7 +279,7 @@ impl<'l, 'd> Layer<'l, 'd> {
             self.graph.tasks[task as usize].role = Role::Leave;
             Event::Done(task)
         };
-        planned.distinct.iter().map(left).collect()
+        planned.distinct().iter().map(left).collect()
     }
 
     /// Adds a task that takes no time.

@@ -86,10 +86,18 @@ macro_rules! workloads {
             /// order; without `[server]` every host is a server. Only of jobs of GPUs. Default: all servers.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub servers: Option<Servers>,
+            /// GPUs of each of these servers that the job uses, by number: `"0..3"`, or a list. Other jobs may use the others. Only of
+            /// jobs of GPUs. Default: all.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub gpus: Option<Servers>,
             /// Servers whose GPUs compute slowly in this job: `{ server = 5, factor = 1.1 }`, or a list of such. The number is that
             /// in the fabric. Default: none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub slow: Option<Stragglers>,
+            /// Jitter of computation: each computation takes up to this share of its time longer, as the seed draws: 0.1 for up to
+            /// 10 %. Default: none.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub compute_jitter: Option<f64>,
             /// Whether the job is background traffic. It stops when all foreground jobs have finished, and a run is
             /// complete without it. Default false (our choice).
             #[serde(default)]
@@ -203,8 +211,20 @@ workloads! {
 
 impl Workload {
     /// Keys of every workload, whatever its kind.
-    pub(crate) const COMMON_KEYS: &'static [&'static str] =
-        &["name", "start", "jitter", "servers", "slow", "background", "class", "qp", "split", "verb"];
+    pub(crate) const COMMON_KEYS: &'static [&'static str] = &[
+        "name",
+        "start",
+        "jitter",
+        "servers",
+        "gpus",
+        "slow",
+        "compute-jitter",
+        "background",
+        "class",
+        "qp",
+        "split",
+        "verb",
+    ];
 
     /// The kinds whose ranks are the GPUs of servers.
     pub(crate) const OF_GPUS: &'static [&'static str] =

@@ -11,6 +11,7 @@ use super::scene::Scene;
 use crate::traffic::{self, Counter, Kind};
 use finding::Finding;
 use model::plan::{Operation, Task};
+use model::{HostId, NodeId};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -220,8 +221,14 @@ impl Outline {
 type Alike<'o> = (Result<*const Planned, u64>, (&'o [u32], u32), (Nic, Ports, Option<String>), Kind);
 
 impl Outline {
-    /// Counts what the job sends, with all its exchanges.
-    pub(crate) fn count(&self, scene: &Scene<'_>, counter: &mut Counter<'_>) -> Result<(), Finding> {
+    /// Counts what the job sends, with all its exchanges. If `few`, the counter gets a part of the queue pairs of servers that do the same.
+    pub(crate) fn count(
+        &self,
+        scene: &Scene<'_>,
+        counter: &mut Counter<'_>,
+        few: bool,
+    ) -> Result<(), Finding> {
+        let alike_servers = if few { self.alike_servers(scene) } else { None };
         let operation = |number: u32| self.operations.get(number as usize);
         let mut times: Vec<u64> = vec![1; self.operations.len()];
         let mut alike: BTreeMap<Alike<'_>, (&Exchange, u64)> = BTreeMap::new();
@@ -241,7 +248,7 @@ impl Outline {
         }
         self.operations.iter().zip(times).for_each(|(operation, times)| counter.operation(operation, times));
         for message in &self.messages {
-            counter.message(message, operation(message.operation), 1);
+            counter.message(message, operation(message.operation), 1, 1);
         }
         for task in &self.tasks {
             counter.task(task, &[], operation(task.operation), 1, self.cells);
@@ -250,12 +257,17 @@ impl Outline {
             let (all, shown) = (exchange.times(self.cells), operation(exchange.operation));
             for cell in 0..all {
                 let communicator = exchange.communicator(self.cells, cell);
+                let senders = alike_servers.as_ref().map(|servers| &servers.senders[..]);
+                let before = counter.sent().to_vec();
                 let tally = match &exchange.what {
-                    What::Collective(planned) => Tally::of(scene, &communicator, planned)?,
+                    What::Collective(planned) => Tally::of(scene, &communicator, planned, senders)?,
                     What::Transfer(bytes) => Tally::of_transfer(scene, &communicator, *bytes),
                 };
-                for (message, times) in tally.graph.messages.iter().zip(&tally.messages) {
-                    counter.message(message, shown, number * times);
+                for (message, (times, like)) in tally.graph.messages.iter().zip(&tally.messages) {
+                    counter.message(message, shown, number * times, *like);
+                }
+                for (port, like) in alike_servers.iter().flat_map(|servers| &servers.ports) {
+                    counter.sends_as(*like, *port, &before);
                 }
                 if cell == 0 {
                     for (task, times) in tally.graph.tasks.iter().zip(&tally.tasks) {
@@ -269,6 +281,60 @@ impl Outline {
             }
         }
         Ok(())
+    }
+}
+
+/// Servers that stand for others, whose GPUs do the same behind the same switches.
+struct AlikeServers {
+    /// By member: the number of its like if its server stands for others, else 0.
+    senders: Vec<u64>,
+    /// NIC ports, each with the one that stands for it.
+    ports: Vec<(HostId, HostId)>,
+}
+
+/// The switch of each GPU of a server, and its parts of the buffers.
+type Doing = Vec<(NodeId, Vec<u64>)>;
+
+impl Outline {
+    /// The servers that stand for others in all exchanges of the job; `None` if its exchanges differ by more than their senders.
+    fn alike_servers(&self, scene: &Scene<'_>) -> Option<AlikeServers> {
+        let first = &self.exchanges.first()?.communicator;
+        let same = |exchange: &Exchange| {
+            let by_sender = matches!(&exchange.what, What::Collective(planned) if planned.by_sender);
+            let Communicator { ranks, lane, .. } = &exchange.communicator;
+            by_sender && (ranks, lane) == (&first.ranks, &first.lane)
+        };
+        let all = first.ranks.len() == scene.ranks.count() && scene.ranks.are_alike(scene.fabric);
+        let single = first.ranks.iter().all(|&rank| scene.ranks.ports(rank).len() == 1);
+        let alone = self.messages.is_empty() && self.cells.count == 1 && !scene.fresh_qps;
+        if !(all && single && alone && self.exchanges.iter().all(same)) {
+            return None;
+        }
+        let port = |rank: u32| scene.ranks.ports(rank)[0];
+        // Parts of a buffer may differ by a byte, and a rank sends all but its own.
+        let shares = |member: u32| -> Vec<u64> {
+            let share = |exchange: &Exchange| match &exchange.what {
+                What::Collective(planned) => planned.call.part_of(member),
+                What::Transfer(bytes) => *bytes,
+            };
+            self.exchanges.iter().map(share).collect()
+        };
+        let mut alike: BTreeMap<Doing, Vec<(u32, &[u32])>> = BTreeMap::new();
+        let mut member = 0;
+        for server in first.ranks.chunk_by(|&a, &b| scene.ranks.node(a) == scene.ranks.node(b)) {
+            let of = |(i, &rank): (u32, &u32)| (scene.fabric.uplink(port(rank)).to, shares(member + i));
+            alike.entry((0..).zip(server).map(of).collect()).or_default().push((member, server));
+            member += server.len() as u32;
+        }
+        let mut servers = AlikeServers { senders: vec![0; scene.ranks.count()], ports: Vec::new() };
+        for alike in alike.values() {
+            let (member, shown) = alike[0];
+            for (i, &rank) in shown.iter().enumerate() {
+                servers.senders[member as usize + i] = alike.len() as u64;
+                servers.ports.extend(alike[1..].iter().map(|(_, server)| (port(server[i]), port(rank))));
+            }
+        }
+        Some(servers)
     }
 }
 

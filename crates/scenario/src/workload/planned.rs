@@ -18,11 +18,12 @@ pub(crate) struct Planned {
     pub(crate) near_tie: Option<(Algorithm, Protocol, u8)>,
     /// Number of its steps.
     pub(crate) steps: u64,
-    /// Its steps that differ by more than what they wait for, each with the number of its like.
-    pub(crate) distinct: Vec<(Step, u64)>,
     /// True if every step is one over the NVSwitch of a single server, for which all members must have entered.
     pub(crate) gated: bool,
+    /// True if its steps can be made by sender, and are too many to be made without need.
+    pub(crate) by_sender: bool,
     schedule: OnceCell<Schedule>,
+    distinct: OnceCell<Vec<(Step, u64)>>,
 }
 
 /// Most steps of a schedule that stays in memory before it is laid out. Our choice.
@@ -51,22 +52,44 @@ impl Planned {
         let single = call.servers.len() == 1 && schedule.steps.len() == call.ranks() as usize;
         let gated =
             single && schedule.steps.iter().all(|step| step.over_switch() && step.after.iter().all(entered));
-        let (steps, distinct) = (schedule.steps.len() as u64, distinct(&schedule));
+        let (steps, distinct) = (schedule.steps.len() as u64, OnceCell::from(distinct(&schedule)));
         Planned {
             algorithm,
             call,
             near_tie: None,
             steps,
-            distinct,
             gated,
+            by_sender: false,
             schedule: OnceCell::from(schedule),
+            distinct,
         }
+    }
+
+    /// A collective of so many steps, which are made when they are needed.
+    fn later(
+        algorithm: Algorithm,
+        call: Call,
+        steps: u64,
+        near_tie: Option<(Algorithm, Protocol, u8)>,
+    ) -> Self {
+        let (schedule, distinct) = (OnceCell::new(), OnceCell::new());
+        Planned { algorithm, call, near_tie, steps, gated: false, by_sender: true, schedule, distinct }
     }
 
     /// All its steps.
     pub(crate) fn schedule(&self) -> &Schedule {
         // The algorithm has made this schedule before, so there is no error here.
         self.schedule.get_or_init(|| self.algorithm.schedule(&self.call).unwrap_or_default())
+    }
+
+    /// Its steps that differ by more than what they wait for, each with the number of its like.
+    pub(crate) fn distinct(&self) -> &[(Step, u64)] {
+        self.distinct.get_or_init(|| distinct(&self.algorithm.schedule(&self.call).unwrap_or_default()))
+    }
+
+    /// [`Planned::distinct`] of the members that send, if it is [`Planned::by_sender`].
+    pub(crate) fn distinct_of(&self, sends: impl Fn(u32) -> bool) -> Vec<(Step, u64)> {
+        self.algorithm.schedule_of(&self.call, sends).map_or_else(Vec::new, |made| distinct(&made))
     }
 }
 
@@ -123,6 +146,10 @@ fn scheduled(memory: &MemoryBudget, algorithm: Algorithm, call: &Call) -> Result
     let near_tie = (algorithm == Algorithm::Nccl).then(|| collective::near_tie(call)).flatten();
     let (algorithm, call) = algorithm.resolve(call)?;
     memory.steps_fit(algorithm.least_steps(&call))?;
+    if let Some(steps) = algorithm.steps(&call).filter(|steps| *steps > FEW_STEPS as u64) {
+        memory.steps_fit(steps)?;
+        return Ok(Planned::later(algorithm, call, steps, near_tie));
+    }
     let schedule = algorithm.schedule(&call)?;
     Ok(Planned::new(algorithm, call, schedule, near_tie))
 }

@@ -12,6 +12,8 @@ pub(crate) struct Ranks {
     /// NIC ports of each rank.
     ports: Vec<Vec<HostId>>,
     per_server: usize,
+    /// Numbers of a server's GPUs, in ascending order; empty for all.
+    gpus: Vec<u32>,
     server: Option<Server>,
 }
 
@@ -40,6 +42,7 @@ impl Ranks {
                 places,
                 ports: hosts.map(|h| vec![h]).collect(),
                 per_server: 1,
+                gpus: Vec::new(),
                 server: None,
             });
         };
@@ -64,6 +67,7 @@ impl Ranks {
             places: gpus.clone().map(|(node, gpu)| (node, gpu as u32)).collect(),
             ports: gpus.map(ports).collect(),
             per_server: server.gpus,
+            gpus: Vec::new(),
             server: Some(server),
         })
     }
@@ -76,6 +80,18 @@ impl Ranks {
         };
         let (places, ports) = servers.iter().flat_map(mine).unzip();
         Ranks { places, ports, ..self.clone() }
+    }
+
+    /// The ranks at these places of their servers, in ascending order.
+    pub(crate) fn at_places(&self, gpus: Vec<u32>) -> Self {
+        let mine = self.places.iter().zip(&self.ports).filter(|((_, place), _)| gpus.contains(place));
+        let (places, ports) = mine.map(|(place, ports)| (*place, ports.clone())).unzip();
+        Ranks { places, ports, per_server: gpus.len(), gpus, server: self.server }
+    }
+
+    /// Where a place stands among those of the job's ranks in a server.
+    fn order(&self, place: u32) -> u32 {
+        self.gpus.iter().position(|&gpu| gpu == place).map_or(place, |order| order as u32)
     }
 
     /// The servers of the fabric, if it has any.
@@ -95,7 +111,8 @@ impl Ranks {
 
     /// Whether all servers have their ranks at the same places, and all NIC ports the same rate and delay.
     pub(crate) fn are_alike(&self, fabric: &Fabric) -> bool {
-        let at_place = |(rank, place): (usize, &(NodeId, u32))| place.1 as usize == rank % self.per_server;
+        let at_place =
+            |(rank, place): (usize, &(NodeId, u32))| self.order(place.1) as usize == rank % self.per_server;
         if !self.places.iter().enumerate().all(at_place) {
             return false;
         }
@@ -116,7 +133,7 @@ impl Ranks {
 
     /// The rank at a place of the same server as another rank.
     pub(crate) fn beside(&self, rank: u32, place: usize) -> u32 {
-        rank - self.places[rank as usize].1 + place as u32
+        rank - self.order(self.places[rank as usize].1) + self.order(place as u32)
     }
 
     /// The NIC ports of a rank: one or several.
