@@ -180,13 +180,14 @@ def reproduce(
     quick: bool = False,
     threads: int | None = None,
     jobs: int | None = None,
+    check: bool = True,
     progress: Progress = None,
 ) -> Report:
     """Runs a paper's experiment and compares its numbers with ours. `quick` scales it down; `rw.experiments()` lists all
-    experiments."""
-    quick, threads, jobs = flag("quick", quick), count("threads", threads), count("jobs", jobs)
+    experiments. With `check`, cases run again for what decides the rankings among them (`Report.decides`)."""
+    quick, threads, jobs, check = flag("quick", quick), count("threads", threads), count("jobs", jobs), flag("check", check)
     with Line(progress, name) as line:
-        return Report(_native.reproduce(name, quick, threads, jobs, line.listener))
+        return Report(_native.reproduce(name, quick, threads, jobs, check, line.listener))
 
 
 def read(directory: StrPath) -> Result | Sweep | Comparison:

@@ -340,6 +340,11 @@ class Report:
         return str(self._json["answer"])
 
     @property
+    def decides(self) -> list[dict[str, Any]]:
+        """What decides the rankings among the cases; each has `answer`, a list of sentences. Empty without `check`."""
+        return list(self._json["decides"])
+
+    @property
     def rows(self) -> list[dict[str, Any]]:
         """Dicts of case, metric, unit, paper (None if the paper gives no number), measured, deviation, note."""
         return list(self._json["rows"])

@@ -87,6 +87,11 @@ class Sweep:
         return str(self.manifest["digest"])
 
     @property
+    def decides(self) -> list[dict[str, Any]]:
+        """What decides the sweep, at one or two choices of its axes; each has `answer`, a list of sentences. Empty without `check`."""
+        return list(self.manifest["decides"] or [])
+
+    @property
     def plot(self) -> SweepPlots:
         """Pictures with matplotlib: `.lines()`."""
         from ropewalk.plot import SweepPlots
@@ -143,6 +148,7 @@ def sweep(
     resume: bool = False,
     threads: int | None = None,
     jobs: int | None = None,
+    check: bool = True,
     progress: Progress = None,
     **sets: Unpack[AllSettings],
 ) -> Sweep:
@@ -151,13 +157,14 @@ def sweep(
     `sweep` is a path, the name of a built-in sweep, or a dict with the keys of a sweep's file, in which `scenario` may be a
     dict, too. Results go to `output` (default `results/NAME`). Points run on all cores of this machine (`threads` in all,
     `jobs` runs side by side), or on `executor`: an object whose `submit(fn, *args)` returns futures with `result()`, or a
-    `joblib.Parallel`. Finished points are always kept, and `resume=True` continues with the others.
+    `joblib.Parallel`. Finished points are always kept, and `resume=True` continues with the others. With `check`, points run
+    again on this machine for what decides the answer (`Sweep.decides`).
 
     Raises SweepError if points could not be run. A point whose simulation fails is a result: see `Sweep.failed`.
     """
     # All arguments are checked before the directory is created, so a refused call leaves nothing behind.
     text, is_dict = asked(sweep)
-    resume, threads, jobs = flag("resume", resume), count("threads", threads), count("jobs", jobs)
+    resume, threads, jobs, check = flag("resume", resume), count("threads", threads), count("jobs", jobs), flag("check", check)
     if executor is not None and not _is_joblib(executor) and not callable(getattr(executor, "submit", None)):
         raise TypeError(f"an executor needs a method submit(fn, *args); {type(executor).__name__} has none")
     with Line(progress, "checking") as line:
@@ -180,7 +187,8 @@ def sweep(
                 failed = _elsewhere(work, executor, line.listener)
         if failed or work.wanted():
             raise _unfinished(work, failed)
-        directory, bad = work.finish()
+        with Line(progress, "what decides") as line:
+            directory, bad = work.finish(check, threads, jobs, line.listener)
     finally:
         work.close()
     if bad:

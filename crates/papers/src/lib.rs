@@ -6,6 +6,7 @@
 //! | `experiments` | one file per experiment |
 //! | [`experiment`] | the type of an experiment: its cases, and the rows that their runs give |
 //! | [`row`], [`picture`], [`report`] | numbers, figures, and the report of an experiment |
+//! | `deciding` | the rankings among an experiment's cases, and what decides them |
 //! | `seeds` | means of a metric over seeds, with their ranges |
 //! | [`memory`] | switch memory by the papers' formulas, one file per scheme that has one |
 //!
@@ -13,6 +14,7 @@
 //! changes, as for `ropewalk run`. To add one: a file in `experiments` with a `const EXPERIMENT`, and its line in
 //! [`reproduce::ALL`].
 
+mod deciding;
 pub mod experiment;
 mod experiments;
 pub mod memory;
@@ -22,6 +24,7 @@ pub mod reproduce;
 pub mod row;
 mod seeds;
 
+pub use deciding::{Measure, Ranker};
 pub use experiment::Experiment;
 pub use picture::{Figure, PaperValue, Picture, Shape, Values};
 pub use report::Report;

@@ -4,6 +4,7 @@ use crate::experiment::{Case, Experiment, Runs};
 use crate::picture::Picture;
 use crate::row::{Curve, Row};
 use comfy_table::CellAlignment;
+use explain::deciding::Verdict;
 use results::text;
 use serde::Serialize;
 use std::fmt::Write;
@@ -25,6 +26,8 @@ pub struct Report {
     /// Distributions; empty for most experiments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub curves: Vec<Curve>,
+    /// What decides the rankings among the cases, if that was asked.
+    pub decides: Vec<Verdict>,
     /// Text below the rows.
     #[serde(skip)]
     more: String,
@@ -74,6 +77,7 @@ impl Report {
             quick: quick && (experiment.cases)(true) != (experiment.cases)(false),
             rows: (experiment.rows)(runs, quick),
             curves: (experiment.curves)(runs),
+            decides: Vec::new(),
             more,
             incomplete: bad.map(|(case, _)| case.label.clone()).collect(),
             about: experiment.about,
@@ -150,6 +154,9 @@ impl Report {
         }
         for (i, note) in notes.iter().enumerate() {
             let _ = writeln!(text, "  [{}] {note}", i + 1);
+        }
+        for verdict in &self.decides {
+            let _ = writeln!(text, "{}\n", text::wrapped(&verdict.answer.join(" ")));
         }
         let _ = writeln!(text, "{}", self.more);
         text

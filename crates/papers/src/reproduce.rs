@@ -1,5 +1,6 @@
 //! Runs experiments.
 
+use crate::deciding::{self, Ranker};
 use crate::experiment::{Case, Experiment, Runs};
 use crate::experiments::{
     dlbf, dlbf_motivation, flowcut, hardware, long_haul, loss_recovery, next_generation, themis_fig1,
@@ -62,6 +63,8 @@ pub struct Work {
     quick: bool,
     /// True if reports keep the results of the runs that a page shows.
     detailed: bool,
+    /// Chooses the time that ranks cases, if reports say what decides the ranking.
+    ranker: Option<Ranker>,
     experiments: Vec<(Experiment, Vec<Case>)>,
 }
 
@@ -69,7 +72,7 @@ impl Work {
     /// The cases of these experiments.
     pub fn new(experiments: &[&Experiment], quick: bool) -> Self {
         let laid = experiments.iter().map(|&e| (*e, (e.cases)(quick)));
-        Work { quick, detailed: false, experiments: laid.collect() }
+        Work { quick, detailed: false, ranker: None, experiments: laid.collect() }
     }
 
     /// The collectives that the files of a folder have, in place of those of the experiment `hardware`.
@@ -78,12 +81,18 @@ impl Work {
     /// A file that cannot be read, or a line that is no measured collective.
     pub fn over_data(folder: &Path) -> Result<Self, Failure> {
         let cases = hardware::of_folder(folder)?;
-        Ok(Work { quick: false, detailed: false, experiments: vec![(hardware::EXPERIMENT, cases)] })
+        let experiments = vec![(hardware::EXPERIMENT, cases)];
+        Ok(Work { quick: false, detailed: false, ranker: None, experiments })
     }
 
     /// The same work, with reports that hold the content of a page.
     pub fn detailed(self) -> Self {
         Work { detailed: true, ..self }
+    }
+
+    /// The same work, with reports that say what decides the rankings among the cases by the times that `ranker` chooses.
+    pub fn deciding(self, ranker: Ranker) -> Self {
+        Work { ranker: Some(ranker), ..self }
     }
 
     /// The number of runs.
@@ -118,7 +127,15 @@ impl Work {
                 finished.by_ref().take(cases.len()).collect::<Vec<_>>().into_iter().collect();
             let Some(done) = done else { continue };
             let runs = Runs(cases.iter().cloned().zip(done).collect());
-            let report = Report::new(experiment, &runs, self.quick);
+            let mut report = Report::new(experiment, &runs, self.quick);
+            if let Some(ranker) = self.ranker.filter(|_| !progress.stopped()) {
+                match deciding::of(&runs, ranker, crew, progress) {
+                    Ok(verdicts) => report.decides = verdicts,
+                    // The runs of the experiment are complete.
+                    Err(Failure::Interrupted | Failure::Memory(_)) => {}
+                    Err(other) => return Err(other),
+                }
+            }
             reports.push(if self.detailed { report.detailed(experiment, &runs) } else { report });
         }
         Ok(reports)

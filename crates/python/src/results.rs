@@ -300,12 +300,15 @@ fn decides(
     progress: &lab::Progress<'_>,
 ) -> Result<Option<String>, Failure> {
     let outlines: Vec<_> = runs.iter().map(Run::outline).collect();
-    let Some(measure) = report::measure(&outlines) else { return Ok(None) };
+    let Some((_, measure)) = report::measure(&outlines) else { return Ok(None) };
+    let measure = |run: &Run| measure(&run.outline());
     let asked = deciding::Asked {
-        base: &comparison.base,
-        runs,
+        contenders: deciding::schemes(runs, &measure),
         baseline: Some(lab::compare::usual_baseline()),
-        measure: &|run| measure(&run.outline()),
+        place: None,
+        measure: &measure,
+        hops: deciding::hops(runs),
+        seeded: comparison.seeds.len() > 1,
         crew: comparison.crew,
     };
     let verdict = deciding::of(&asked, progress)?;
@@ -355,10 +358,14 @@ pub(crate) fn reproduce(
     quick: bool,
     threads: Option<NonZeroUsize>,
     jobs: Option<NonZeroUsize>,
+    check: bool,
     listener: Option<Py<PyAny>>,
 ) -> PyResult<Experiment> {
     let experiments = papers::named(&[name]).map_err(failure)?;
-    let work = papers::Work::new(&experiments, quick).detailed();
+    let mut work = papers::Work::new(&experiments, quick).detailed();
+    if check {
+        work = work.deciding(report::measure);
+    }
     let crew = Crew::new(threads, jobs);
     let reports =
         watched(py, work.runs(), listener, |progress| work.run(crew, progress))?.map_err(failure)?;

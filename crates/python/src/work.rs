@@ -4,11 +4,13 @@ use crate::asked;
 use crate::errors::failure;
 use crate::table::Table;
 use crate::watch::watched;
+use explain::deciding;
 use lab::sweep::{self, Point};
 use lab::{Crew, Failure};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use report::PageFile;
+use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -135,15 +137,30 @@ impl Work {
         Ok(refused.map(|(number, why)| (number, label(number), why.to_string())).collect())
     }
 
-    /// Writes the dataset to the directory of the results.
-    fn finish(&self, py: Python<'_>) -> PyResult<Finished> {
+    /// Writes the dataset to the directory of the results, with what decides the sweep if `check`.
+    fn finish(
+        &self,
+        py: Python<'_>,
+        check: bool,
+        threads: Option<NonZeroUsize>,
+        jobs: Option<NonZeroUsize>,
+        listener: Option<Py<PyAny>>,
+    ) -> PyResult<Finished> {
         if let Some(finished) = &self.finished {
             return Ok(finished.clone());
         }
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
         let work = work.and_then(Arc::into_inner);
         let mut work = work.ok_or_else(|| PyValueError::new_err("this sweep is closed, or still running"))?;
-        let finished = py.detach(|| work.finish()).map_err(failure)?;
+        let finish = |progress: &lab::Progress<'_>| {
+            work.finish_with(|sweep, points| match check {
+                // The results are complete, whatever prevents this.
+                true => deciding::of_sweep(sweep, points, Crew::new(threads, jobs), progress)
+                    .map_or(Value::Null, |verdicts| serde_json::to_value(verdicts).unwrap_or_default()),
+                false => Value::Null,
+            })
+        };
+        let finished = watched(py, 1, listener, finish)?.map_err(failure)?;
         Ok(converted(finished, work.sweep()))
     }
 

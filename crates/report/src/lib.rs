@@ -66,8 +66,8 @@ pub fn of_comparison(runs: &[Results], baseline: &str, decides: Option<&serde_js
     page(payload)
 }
 
-/// The time that ranks these runs in [`answer`], us; `None` if they have none in common.
-pub fn measure(runs: &[Results]) -> Option<fn(&Results) -> Option<f64>> {
+/// The time that ranks these runs in [`answer`], us, with its name; `None` if they have none in common.
+pub fn measure(runs: &[Results]) -> Option<papers::Measure> {
     payload::answer::measure(&payload::grouping::grouped(runs))
 }
 

@@ -334,6 +334,9 @@ pub struct SweepArgs {
     /// Most runs at the same time; fewer need less memory [default: as many as threads].
     #[arg(long, value_name = "N", value_parser = count)]
     pub jobs: Option<NonZeroUsize>,
+    /// Do not run points again for what decides the answer, and for whether it survives other values of the settings it rests on.
+    #[arg(long)]
+    pub no_check: bool,
     /// Also write a page: one HTML file that works offline [default FILE: DIR/report.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub report: Option<Option<PathBuf>>,
@@ -377,6 +380,9 @@ pub struct ReproduceArgs {
     /// Threads for all runs together; a run gets several if fewer runs than threads are left [default: all cores].
     #[arg(long, value_name = "N", value_parser = count)]
     pub threads: Option<NonZeroUsize>,
+    /// Do not run cases again for what decides the answer, and for whether it survives other values of the settings it rests on.
+    #[arg(long)]
+    pub no_check: bool,
     /// Also write a page: one HTML file that works offline [default FILE: results/NAME.html].
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub report: Option<Option<PathBuf>>,

@@ -708,6 +708,38 @@ fn themis_over_go_back_n_gives_a_warning() {
     sandbox.ropewalk(&args).assert().code(0).stderr(contains("warning: themis over `transport.go-back-n`"));
 }
 
+/// The larger message has the wider lead, so the sweep asks what decides there. Its schemes compete; a sweep of a setting has choices of it.
+#[test]
+fn sweeps_and_experiments_say_what_decides_them() {
+    let sandbox = Sandbox::new();
+    let sweep =
+        |axes: &str| format!("scenario = \"quickstart\"\n[set]\nworkload.0.bytes = \"400kB\"\n{axes}");
+    sandbox.write(
+        "grid.toml",
+        &sweep(
+            "[[axis]]\nworkload.0.bytes = [\"200kB\", \"1MB\"]\n[[axis]]\nschemes = [\"ecmp\", \"themis\"]\n",
+        )
+        .replace("[set]\nworkload.0.bytes = \"400kB\"\n", ""),
+    );
+    let json = sandbox.json(&["sweep", "grid.toml", "--json"]);
+    let decides = &json["decides"][0];
+    assert_eq!(
+        (&decides["place"], &decides["fastest"]),
+        (&"bytes 1MB".into(), &"themis".into()),
+        "{decides}"
+    );
+    assert!(decides["survives"]["tried"].as_array().is_some_and(|tried| tried.len() > 2), "{decides}");
+    let again = sandbox.json(&["sweep", "grid.toml", "--json", "-o", "again", "--no-check"]);
+    assert!(again["decides"].is_null());
+    assert_eq!(again["rows"], json["rows"]);
+    sandbox.write("marks.toml", &sweep("[[axis]]\nswitch.ecn.kmin = [\"5kB\", \"100kB\"]\n"));
+    let marks = sandbox.ropewalk(&["sweep", "marks.toml", "-q"]).assert().code(0);
+    let text = String::from_utf8_lossy(&marks.get_output().stdout).into_owned();
+    assert!(text.contains("is fastest: ") && text.contains("kmin 5kB"), "{text}");
+    let formulas = sandbox.json(&["reproduce", "themis-memory", "--json"]);
+    assert_eq!(formulas["experiments"][0]["decides"].as_array().map(Vec::len), Some(0), "they have no runs");
+}
+
 #[test]
 fn a_rate_that_decides_the_answer_gives_a_warning() {
     let sandbox = Sandbox::new();

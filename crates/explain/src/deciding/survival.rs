@@ -1,12 +1,14 @@
 //! Whether a ranking survives other values of the settings that it rests on: the contenders run again with each of them.
 
 use super::blame::changed;
+use super::contender::{Contender, hops};
 use super::root::{Change, Root, row};
 use lab::execute::{Prepared, Run, execute, window_on};
 use lab::{Crew, Failure, Progress};
 use results::text::number;
 use scenario::Checked;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Lead below which two times are a tie, as in the headline.
 pub(super) const TIE: f64 = 1.02;
@@ -30,7 +32,7 @@ pub struct Tried {
 /// Whether a ranking survives.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Survival {
-    /// Schemes that ran again: the winner, the next, and the baseline if that is another one.
+    /// Names of what ran again: the winner, the next, and the baseline if that is another one.
     pub contenders: Vec<String>,
     /// Their times as compared, us.
     pub us: Vec<f64>,
@@ -56,13 +58,12 @@ const QUIET: [&str; 7] = [
 
 /// A ranking to vary.
 pub(super) struct Ranking<'a> {
-    /// Winner, next, and baseline: runs of one seed.
-    pub(super) contenders: Vec<&'a Run>,
-    pub(super) us: Vec<f64>,
+    /// Winner, next, and baseline.
+    pub(super) contenders: Vec<&'a Contender<'a>>,
     pub(super) root: Root,
-    /// Packet-hops of the comparison.
+    /// Packet-hops that the variations may take, see [`FREE_HOPS`].
     pub(super) hops: u64,
-    /// True if the comparison has several seeds.
+    /// True if the contenders have several seeds.
     pub(super) seeded: bool,
 }
 
@@ -127,7 +128,7 @@ fn sets(checked: &Checked, changes: &[Change]) -> Option<Vec<String>> {
 
 /// All variations of a cause: name and changes.
 fn variations(ranking: &Ranking<'_>) -> Vec<(String, Vec<String>)> {
-    let checked = &ranking.contenders[0].checked;
+    let checked = &ranking.contenders[0].run.checked;
     let Some(row) = row(ranking.root) else { return Vec::new() };
     let mut all = Vec::new();
     for (name, changes) in row.variations {
@@ -152,13 +153,15 @@ fn trials(ranking: &Ranking<'_>) -> Vec<Trial> {
     let trial = |(name, set): (String, Vec<String>)| {
         // Recordings cost time and change nothing.
         let quiet: Vec<String> = QUIET.iter().map(|set| (*set).to_owned()).collect();
-        let one = |run: &&Run| {
-            let as_compared = changed(&run.checked, &quiet)?;
-            let prepared = changed(&run.checked, &[&quiet[..], &set].concat())?;
+        let one = |contender: &&Contender<'_>| {
+            let as_compared = changed(&contender.run.checked, &quiet)?;
+            let prepared = changed(&contender.run.checked, &[&quiet[..], &set].concat())?;
             (prepared.checked.hash() != as_compared.checked.hash()).then_some(prepared)
         };
         let runs = ranking.contenders.iter().map(one).collect::<Option<Vec<_>>>()?;
-        Some(Trial { name, set, runs })
+        // A variation of the very settings that contenders differ in makes them alike.
+        let hashes: BTreeSet<String> = runs.iter().map(|run| run.checked.hash()).collect();
+        (hashes.len() == runs.len()).then_some(Trial { name, set, runs })
     };
     variations(ranking).into_iter().filter_map(trial).collect()
 }
@@ -174,8 +177,7 @@ pub(super) fn of(
     progress: &Progress<'_>,
 ) -> Result<Survival, Failure> {
     let mut trials = trials(ranking);
-    let of_run = |run: &&Run| run.outcome.data_hops + run.outcome.control_hops;
-    let each: u64 = ranking.contenders.iter().map(of_run).sum();
+    let each = hops(ranking.contenders.iter().map(|of| of.run));
     let most = (FREE_HOPS.max(ranking.hops) / each.max(1)) as usize;
     let left_out = trials.len().saturating_sub(most);
     trials.truncate(most);
@@ -198,8 +200,8 @@ pub(super) fn of(
         us: us.to_vec(),
     });
     let mut survival = Survival {
-        contenders: ranking.contenders.iter().map(|run| run.summary.scheme.clone()).collect(),
-        us: ranking.us.clone(),
+        contenders: ranking.contenders.iter().map(|of| of.name.clone()).collect(),
+        us: ranking.contenders.iter().map(|of| of.us).collect(),
         tried: tried.collect(),
         left_out,
         control_decides: false,

@@ -1,11 +1,12 @@
 //! The answer's foundation: dominant cause, assumed settings, survival.
 
 use super::blame::{self, Blame};
+use super::contender::Contender;
 use super::root::{self, Root, row};
 use super::survival::{self, Ranking, Survival, TIE};
 use lab::execute::{Prepared, Run, execute, window_on};
 use lab::{Crew, Failure, Progress};
-use results::text::percent;
+use results::text::{number, percent};
 use scenario::{Checked, Evidence, Setting};
 use serde::Serialize;
 
@@ -18,14 +19,19 @@ const CAUSES: usize = 3;
 
 /// What is asked.
 pub struct Asked<'a> {
-    /// The scenario as its author wrote it, which tells defaults from his values.
-    pub base: &'a Checked,
-    /// All runs of the comparison.
-    pub runs: &'a [Run],
-    /// Scheme with which the fastest is compared; `None` for the slowest.
+    /// The contenders in any order. With a single one the cause is all that there is to tell.
+    pub contenders: Vec<Contender<'a>>,
+    /// The contender with which the fastest is compared; `None` for the slowest.
     pub baseline: Option<&'a str>,
+    /// What the contenders have in common, and the name of the time that ranks them, where a sweep or an experiment has several
+    /// rankings.
+    pub place: Option<(String, String)>,
     /// The time that ranks runs, us.
     pub measure: &'a (dyn Fn(&Run) -> Option<f64> + Sync),
+    /// Packet-hops of the runs of which the contenders are a part; the variations may take as many.
+    pub hops: u64,
+    /// True if the contenders have several seeds.
+    pub seeded: bool,
     /// Threads.
     pub crew: Crew,
 }
@@ -33,9 +39,11 @@ pub struct Asked<'a> {
 /// What decides a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
-    /// The fastest scheme.
+    /// What the contenders have in common, in a sweep or an experiment with several rankings.
+    pub place: Option<String>,
+    /// The fastest scheme, or choice of settings.
     pub fastest: String,
-    /// The scheme with which it is compared.
+    /// The one with which it is compared.
     pub against: String,
     /// Where the time went under each of the two.
     pub time: Vec<Blame>,
@@ -49,87 +57,71 @@ pub struct Verdict {
     pub answer: Vec<String>,
 }
 
-/// Schemes with the means of their times, the fastest first; `None` if a run has no time, or there are not two schemes.
-fn ranked(asked: &Asked<'_>) -> Option<Vec<(String, f64)>> {
-    let mut of_schemes: Vec<(String, Vec<f64>)> = Vec::new();
-    for run in asked.runs {
-        let us = run.summary.complete.then(|| (asked.measure)(run)).flatten()?;
-        match of_schemes.iter_mut().find(|(scheme, _)| *scheme == run.summary.scheme) {
-            Some((_, times)) => times.push(us),
-            None => of_schemes.push((run.summary.scheme.clone(), vec![us])),
-        }
-    }
-    let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
-    let mut order: Vec<(String, f64)> =
-        of_schemes.into_iter().map(|(scheme, times)| (scheme, mean(&times))).collect();
-    order.sort_by(|a, b| a.1.total_cmp(&b.1));
-    (order.len() > 1).then_some(order)
-}
-
-/// What decides a comparison; `None` if its runs cannot be ranked. Two schemes run once more with events recorded, and the contenders
-/// with each variation.
+/// What decides a ranking; `None` if nothing competes, or no flow lost time. The fastest and the one with which it is compared run once
+/// more with events recorded, and the contenders with each variation.
 ///
 /// # Errors
 /// If the user interrupted it.
 pub fn of(asked: &Asked<'_>, progress: &Progress<'_>) -> Result<Option<Verdict>, Failure> {
-    let Some(order) = ranked(asked) else { return Ok(None) };
-    let (fastest, last) = (&order[0], &order[order.len() - 1]);
-    let baseline = order[1..].iter().find(|(scheme, _)| asked.baseline == Some(scheme));
-    // Schemes that tie with the fastest are not ranked against it.
-    let tied = |(_, us): &&(String, f64)| *us <= fastest.1 * TIE;
-    let next = order[1..].iter().find(|other| !tied(other)).unwrap_or(&order[1]);
-    let against = baseline.unwrap_or(if asked.baseline == Some(&fastest.0) { next } else { last });
-    let tie = last.1 <= fastest.1 * TIE;
-    let run = |scheme: &str| asked.runs.iter().find(|run| run.summary.scheme == scheme);
-    let (Some(slower), Some(faster)) = (run(&against.0), run(&fastest.0)) else { return Ok(None) };
-    let prepared: Vec<Prepared> = [slower, faster].into_iter().filter_map(blame::recording).collect();
-    let one = |prepared: Prepared, threads| {
+    let mut order: Vec<&Contender<'_>> = asked.contenders.iter().collect();
+    order.sort_by(|a, b| a.us.total_cmp(&b.us));
+    let (Some(fastest), Some(last)) = (order.first().copied(), order.last().copied()) else {
+        return Ok(None);
+    };
+    let baseline = order[1..].iter().find(|other| asked.baseline == Some(other.name.as_str())).copied();
+    // Those that tie with the fastest are not ranked against it.
+    let tied = |other: &&&Contender<'_>| other.us <= fastest.us * TIE;
+    let next = order[1..].iter().find(|other| !tied(other)).or(order.get(1)).map_or(fastest, |next| next);
+    let against = baseline.unwrap_or(if asked.baseline == Some(&fastest.name) { next } else { last });
+    let tie = last.us <= fastest.us * TIE;
+    let mut recorded = vec![against];
+    if against.name != fastest.name {
+        recorded.push(fastest);
+    }
+    let prepared: Vec<(String, Prepared)> =
+        recorded.into_iter().filter_map(|of| Some((of.name.clone(), blame::recording(of.run)?))).collect();
+    let one = |(name, prepared): (String, Prepared), threads| {
         if progress.stopped() {
             return Err(Failure::Interrupted);
         }
         let kind = window_on(threads, &prepared.checked.plan);
-        blame::of(&execute(prepared, kind, progress))
+        let blame = blame::of(&execute(prepared, kind, progress))?;
+        Ok(blame.map(|blame| Blame { scheme: name, ..blame }))
     };
     let time = asked.crew.side_by_side(prepared, one)?.into_iter().collect::<Result<Vec<_>, _>>()?;
     let time: Vec<Blame> = time.into_iter().flatten().collect();
-    let Some(first) = time.iter().find(|blame| blame.scheme == against.0) else { return Ok(None) };
+    let Some(first) = time.iter().find(|blame| blame.scheme == against.name) else { return Ok(None) };
     let cause = first.dominant().map(|share| share.cause);
     let varied = varied(first);
-    let rests_on = cause.or(varied).map_or_else(Vec::new, |root| rests_on(asked.base, slower, root));
-    let control = root::control(&slower.checked);
+    let rests_on = cause.or(varied).map_or_else(Vec::new, |root| rests_on(&against.run.checked, root));
+    let control = root::control(&against.run.checked);
     let survives = match varied.filter(|_| !tie) {
         None => None,
         Some(root) => {
-            let mut contenders = vec![faster];
-            let mut us = vec![fastest.1];
-            for (scheme, mean) in [next, against] {
-                if let Some(run) = run(scheme)
-                    && contenders.iter().all(|known| known.summary.scheme != *scheme)
-                {
-                    contenders.push(run);
-                    us.push(*mean);
+            let mut contenders = vec![fastest];
+            for other in [next, against] {
+                if contenders.iter().all(|known| known.name != other.name) {
+                    contenders.push(other);
                 }
             }
-            let hops = asked.runs.iter().map(|run| run.outcome.data_hops + run.outcome.control_hops).sum();
-            let seeded = asked.runs.iter().any(|run| run.summary.seed != faster.summary.seed);
-            let ranking = Ranking { contenders, us, root, hops, seeded };
+            let ranking = Ranking { contenders, root, hops: asked.hops, seeded: asked.seeded };
             Some(survival::of(&ranking, asked.measure, asked.crew, progress)?)
         }
     };
-    let mut answer = vec![sentence(first)];
+    let mut answer = Vec::new();
+    if let Some((place, what)) = &asked.place {
+        answer.push(headline(place, what, fastest, against, tie));
+    }
+    answer.push(sentence(first, &capital(&under(against))));
     answer.extend(resting(&rests_on));
-    let much = |blame: &&Blame| blame.scheme == fastest.0 && blame.us > first.us * WORTH_SAYING;
+    let much = |blame: &&Blame| blame.scheme == fastest.name && blame.us > first.us * WORTH_SAYING;
     if let Some(second) = time.iter().find(much)
         && let (Some(share), true) = (second.dominant(), second.dominant().map(|s| s.cause) != cause)
     {
-        answer.push(format!(
-            "Under {}, {} {}.",
-            fastest.0,
-            percent(share.share),
-            of_what(second, &share.what)
-        ));
+        let under = capital(&under(fastest));
+        answer.push(format!("{under}, {} {}.", percent(share.share), of_what(second, &share.what)));
     }
-    let ties: Vec<&str> = order.iter().take_while(tied).map(|(scheme, _)| scheme.as_str()).collect();
+    let ties: Vec<&str> = order.iter().take_while(tied).map(|of| of.name.as_str()).collect();
     if let ([most @ .., last], false) = (&*ties, tie)
         && !most.is_empty()
     {
@@ -137,14 +129,46 @@ pub fn of(asked: &Asked<'_>, progress: &Progress<'_>) -> Result<Option<Verdict>,
     }
     answer.extend(survives.iter().flat_map(|survival| survival.sentences(&control)));
     Ok(Some(Verdict {
-        fastest: fastest.0.clone(),
-        against: against.0.clone(),
+        place: asked.place.as_ref().map(|(place, _)| place.clone()),
+        fastest: fastest.name.clone(),
+        against: against.name.clone(),
         cause,
         rests_on,
         survives,
         answer,
         time,
     }))
+}
+
+/// The ranking of a place in a sentence.
+fn headline(place: &str, what: &str, fastest: &Contender<'_>, against: &Contender<'_>, tie: bool) -> String {
+    let shown =
+        |us: f64| if us < 1e5 { format!("{} us", number(us)) } else { format!("{} ms", number(us / 1e3)) };
+    let at = if place.is_empty() { String::new() } else { format!("{place}: ") };
+    if fastest.name == against.name {
+        return format!("{at}{} takes longest: {what} {}.", fastest.name, shown(fastest.us));
+    }
+    if tie {
+        return format!("{at}all are within 2 %: {what} {}.", shown(fastest.us));
+    }
+    format!(
+        "{at}{} is fastest: {what} {} against {} {}.",
+        fastest.name,
+        shown(fastest.us),
+        shown(against.us),
+        under(against)
+    )
+}
+
+/// `under themis`, or `with kmin 5kB`.
+fn under(of: &Contender<'_>) -> String {
+    let word = if of.name == of.run.summary.scheme { "under" } else { "with" };
+    format!("{word} {}", of.name)
+}
+
+fn capital(text: &str) -> String {
+    let (first, rest) = text.split_at(1);
+    first.to_uppercase() + rest
 }
 
 /// The cause whose settings are varied: the largest one about which settings can say anything.
@@ -158,16 +182,15 @@ fn varied(blame: &Blame) -> Option<Root> {
 }
 
 /// The settings of a cause that the scenario leaves to defaults, the least certain first.
-fn rests_on(base: &Checked, run: &Run, root: Root) -> Vec<Setting> {
+fn rests_on(checked: &Checked, root: Root) -> Vec<Setting> {
     let Some(row) = row(root) else { return Vec::new() };
-    let control =
-        || run.checked.scenario.nic.congestion.decisive().into_iter().map(|key| format!("nic.{key}"));
+    let control = || checked.scenario.nic.congestion.decisive().into_iter().map(|key| format!("nic.{key}"));
     let keys = row.depends.iter().flat_map(|key| match *key {
         "control" => control().collect(),
         key => vec![key.to_owned()],
     });
     let mut settings: Vec<Setting> =
-        keys.filter_map(|key| base.setting(&key)).filter(|s| s.evidence != Evidence::Written).collect();
+        keys.filter_map(|key| checked.setting(&key)).filter(|s| s.evidence != Evidence::Written).collect();
     let uncertain = |setting: &Setting| setting.evidence > Evidence::OurChoice;
     settings.sort_by_key(uncertain);
     settings.truncate(SETTINGS);
@@ -175,9 +198,9 @@ fn rests_on(base: &Checked, run: &Run, root: Root) -> Vec<Setting> {
 }
 
 /// Causes in a sentence.
-fn sentence(blame: &Blame) -> String {
+fn sentence(blame: &Blame, under: &str) -> String {
     if let Some(share) = blame.dominant() {
-        return format!("Under {}, {} {}.", blame.scheme, percent(share.share), of_what(blame, &share.what));
+        return format!("{under}, {} {}.", percent(share.share), of_what(blame, &share.what));
     }
     let parts: Vec<String> = blame
         .causes
@@ -186,7 +209,7 @@ fn sentence(blame: &Blame) -> String {
         .map(|share| format!("{} goes to {}", percent(share.share), share.what))
         .collect();
     let whole = if blame.of_step { "of the step" } else { "of the time that flows lost" };
-    format!("Under {}, no cause has half {whole}: {}.", blame.scheme, parts.join(", "))
+    format!("{under}, no cause has half {whole}: {}.", parts.join(", "))
 }
 
 fn of_what(blame: &Blame, what: &str) -> String {
@@ -203,6 +226,7 @@ fn resting(settings: &[Setting]) -> Option<String> {
         let key = short.into_iter().rev().collect::<Vec<_>>().join(".");
         // The first words of a source name its kind.
         let source = setting.source.split([';', ',']).next().unwrap_or_default();
+        let source = source.split_whitespace().collect::<Vec<_>>().join(" ");
         format!("{key} = {} ({source})", setting.value)
     };
     (!settings.is_empty()).then(|| {

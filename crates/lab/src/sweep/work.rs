@@ -58,6 +58,8 @@ pub struct Finished {
     pub points: Table,
     /// Points whose simulations failed, with the reasons.
     pub failed: Vec<(usize, String)>,
+    /// What decides the sweep, if that was asked.
+    pub decides: Value,
 }
 
 impl Work {
@@ -224,6 +226,17 @@ impl Work {
     /// # Errors
     /// If points are missing, their results cannot be read, or the system refuses. All finished points stay.
     pub fn finish(&mut self) -> Result<Finished, Failure> {
+        self.finish_with(|_, _| Value::Null)
+    }
+
+    /// As [`Work::finish`]; `sweep.json` also has what `decides` says of the points.
+    ///
+    /// # Errors
+    /// See [`Work::finish`].
+    pub fn finish_with(
+        &mut self,
+        decides: impl FnOnce(&Sweep, &Table) -> Value,
+    ) -> Result<Finished, Failure> {
         let missing = self.wanted().len();
         if missing > 0 {
             return Err(Failure::Asked(format!("{missing} points are still to be run")));
@@ -256,10 +269,13 @@ impl Work {
         staging.create("points.parquet", |file| Ok(points.write_parquet(file, &digest)?))?;
         staging.create_varying("timing.parquet", |file| Ok(timing.write_parquet(file, &digest)?))?;
         dataset::write_configs(&self.sweep, &staging, &digest)?;
-        staging.seal(MARK, manifest(&self.sweep, &digest, &points, failures.len()))?;
+        let decides = decides(&self.sweep, &points);
+        let mut manifest = manifest(&self.sweep, &digest, &points, failures.len());
+        manifest["decides"] = decides.clone();
+        staging.seal(MARK, manifest)?;
         staging.publish(&self.target)?;
         fs::remove_dir_all(&self.part).map_err(|e| failed(&self.part, e))?;
-        Ok(Finished { path: self.target.path().to_owned(), points, failed: failures })
+        Ok(Finished { path: self.target.path().to_owned(), points, failed: failures, decides })
     }
 
     /// The finished sweep at `dir`; `None` unless it has the same points and the same version.
@@ -275,10 +291,10 @@ impl Work {
         if manifest["points"] != to_json(&sweep.ids()) || manifest["sweep"] != to_json(&sweep.spec.name) {
             return Ok(None);
         }
-        let (_, points) = dataset::read(dir)?;
+        let (manifest, points) = dataset::read(dir)?;
         let reason = |number: usize| Some((number, points.texts("failure")?.value(number).to_owned()));
         let failed = (0..points.rows()).filter_map(reason).filter(|(_, why)| !why.is_empty()).collect();
-        Ok(Some(Finished { path: dir.to_owned(), points, failed }))
+        Ok(Some(Finished { path: dir.to_owned(), points, failed, decides: manifest["decides"].clone() }))
     }
 }
 

@@ -41,9 +41,9 @@ function tiles(numbers) {
         measured(column.unit)(numbers.rows[0].cells[i]), " ", h("small", {}, column.unit)))));
 }
 
-/** What decides a comparison: sentences, causes, and the variations with their times. */
+/** What decides a ranking: sentences, causes, and the variations with their times. */
 function decided(verdict) {
-  const arrows = (text) => text.replaceAll(" -> ", " → ");
+  const arrows = (text) => text.replaceAll(" -> ", " → ").replace(/(\d) us\b/g, "$1 µs");
   const sentences = verdict.answer.map((text) => h("p", {}, together(arrows(text))));
   const survival = verdict.survives;
   const causes = verdict.time.flatMap((blame) => blame.causes.filter((cause) => cause.share >= 0.05).map((cause) =>
@@ -69,6 +69,6 @@ function headline(page) {
     h("dl", { class: "asked" }, data.asked.map((line) => [h("dt", {}, line.label), h("dd", {}, line.text)])),
     h("div", { class: `answer${(data.answer[0] || "").length > 160 ? " long" : ""}` },
       data.answer.map((text) => h("p", { class: text.includes("NOT complete") ? "fault" : null }, together(text)))));
-  if (data.decides) page.append(decided(data.decides));
+  for (const verdict of [data.decides ?? []].flat()) page.append(decided(verdict));
   if (data.table) page.append(data.table.rows.length > 1 ? compared(data.table) : tiles(data.table));
 }

@@ -240,11 +240,10 @@ const MEASURES: [(&str, Measure); 3] = [
 ];
 
 /// The time that ranks these groups; `None` if they have different work, or none is complete in all.
-pub(crate) fn measure(groups: &[Group<'_>]) -> Option<Measure> {
+pub(crate) fn measure(groups: &[Group<'_>]) -> Option<(&'static str, Measure)> {
     let fits =
         |(_, measure): &&(&str, Measure)| groups.iter().all(|group| Timed::by(*measure, group).is_some());
-    (groups.len() > 1 && same_work(groups))
-        .then(|| MEASURES.iter().find(fits).map(|(_, measure)| *measure))?
+    (groups.len() > 1 && same_work(groups)).then(|| MEASURES.iter().find(fits).copied())?
 }
 
 /// The fastest group, its lead over the baseline or else over the slowest group, and its reordering and retransmissions.

@@ -23,6 +23,9 @@ pub(crate) struct Experiment {
     cases: Vec<(String, String)>,
     #[serde(skip)]
     answer: String,
+    /// What decides the rankings among its cases.
+    #[serde(skip)]
+    pub(super) decides: Vec<serde_json::Value>,
 }
 
 impl Experiment {
@@ -39,6 +42,7 @@ impl Experiment {
             figures: report.detail.picture.figures().to_vec(),
             cases: report.cases.clone(),
             answer: report.detail.picture.answer().to_owned(),
+            decides: report.decides.iter().filter_map(|verdict| serde_json::to_value(verdict).ok()).collect(),
         }
     }
 

@@ -57,6 +57,8 @@ struct Part {
     complete: bool,
     version: String,
     config_hash: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<question::Fault>,
     curves: Vec<flows::Curve>,
     /// Flows by size, class and distance: the kind of division, the name of the part, and its numbers by column.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -93,7 +95,7 @@ pub(super) struct Payload {
     title: String,
     asked: Vec<Asked>,
     answer: Vec<String>,
-    /// What decides a comparison.
+    /// What decides a comparison, or the rankings of a sweep or an experiment.
     #[serde(skip_serializing_if = "Option::is_none")]
     decides: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +131,7 @@ impl Payload {
 
     /// Adds what decides the comparison.
     pub(super) fn decided_by(&mut self, decides: Option<&serde_json::Value>) {
-        self.decides = decides.cloned();
+        self.decides = decides.filter(|decides| !decides.is_null()).cloned();
     }
 
     /// The payload of experiments and of the runs that are shown in detail.
@@ -142,6 +144,8 @@ impl Payload {
             _ => vec![format!("{}: {}", e.name, e.answer().join(" "))],
         };
         page.answer = experiments.iter().flat_map(named).collect();
+        let decides = experiments.iter().flat_map(|e| e.decides.clone()).collect();
+        page.decided_by(Some(&decides));
         page.experiments = experiments;
         page
     }
@@ -155,6 +159,7 @@ impl Payload {
         page.asked = sweep.asked(manifest);
         page.answer = sweep.answer();
         page.sweep = Some(sweep);
+        page.decided_by(Some(&manifest["decides"]));
         page
     }
 
@@ -215,6 +220,7 @@ fn part(group: &Group<'_>, room: Room, detailed: bool, shapes: &mut Shapes) -> O
         complete: group.complete(),
         version: text(&first.manifest, "/ropewalk").to_owned(),
         config_hash: text(&first.manifest, "/config_hash").to_owned(),
+        faults: question::faults(first),
         curves: flows::curves(&group.runs, room.points),
         kinds: flows::parts(first),
         slowest: detailed.then(|| flows::slowest(first)).flatten(),

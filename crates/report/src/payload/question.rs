@@ -96,6 +96,26 @@ fn nics(run: &Results) -> String {
     ["transport", "congestion"].into_iter().filter_map(chosen).collect::<Vec<_>>().join(", ")
 }
 
+/// A failure on the axes of time.
+#[derive(Debug, Serialize)]
+pub(super) struct Fault {
+    at_us: f64,
+    /// Its end; null for never.
+    until_us: Option<f64>,
+    what: String,
+}
+
+/// Failures in the order of the configuration, as many as the question names.
+pub(super) fn faults(run: &Results) -> Vec<Fault> {
+    let all = settings(run).remove("failure").and_then(|all| all.try_into::<Vec<Failure>>().ok());
+    let fault = |entry: Failure| Fault {
+        at_us: entry.at.as_us(),
+        until_us: entry.until.map(|until| until.as_us()),
+        what: entry.to_string().replace(" us", " µs"),
+    };
+    all.unwrap_or_default().into_iter().take(MOST_LINES).map(fault).collect()
+}
+
 /// Failures, such as `spine3 down from 3030 µs until 11 ms`; empty if nothing fails.
 fn failures(run: &Results) -> String {
     let Some(all) = settings(run).remove("failure") else { return String::new() };

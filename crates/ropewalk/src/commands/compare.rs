@@ -125,13 +125,16 @@ fn decides(
     baseline: Option<&str>,
 ) -> Result<Option<Verdict>, Failure> {
     let outlines: Vec<Results> = runs.iter().map(Run::outline).collect();
-    let Some(measure) = report::measure(&outlines) else { return Ok(None) };
+    let Some((_, measure)) = report::measure(&outlines) else { return Ok(None) };
+    let measure = |run: &Run| measure(&run.outline());
     let mut shown = Shown::new(args.quiet || args.json, runs.len());
     let asked = deciding::Asked {
-        base: &comparison.base,
-        runs,
+        contenders: deciding::schemes(runs, &measure),
         baseline,
-        measure: &|run| measure(&run.outline()),
+        place: None,
+        measure: &measure,
+        hops: deciding::hops(runs),
+        seeded: comparison.seeds.len() > 1,
         crew: comparison.crew,
     };
     let verdict = deciding::of(&asked, &shown.progress);

@@ -45,6 +45,7 @@ pub fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         None => Work::new(&experiments, args.quick),
     };
     let work = if page.is_some() { work.detailed() } else { work };
+    let work = if args.no_check { work } else { work.deciding(report::measure) };
     let mut shown = Shown::new(args.quiet || args.json, work.runs());
     let reports = work.run(Crew::new(args.threads, args.jobs), &shown.progress);
     shown.clear();

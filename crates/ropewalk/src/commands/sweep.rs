@@ -4,12 +4,14 @@ use crate::cli::SweepArgs;
 use crate::print;
 use crate::progress::Shown;
 use crate::swept;
+use explain::deciding;
 use lab::crew::Crew;
 use lab::failure::Failure;
 use lab::shell::word;
 use lab::sweep::{self, Finished, Sweep, Work, dataset};
 use report::PageFile;
-use results::text::table;
+use results::table::Table;
+use results::text::{table, wrapped};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -24,6 +26,8 @@ const MOST_RUNS: usize = 8;
 struct Rows<'a> {
     sweep: &'a str,
     scenario: &'a str,
+    /// What decides the sweep; null with `--no-check`.
+    decides: &'a Value,
     rows: Vec<Map<String, Value>>,
 }
 
@@ -79,8 +83,25 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
             format!("{} points could not run here; --jobs 1 needs the least memory", ran.refused.len());
         return Err(unfinished(args, &work, Failure::Asked(text)));
     }
-    let finished = work.finish()?;
+    let finished = work.finish_with(|sweep, points| match args.no_check {
+        true => Value::Null,
+        false => decides(args, sweep, points, crew),
+    })?;
     tell(args, work.sweep(), &finished, place.as_ref())
+}
+
+/// What decides the sweep, as JSON. The results of its points are complete, whatever prevents this.
+fn decides(args: &SweepArgs, sweep: &Sweep, points: &Table, crew: Crew) -> Value {
+    let mut shown = Shown::new(args.quiet || args.json, sweep.runs().len());
+    let verdicts = deciding::of_sweep(sweep, points, crew, &shown.progress);
+    shown.clear();
+    match verdicts {
+        Ok(verdicts) => json!(verdicts),
+        Err(why) => {
+            print::note(&format!("note: what decides the answer is left out: {why}"));
+            Value::Null
+        }
+    }
 }
 
 /// Prints how many runs are done, and the command that continues the sweep.
@@ -136,6 +157,7 @@ fn tell(
         print::out(&print::json(&Rows {
             sweep: &sweep.spec.name,
             scenario: &sweep.spec.scenario.name,
+            decides: &finished.decides,
             rows: dataset::rows(&finished.points),
         }))?;
     } else {
@@ -165,8 +187,13 @@ fn text(sweep: &Sweep, finished: &Finished) -> String {
         Some([one]) => format!(", seed {one}"),
         Some(seeds) => format!(": {} choices, means over {} seeds", sweep.len() / seeds.len(), seeds.len()),
     };
+    let paragraph = |verdict: &Value| {
+        let sentences: Vec<&str> = verdict["answer"].as_array()?.iter().filter_map(Value::as_str).collect();
+        Some(format!("{}\n\n", wrapped(&sentences.join(" "))))
+    };
+    let decides: String = finished.decides.as_array().into_iter().flatten().filter_map(paragraph).collect();
     format!(
-        "{}: {} points of {}{seeds}\n{}results           {}\n",
+        "{}: {} points of {}{seeds}\n{}{decides}results           {}\n",
         spec.name,
         sweep.len(),
         spec.scenario.name,

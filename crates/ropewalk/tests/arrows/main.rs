@@ -35,7 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("busbw", &["collective", "finding", "lab", "model", "results", "scenario"]),
     ("explain", &["engine", "lab", "model", "results", "scenario"]),
     ("farm", &["audit", "engine", "explain", "lab", "model", "results", "scenario", "sim"]),
-    ("papers", &["engine", "lab", "model", "results", "rnic", "scenario", "schemes", "themis"]),
+    ("papers", &["engine", "explain", "lab", "model", "results", "rnic", "scenario", "schemes", "themis"]),
     ("report", &["lab", "model", "papers", "results", "scenario", "schemes"]),
     (
         "ropewalk",
