@@ -5,6 +5,7 @@ Colours come from the page (tools/style.css): orange for slow, teal for fast, wh
 
 import html
 import re
+import textwrap
 from math import log10
 from pathlib import Path
 
@@ -44,14 +45,11 @@ def heat(page: str) -> str:
     columns = list(range(2, len(header)))
     number = lambda cell: float(re.match(r"[\d.]+", cell)[0])  # noqa: E731
     best = {c: min(number(row[c]) for row in body) for c in columns}
-    left, top, wide, tall = 190, 62, 82, 22
+    heads = [textwrap.wrap(header[c], 12, break_long_words=False, break_on_hyphens=False) for c in columns]
+    left, top = 7 * max(len(row[0]) for row in body) + 16, 13 * max(map(len, heads)) + 14
+    wide, tall = 88, 22
     parts = []
-    for i, c in enumerate(columns):
-        words, lines = header[c].split(), [""]
-        for word in words:
-            if len(lines[-1]) + len(word) > 13:
-                lines.append("")
-            lines[-1] = f"{lines[-1]} {word}".strip()
+    for i, lines in enumerate(heads):
         for n, line in enumerate(lines):
             parts.append(text(left + (i + 0.5) * wide, top - 8 - 13 * (len(lines) - 1 - n), line, "word"))
     for j, row in enumerate(body):

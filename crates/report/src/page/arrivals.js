@@ -50,12 +50,13 @@ sections.push({
         return { type: "scatter", mode: "markers", name: of.name || kind, x: mine.map((p) => p.us), y: mine.map((p) => (state.lag ? p.lag : p.psn)), customdata: mine.map((p) => p.psn), visible: kind === "sent" ? "legendonly" : true,
           marker: { color: hue(of.hue), symbol: of.symbol, size: of.size }, hovertemplate: `PSN %{customdata} at %{x:.3f} µs<extra>${of.name || kind}</extra>` };
       }).filter((trace) => trace.x.length);
-      return { traces, layout: { xaxis: { title: "time, µs" }, yaxis: { title: state.lag ? "PSN − highest PSN before" : "PSN" }, showlegend: true } };
+      const layout = { xaxis: { title: "time, µs" }, yaxis: { title: state.lag ? "PSN − highest PSN before" : "PSN" }, showlegend: true };
+      return { traces, layout: faulty(layout, traces, [state.run]) };
     };
     const caption = () => {
       const of = track();
       const part = of.time_ns.length < of.of ? ` ${count(of.time_ns.length)} of its ${count(of.of)} events, from shortly before the first packet out of order.` : ` All of its ${count(of.of)} events.`;
-      return `${firstSeed(data.parts[state.run])}QP ${of.qp}, ${of.from} → ${of.to}.${part} Packets in order lie on one line. A packet that overtook others lies above it, and the overtaken packets are late. Click a name in the legend to show or hide its events.`;
+      return `${firstSeed(data.parts[state.run])}QP ${of.qp}, ${of.from} → ${of.to}.${part} Packets in order lie on one line. A packet that overtook others lies above it, and the overtaken packets are late. Click a name in the legend to show or hide its events.${faultText([state.run])}`;
     };
     const made = chart("Packets by time of arrival and PSN", caption, draw, 460);
     const list = dataTable(() => [{ name: "event", text: true }, { name: "time", unit: "µs" }, { name: "PSN" }], () => points().map((p) => [p.kind, { value: p.us, show: p.us.toFixed(3) }, { value: p.psn, show: count(p.psn) }]));

@@ -208,6 +208,28 @@ function chart(label, caption, draw, height = 380) {
   return me;
 }
 
+/** The failures of runs, each once. */
+const faultsOf = (runs) => [...new Map(runs.flatMap((i) => data.parts[i].faults || []).map((fault) => [JSON.stringify(fault), fault])).values()];
+
+/** A layout over time with the failures of runs as bands behind the lines. */
+function faulty(layout, traces, runs) {
+  const times = traces.flatMap((trace) => trace.x);
+  const [first, last] = [times.reduce((a, b) => Math.min(a, b), Infinity), times.reduce((a, b) => Math.max(a, b), -Infinity)];
+  const color = style("--fault");
+  const shapes = faultsOf(runs).filter((fault) => fault.at_us <= last && (fault.until_us ?? last) >= first).flatMap((fault) => {
+    const band = { yref: "paper", y0: 0, y1: 1, layer: "below" };
+    const [from, until] = [Math.max(fault.at_us, first), Math.min(fault.until_us ?? last, last)];
+    return [{ type: "rect", ...band, x0: from, x1: until, fillcolor: color, opacity: 0.07, line: { width: 0 } },
+      ...(fault.at_us >= first ? [{ type: "line", ...band, x0: from, x1: from, line: { color, width: 1.5, dash: "dash" } }] : [])];
+  });
+  return { ...layout, shapes };
+}
+/** The failures of runs for a caption. */
+function faultText(runs) {
+  const all = faultsOf(runs).map((fault) => fault.what);
+  return all.length ? ` Red bands: ${all.slice(0, 3).join("; ")}${all.length > 3 ? ` and ${count(all.length - 3)} more` : ""}.` : "";
+}
+
 /** The layout of a chart, completed with common settings. */
 function merged(own, width) {
   const line = style("--line");
@@ -223,7 +245,12 @@ function merged(own, width) {
     width: "print" in root.dataset ? width : undefined,
     ...own,
   };
-  for (const key of Object.keys(layout)) if (/^[xy]axis\d*$/.test(key)) layout[key] = axis(layout[key]);
+  for (const key of Object.keys(layout)) {
+    if (!/^[xy]axis\d*$/.test(key)) continue;
+    // In a narrow chart the labels between powers of ten would collide.
+    const own = layout[key].type === "log" && width < 600 ? { nticks: 4, tickangle: 0, ...layout[key] } : layout[key];
+    layout[key] = axis(own);
+  }
   return layout;
 }
 

@@ -25,11 +25,11 @@ sections.push({
         }
         return [...alike.values()];
       };
-      const draw = () => ({
-        traces: lines().map((t, i) => ({ ...lined(nth(i), { width: 2, shape: "hv" }), name: t.names.join(" = "), x: t.at_us, y: t.values })),
-        layout: { xaxis: { title: "time, µs" }, yaxis: { title: "cumulative count", rangemode: "tozero" }, showlegend: true },
-      });
-      const made = chart("Counters over time", () => `${firstSeed(data.parts[run])}Cumulative counts since the start of the run.`, draw, 380);
+      const draw = () => {
+        const traces = lines().map((t, i) => ({ ...lined(nth(i), { width: 2, shape: "hv" }), name: t.names.join(" = "), x: t.at_us, y: t.values }));
+        return { traces, layout: faulty({ xaxis: { title: "time, µs" }, yaxis: { title: "cumulative count", rangemode: "tozero" }, showlegend: true }, traces, [run]) };
+      };
+      const made = chart("Counters over time", () => `${firstSeed(data.parts[run])}Cumulative counts since the start of the run.${faultText([run])}`, draw, 380);
       const list = dataTable(() => [{ name: "counter", text: true }, { name: "until", unit: "µs" }, { name: "count" }],
         () => data.parts[run].counters.over_time.flatMap((t) => t.values.map((v, i) => [t.name, t.at_us[i], { value: v, show: count(v) }])));
       const choice = runMenu(runs, (value) => { run = Number(value); made.redraw(); list.refresh(); });

@@ -7,7 +7,7 @@ sections.push({
     const DIGITS = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
     const VALUE = Object.fromEntries([...DIGITS].map((digit, i) => [digit, i]));
     const ROW = 14; // px, by the height of a label
-    const WIDEST = 26; // px of a cell, our choice
+    const WIDEST = 130; // px of a cell, our choice
     const runs = data.parts.map((part, i) => i).filter((i) => data.parts[i].matrix);
     const state = { run: runs[0], what: "load", way: "both", order: "hot", bin: 0, at: null, playing: null };
     const of = () => data.parts[state.run].matrix;
@@ -129,10 +129,7 @@ sections.push({
       });
       pictures.replaceChildren(...made.flatMap((me) => me.element), tip);
       for (const me of made) {
-        const { rows, columns } = grids[me.grid];
-        const few = columns.length * WIDEST;
-        me.longest = Math.max(...rows.map((row) => names[row].length));
-        me.few = few;
+        me.longest = Math.max(...grids[me.grid].rows.map((row) => names[row].length));
       }
     }
 
@@ -140,7 +137,7 @@ sections.push({
       const grid = shape().grids[me.grid];
       const { names } = shape();
       const wide = grid.columns.length;
-      const left = Math.min(me.longest * 7 + 12, 120);
+      const left = Math.min(me.longest * 7 + 12, pictures.clientWidth * 0.4);
       const room = pictures.clientWidth - left - 14; // a bar for scrolling takes the rest
       if (room <= 0 || !drawn.drawn) return;
       me.order = orderOf(me.grid);

@@ -8,9 +8,12 @@ function figure(of) {
     const looks = new Map(of.series.map((s, i) => [s, look(s.scheme, of.series.slice(0, i).filter((t) => t.scheme === s.scheme).length)]));
     const numeric = lines && of.series.every((s) => s.x.every((x) => x !== "" && Number.isFinite(Number(x))));
     const categories = [...new Set(of.series.flatMap((s) => s.x))];
+    const most = Math.max(...of.series.flatMap((s) => s.y), ...of.paper.map((m) => m.to ?? m.y), 0);
+    // A value stands inside its bar where the paper's line would cross it above the bar.
+    const crossed = (x, y) => of.paper.some((mark) => (mark.x === null || mark.x === x) && [mark.y, mark.to ?? mark.y].some((at) => at > y - most * 0.01 && at < y + most * 0.09));
     const traces = of.series.map((s) => ({
       name: s.name, x: numeric ? s.x.map(Number) : s.x, y: s.y,
-      ...(lines ? lined(looks.get(s), { width: 2, markers: s.x.length > 12 ? 7 : s.x.length }) : { ...barred(looks.get(s)), text: s.y.map(number), textposition: "outside", textfont: { size: 12 }, cliponaxis: false }),
+      ...(lines ? lined(looks.get(s), { width: 2, markers: s.x.length > 12 ? 7 : s.x.length }) : { ...barred(looks.get(s)), text: s.y.map(number), textposition: s.y.map((y, i) => (crossed(s.x[i], y) ? "inside" : "outside")), insidetextanchor: "end", insidetextfont: { color: style("--bg") }, textfont: { size: 12 }, cliponaxis: false }),
     }));
     const ink = style("--fg");
     const shapes = [];
@@ -37,7 +40,6 @@ function figure(of) {
         traces.push({ type: "scatter", mode: "lines", name: mark.name, x: [null], y: [null], line: { color: ink, width: 2, dash: "dot" } });
       }
     });
-    const most = Math.max(...of.series.flatMap((s) => s.y), ...of.paper.map((m) => m.to ?? m.y), 0);
     return { traces, layout: { barmode: "group", bargap: 0.22, bargroupgap: 0.08, shapes, annotations,
       xaxis: { title: of.x, type: numeric ? "linear" : "category", automargin: true,
         ...(below.size ? { tickmode: "array", tickvals: categories, ticktext: categories.map((name) => name + (below.has(name) ? `<br>the paper: ${below.get(name).join(", ")}` : "")) } : {}) }, yaxis: { title: of.y, rangemode: "tozero", range: lines ? undefined : [0, most * 1.12] } } };
@@ -67,13 +69,17 @@ function dots(experiment) {
     const y = rows.map((row) => (nested ? row.case.slice(cut(row) + 2) : row.case || row.metric));
     const lines = new Set(y).size;
     const beside = rows.some((row) => row.paper !== null);
+    const values = rows.flatMap((row) => [row.measured, row.paper]).filter((v) => v !== null);
+    // Room to the left of 0, so that no point lies on the name of its row.
+    const [least, most] = [Math.min(...values, 0), Math.max(...values, 0)];
+    const spare = (most - least || 1) * 0.03;
     const one = (name, pick, marker) => ({ type: "scatter", mode: "markers", name, x: rows.map(pick), y, marker, cliponaxis: false });
     return {
       traces: [
         one("ours", (row) => row.measured, { size: 11, color: style("--accent") }),
         ...(beside ? [one("the paper", (row) => row.paper, { size: 13, symbol: "circle-open", color: style("--fg"), line: { width: 2 } })] : []),
       ],
-      layout: { xaxis: { title: chosen, rangemode: "tozero" }, yaxis: { type: "category", tickfont: { size: 12 }, range: [-0.7, lines - 0.3] }, showlegend: beside,
+      layout: { xaxis: { title: chosen, range: [least - spare, most + spare] }, yaxis: { type: "category", tickfont: { size: 12 }, range: [-0.7, lines - 0.3] }, showlegend: beside,
         margin: { l: 20, r: 16, t: 16, b: 46 } },
       height: (beside ? 130 : 100) + 24 * lines,
     };

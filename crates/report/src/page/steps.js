@@ -93,6 +93,16 @@ sections.push({
         c.beginPath(); c.moveTo(px, 2); c.lineTo(px, rows.length * ROW + 4); c.stroke();
       }
       c.setLineDash([]);
+      // Failures of the run.
+      c.fillStyle = style("--fault");
+      for (const fault of faultsOf([state.run])) {
+        const at = (us) => left + Math.min(Math.max((us - start) / (end - start), 0), 1) * frame.width;
+        const [from, until] = [at(fault.at_us), at(fault.until_us ?? end)];
+        c.globalAlpha = 0.12;
+        c.fillRect(from, 2, until - from, rows.length * ROW + 2);
+        c.globalAlpha = 1;
+        if (until > from) c.fillRect(from, 2, 1.5, rows.length * ROW + 2);
+      }
       const ticks = frame.width < 420 ? 2 : 5;
       c.fillStyle = style("--muted");
       for (let i = 0; i <= ticks; i += 1) {
@@ -118,7 +128,7 @@ sections.push({
         + (block === 1 ? `All ${count(ranks)} GPUs are shown. `
           : `The first ${count(rows.length - blocks)} rows are single GPUs; the other ${count(blocks)} rows are means over up to ${count(block)} of the ${count(ranks)} GPUs. The other GPUs have no row of their own; timeline.parquet has all of them. `)
         + (steps.length > 1 ? `Dashed lines are ends of the ${count(steps.length)} steps. ` : "")
-        + (others ? `${count(others)} more jobs are left out. ` : "");
+        + (others ? `${count(others)} more jobs are left out. ` : "") + faultText([state.run]);
     }
 
     const columns = () => [{ name: "GPU", text: true }, ...job().rows[0].shares.map(([name]) => ({ name, unit: "%" })), { name: "last task ends", unit: "µs" }];

@@ -2,12 +2,12 @@
 
 const PANELS = [
   { title: "rate, Gb/s", columns: [["rate_gbps", "rate", null]] },
-  { title: "packets per bin", counts: true, columns: [["out_of_order", "out of order", "gold", "dash"], ["nacks", "NACKs", "blue", "solid"], ["retransmitted", "retransmitted", "red", "dot"], ["cnps", "CNPs", "purple", "dashdot"]] },
+  { title: "packets per µs", counts: true, columns: [["out_of_order", "out of order", "gold", "dash"], ["nacks", "NACKs", "blue", "solid"], ["retransmitted", "retransmitted", "red", "dot"], ["cnps", "CNPs", "purple", "dashdot"], ["timeouts", "timeouts", "wine", "longdash"]] },
   { title: "packets ahead of ePSN", columns: [["out_of_order_depth", "reordering depth", "sky"]] },
   { title: "ePSN", columns: [["epsn", "ePSN at the receiver", "green"]] },
   { title: "queue, kB", columns: [["max_queue_bytes", "longest queue", "wine"]], scale: 1e-3 },
   { title: "buffer, kB", columns: [["max_buffer_bytes", "buffer in use", "wine"]], scale: 1e-3 },
-  { title: "pauses per bin", counts: true, columns: [["pauses", "pause frames", "red"]] },
+  { title: "pauses per µs", counts: true, columns: [["pauses", "pause frames", "red"]] },
 ];
 
 /** Name of a track. */
@@ -49,7 +49,7 @@ sections.push({
             if (!track.columns[key]) continue;
             const part = data.parts[i];
             // Runs of different lengths have bins of different widths.
-            const scale = panel.scale || (panel.counts && state.run === ALL ? 1 / part.series.width_us : 1);
+            const scale = panel.scale || (panel.counts ? 1 / part.series.width_us : 1);
             const own = state.run === ALL ? lookOf(i) : { color: place === null ? style("--fg") : hue(place), dash: dashed || "solid", symbol: "circle" };
             traces.push({ ...lined(own, { width: 1.8, shape: "hvh", markers: state.run === ALL ? 7 : 0, size: 7 }), x: at(part.series), y: track.columns[key].map((v) => (v === null ? null : v * scale)), yaxis: `y${axis}`,
               name: state.run === ALL ? part.name : name, legendgroup: state.run === ALL ? part.name : name, showlegend: state.run !== ALL || p === 0 });
@@ -57,7 +57,7 @@ sections.push({
         }
       });
       layout.xaxis = { title: "time, µs", anchor: wide.length > 1 ? `y${wide.length}` : "y" };
-      return { traces, layout, height: 120 + 165 * Math.max(wide.length, 1) };
+      return { traces, layout: faulty(layout, traces, shown().map(([i]) => i)), height: 120 + 165 * Math.max(wide.length, 1) };
     };
     const caption = () => {
       // A fact that holds for all shown runs is printed once; other facts carry the name of the run.
@@ -69,12 +69,12 @@ sections.push({
       const bins = widths.length > 4 && new Set(widths).size > 1 // one range is clearer than many sentences
         ? `Bins of ${number(Math.min(...widths))} to ${number(Math.max(...widths))} µs; select one run to see its width. `
         : said(({ series }) => `Bins of ${number(series.width_us)} µs${series.merged > 1 ? `, each combining ${count(series.merged)} recorded bins` : ""}. `);
-      if (state.run === ALL) return `${said(firstSeed)}${bins}${said(({ series }) => series.recorded.qp === 1 ? "One recorded queue pair. " : `Means over the ${count(series.recorded.qp)} recorded queue pairs, idle ones included. `)}`.trim();
+      if (state.run === ALL) return `${said(firstSeed)}${bins}${said(({ series }) => series.recorded.qp === 1 ? "One recorded queue pair. " : `Means over the ${count(series.recorded.qp)} recorded queue pairs, idle ones included. `)}${faultText(shown().map(([i]) => i))}`.trim();
       const part = data.parts[Number(state.run)];
       const { series } = part;
       const recorded = Object.entries(series.recorded).map(([kind, n]) => `${count(n)} ${{ qp: "queue pairs", link: "links", switch: "switches" }[kind] || kind}`).join(", ");
       return `${firstSeed(part)}${bins}Recorded: ${recorded}; `
-        + `the menu lists the queue pairs with the slowest flows, the links with the longest queues and the switches with the fullest buffers.${series.recorded.switch ? "" : " The option --record records all of them."}`;
+        + `the menu lists the queue pairs with the slowest flows, the links with the longest queues and the switches with the fullest buffers.${series.recorded.switch ? "" : " The option --record records all of them."}${faultText([Number(state.run)])}`;
     };
     const made = chart("Rates, reordering and queues over time", caption, draw, 500);
     const columns = () => [{ name: "run", text: true }, { name: "start", unit: "µs" }, ...panels().flatMap((panel) => panel.columns.map(([key]) => ({ name: key })))];
