@@ -61,6 +61,8 @@ pub enum Command {
     List(ListArgs),
     /// Convert another tool's files to a scenario
     Import(ImportArgs),
+    /// Write a scenario's fabric in another tool's format
+    Export(ExportArgs),
     /// Work with the software ToR, which runs Themis on real RoCEv2 frames
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Tor(PassedArgs),
@@ -727,6 +729,53 @@ The scenario names the file of the workload, which stays where it is.")]
         topology: Option<String>,
         /// Scenario to write; it must not exist.
         #[arg(short, long, value_name = "SCENARIO")]
+        output: PathBuf,
+    },
+    /// A site's own files: configurations of switches and NICs, cabling, graphs of other tools
+    #[command(after_help = "\
+Examples:
+  ropewalk import site configs -o site.toml         config_db.json of every switch, one folder each
+  ropewalk import site leaf1.json spine1.json cables.csv -o site.toml
+  ropewalk import site configs --json -o site.toml | jq .contradicts
+
+Reads config_db.json of SONiC and its parts, pg_profile_lookup.ini, settings of NICs (sysfs, mlnx_qos, mlxconfig, NCCL's
+variables), cabling (LLDP tables, CSV, DOT, containerlab, ibnetdiscover), InfraGraph, and NVUE in part. The content of a
+file tells what it is. Writes one scenario, and prints what was read, what was ignored and why, and what contradicts.")]
+    Site {
+        /// Files, or folders with files.
+        #[arg(required = true, value_name = "DIR-or-FILE")]
+        paths: Vec<PathBuf>,
+        /// Scenario to write; it must not exist.
+        #[arg(short, long, value_name = "SCENARIO")]
+        output: PathBuf,
+        /// Print the lists as JSON on standard output and nothing else.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `ropewalk export`.
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    /// Format to write.
+    #[command(subcommand)]
+    pub to: ExportTo,
+}
+
+/// Formats of other tools that a scenario's fabric can be written in.
+#[derive(Debug, Subcommand)]
+pub enum ExportTo {
+    /// Graph of InfraGraph, as YAML
+    #[command(after_help = "\
+Examples:
+  ropewalk export infragraph themis-fig1 -o fabric.yaml
+  ropewalk export infragraph my.toml --set topology.leaf-spine.spines=8 -o fabric.yaml")]
+    Infragraph {
+        #[command(flatten)]
+        #[expect(missing_docs, reason = "clap would take it for help text")]
+        scenario: ScenarioArgs,
+        /// File to write; it must not exist.
+        #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
     },
 }

@@ -32,6 +32,7 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
         ImportFrom::Simai { workload, topology, output } => {
             finish(import::simai::import(workload, topology.as_deref(), output)?)
         }
+        ImportFrom::Site { paths, output, json } => super::site::run(paths, output, *json),
     }
 }
 

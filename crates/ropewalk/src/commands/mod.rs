@@ -4,6 +4,7 @@ pub mod busbw;
 pub mod check;
 pub mod compare;
 pub mod explain;
+pub mod export;
 pub mod frames;
 pub mod import;
 pub mod list;
@@ -13,6 +14,7 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod serve;
+pub mod site;
 pub mod sweep;
 pub mod workload;
 
@@ -47,6 +49,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Check(args) => check::run(&args),
         Command::List(args) => list::run(&args),
         Command::Import(args) => import::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Tor(args) => frames::run("tor", &args),
         Command::Schema { of } => schema(of),
         Command::Completions { shell } => completions(shell),

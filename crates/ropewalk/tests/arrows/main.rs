@@ -33,13 +33,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lab", &["engine", "fast", "model", "results", "scenario", "sim"]),
     ("capture", &["engine", "lab", "model", "ports", "results", "scenario", "wire"]),
     ("busbw", &["collective", "finding", "lab", "model", "results", "scenario"]),
+    ("site", &["files", "finding", "model", "rnic", "scenario"]),
     ("explain", &["engine", "lab", "model", "results", "scenario"]),
     ("farm", &["audit", "engine", "explain", "lab", "model", "results", "scenario", "sim"]),
     ("papers", &["engine", "explain", "lab", "model", "results", "rnic", "scenario", "schemes", "themis"]),
     ("report", &["lab", "model", "papers", "results", "scenario", "schemes"]),
     (
         "ropewalk",
-        &["busbw", "capture", "engine", "explain", "lab", "model", "papers", "report", "results", "scenario"],
+        &[
+            "busbw", "capture", "engine", "explain", "lab", "model", "papers", "report", "results",
+            "scenario", "site",
+        ],
     ),
     ("workshop", &["farm", "lab", "papers", "results", "ropewalk", "scenario"]),
     ("frames", &["bump", "checkers", "model", "ports", "results", "rnic", "scenario", "tor"]),

@@ -1,0 +1,67 @@
+//! Files of real sites, which are not part of the repository: `SITE_FILES=DIR cargo test -p site --test real -- --ignored --nocapture`
+//! imports every file below DIR by itself and prints a line for each.
+
+mod common;
+
+use common::accepted;
+use site::{Input, import};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+fn files(folder: &Path, all: &mut Vec<Input>) {
+    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        match path.is_dir() {
+            true => files(&path, all),
+            false => all.extend(
+                fs::read_to_string(&path).ok().map(|text| Input { name: path.display().to_string(), text }),
+            ),
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs files that are not part of the repository"]
+fn every_file_is_read_or_refused_with_a_reason() {
+    let folder = std::env::var("SITE_FILES").expect("SITE_FILES names a folder");
+    let mut all = Vec::new();
+    files(Path::new(&folder), &mut all);
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for input in &all {
+        let name = input.name.trim_start_matches(&folder);
+        match import(std::slice::from_ref(input)) {
+            Err(failed) => {
+                let whole = failed.ignored.iter().find(|row| row.field == site::WHOLE_FILE);
+                let (kind, why) = match whole {
+                    Some(row) => ("refused", row.what.clone()),
+                    None => ("no fabric by itself", failed.finding.text.clone()),
+                };
+                *counts.entry(kind).or_default() += 1;
+                println!("{kind} | {name} | {why}");
+            }
+            Ok(_) => {
+                let answer = accepted(std::slice::from_ref(input));
+                let values = |rows: &[site::Row]| rows.iter().map(|row| row.values).sum::<usize>();
+                let unknown: Vec<&str> = answer
+                    .ignored
+                    .iter()
+                    .filter(|row| row.what == "ropewalk knows no such table")
+                    .map(|row| row.field.as_str())
+                    .collect();
+                let rules: Vec<String> = answer.contradicts.iter().map(|it| it.rule.to_owned()).collect();
+                *counts.entry("read").or_default() += 1;
+                println!(
+                    "read | {name} | {} hosts, {} switches, {} links; {} values read, {} ignored; contradicts: {rules:?}; unknown: {unknown:?}",
+                    answer.hosts,
+                    answer.switches,
+                    answer.links,
+                    values(&answer.read),
+                    values(&answer.ignored)
+                );
+            }
+        }
+    }
+    println!("{} files: {counts:?}", all.len());
+}
