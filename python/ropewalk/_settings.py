@@ -90,6 +90,7 @@ class Settings(TypedDict, total=False):
     nccl__nvls: Any
     nccl__version: Any
     nic: Any
+    nic__ack_dscp: Any
     nic__ack_duplicates: Any
     nic__ack_every: Any
     nic__ack_per_message: Any
@@ -99,6 +100,7 @@ class Settings(TypedDict, total=False):
     nic__classes: Any
     nic__clock_spread: Any
     nic__cnp: Any
+    nic__cnp_dscp: Any
     nic__cnp_interval: Any
     nic__cnp_interval_per: Any
     nic__congestion: Any
@@ -259,6 +261,7 @@ class Settings(TypedDict, total=False):
     nic__congestion__timely__min_rtt: Any
     nic__congestion__timely__t_high: Any
     nic__congestion__timely__t_low: Any
+    nic__dscp: Any
     nic__ingress: Any
     nic__ingress__above: Any
     nic__ingress__burst: Any
@@ -587,11 +590,13 @@ class Settings(TypedDict, total=False):
     stop__no_progress: Any
     switch: Any
     switch__buffer: Any
+    switch__cell: Any
     switch__classes: Any
     switch__cut: Any
     switch__cut__frame: Any
     switch__cut__victim: Any
     switch__drop_alpha: Any
+    switch__dscp_map: Any
     switch__ecn: Any
     switch__ecn__at_rate: Any
     switch__ecn__kmax: Any
@@ -599,16 +604,22 @@ class Settings(TypedDict, total=False):
     switch__ecn__mark: Any
     switch__ecn__pmax: Any
     switch__ecn__to_hosts: Any
+    switch__ecn__weight: Any
+    switch__guarantee: Any
     switch__model: Any
     switch__pfc: Any
     switch__pfc__alpha: Any
     switch__pfc__alpha_at_rate: Any
     switch__pfc__headroom: Any
     switch__pfc__headroom__delays: Any
+    switch__pfc__headroom__shared_pool: Any
+    switch__pfc__headroom__xoff: Any
     switch__pfc__resume_offset: Any
+    switch__pfc__xon_offset: Any
     switch__queue_cap: Any
     switch__queue_cap_at_rate: Any
     switch__queue_cap_to_hosts: Any
+    switch__slices: Any
     switch_role: Any
     topology: Any
     topology__datacentres: Any

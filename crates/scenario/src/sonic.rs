@@ -196,7 +196,7 @@ pub(crate) fn preset(name: &str) -> Option<Preset> {
     let of_file = |what: &str, file: &str| format!("vendor: {what} ({SOURCE}, {file})");
     if let Some(pool) = pool {
         let (size, what) = match (asic.map(|asic| asic.name), pool.egress) {
-            (Some("TH3"), Some(egress)) => {
+            (Some("TH3"), Some(egress)) if egress > 0 => {
                 (egress, "egress_lossless_pool, as the ingress pool includes headroom there")
             }
             _ => (pool.lossless, "ingress_lossless_pool"),

@@ -20,6 +20,7 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
     let queues = map.queues();
     let lossless: BTreeSet<u8> =
         queues.iter().filter(|queue| queue.lossless).flat_map(|queue| &queue.dscp).copied().collect();
+    let all = lossless.iter().map(u8::to_string).collect::<Vec<_>>().join(" and ");
     let mut told = BTreeSet::new();
     let mut warnings = Vec::new();
     for entry in &scenario.workload {
@@ -29,19 +30,21 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
             continue;
         }
         let text = format!(
-            "data of `{class}` has DSCP {dscp}, which {} puts into a lossy queue: PFC does not protect it, and it gets no marks",
-            map.name()
+            "data of `{class}` has DSCP {dscp}, which {} puts into a lossy queue: PFC does not protect it, and it gets no marks; {}",
+            map.name(),
+            if all.is_empty() {
+                "no DSCP is lossless".to_owned()
+            } else {
+                format!("DSCP {all} are lossless")
+            }
         );
         let finding = code::LOSSY_CLASS.at(&format!("{path}.dscp"), text);
         warnings.push(match lossless.first() {
-            None => finding.with_help("no DSCP is lossless: set `lossless = true` in a queue of the map"),
-            Some(first) => {
-                let all = lossless.iter().map(u8::to_string).collect::<Vec<_>>().join(" and ");
-                finding.with_help(format!(
-                    "DSCP {all} are lossless: set `{path}.dscp = {first}`, in NCCL NCCL_IB_TC={}",
-                    u32::from(*first) * 4
-                ))
-            }
+            None => finding.with_help("set `lossless = true` in a queue of the map"),
+            Some(first) => finding.with_help(format!(
+                "set `{path}.dscp = {first}`, in NCCL NCCL_IB_TC={}",
+                u32::from(*first) * 4
+            )),
         });
     }
     warnings
