@@ -31,6 +31,7 @@
 //! | `ars_samples` | samples of a switch |
 //! | `ars_reports` | reports of spines to leaves, with `global` |
 
+mod check;
 mod config;
 mod global;
 mod profile;
