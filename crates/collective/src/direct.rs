@@ -3,7 +3,7 @@
 //! NCCL pairs groups of up to eight GPUs of a server with the groups at distance 0, 1, 3, 6, 10, ..., and inside a pair of groups
 //! the GPUs at distance 0, 1, 2, .... Every round of this order is a permutation, and nobody waits for the end of a round.
 
-use super::{After, Builder, Call, Kind, Schedule, Way};
+use super::{After, Algorithm, Builder, Call, Kind, Schedule, Way};
 
 fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
@@ -50,8 +50,20 @@ fn ahead(Round { size, groups, delta, x }: Round, member: u32) -> u32 {
     (member / size + delta) % groups * size + (member % size + x) % size
 }
 
+impl Algorithm {
+    /// The number of steps of a resolved call, if [`Algorithm::schedule_of`] can make those of some members alone.
+    pub fn steps(self, call: &Call) -> Option<u64> {
+        (self == Algorithm::Direct && self.kinds().contains(&call.kind)).then(|| steps(call))
+    }
+
+    /// The steps of those members that send, in the order of [`Algorithm::schedule`], if [`Algorithm::steps`] has a number.
+    pub fn schedule_of(self, call: &Call, sends: impl Fn(u32) -> bool) -> Option<Schedule> {
+        self.steps(call).map(|_| schedule_of(call, sends))
+    }
+}
+
 /// Number of steps.
-pub(super) fn steps(call: &Call) -> u64 {
+fn steps(call: &Call) -> u64 {
     let n = u64::from(call.ranks());
     let pieces = |member: u64| call.pieces(call.part(call.bytes, n, member)).len() as u64;
     (0..n).map(pieces).sum::<u64>() * n.saturating_sub(1)
@@ -62,7 +74,7 @@ pub(super) fn schedule(call: &Call) -> Result<Schedule, String> {
 }
 
 /// The steps of the members that send.
-pub(super) fn schedule_of(call: &Call, sends: impl Fn(u32) -> bool) -> Schedule {
+fn schedule_of(call: &Call, sends: impl Fn(u32) -> bool) -> Schedule {
     let n = call.ranks();
     let mut builder = Builder::new(n);
     let way = if call.kind == Kind::ReduceScatter { Way::Reduce } else { Way::Copy };

@@ -308,16 +308,6 @@ impl Algorithm {
         usual.max((call.bytes / u64::from(parts.max(1))).div_ceil(MOST_PIECES))
     }
 
-    /// The number of steps of a resolved call, if [`Algorithm::schedule_of`] can make those of some members alone.
-    pub fn steps(self, call: &Call) -> Option<u64> {
-        (self == Algorithm::Direct && self.kinds().contains(&call.kind)).then(|| direct::steps(call))
-    }
-
-    /// The steps of those members that send, in the order of [`Algorithm::schedule`], if [`Algorithm::steps`] has a number.
-    pub fn schedule_of(self, call: &Call, sends: impl Fn(u32) -> bool) -> Option<Schedule> {
-        self.steps(call).map(|_| direct::schedule_of(call, sends))
-    }
-
     /// A lower bound of the number of steps of a resolved call.
     pub fn least_steps(self, call: &Call) -> u64 {
         let n = u64::from(call.ranks());

@@ -735,7 +735,7 @@ fn sweeps_and_experiments_say_what_decides_them() {
     sandbox.write("marks.toml", &sweep("[[axis]]\nswitch.ecn.kmin = [\"5kB\", \"100kB\"]\n"));
     let marks = sandbox.ropewalk(&["sweep", "marks.toml", "-q"]).assert().code(0);
     let text = String::from_utf8_lossy(&marks.get_output().stdout).into_owned();
-    assert!(text.contains("is fastest: ") && text.contains("kmin 5kB"), "{text}");
+    assert!(text.contains("With kmin "), "{text}");
     let formulas = sandbox.json(&["reproduce", "themis-memory", "--json"]);
     assert_eq!(formulas["experiments"][0]["decides"].as_array().map(Vec::len), Some(0), "they have no runs");
 }
