@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// Why fields are ignored that became no setting: table, field or `*`, reason. The first row that fits counts.
 const REASONS: &[(&str, &str, &str)] = &[
-    ("PORT", "speed", "the fabric has no link at this port"),
+    ("PORT", "speed", "the fabric has no link at this port, or no link has such a rate"),
     ("PORT", "mtu", "frames have the size of [wire]"),
     ("PORT", "admin_status", "a port that is up has its link"),
     ("PORT", "fec", "FEC repairs frames before ropewalk sees them; losses are links.loss"),
@@ -105,7 +105,7 @@ const REASONS: &[(&str, &str, &str)] = &[
         "a chassis is one switch here",
     ),
     (
-        "MGMT_*|NTP*|SYSLOG*|SNMP*|TACPLUS*|RADIUS*|LDAP*|AAA|DNS_*|FEATURE|TELEMETRY*|RESTAPI|GNMI*|KDUMP|CRM|FLEX_COUNTER*|VERSIONS|AUTO_TECHSUPPORT*|CONSOLE_*|PASSW*|BANNER*|SSH*|HEARTBEAT*|LOGGER|SYSTEM_DEFAULTS|KUBERNETES*|DEBUG_*|ZTP|HARDWARE|WARM_RESTART|SYSLOG_CONFIG*|SERIAL_CONSOLE|MEMORY_STATISTICS|ASIC_SENSORS|SUPPRESS*|FIPS|BMP|PROCESS*|LLDP*|NETWORK_HEALTH|EVENT*|WATERMARK*|DEVICE_GLOBAL|IP_*|GRPC*|CONTAINER*|FLOW_COUNTER*|DEBUG*|HIGH_FREQUENCY*|XCVRD*|SWITCH_FAST_LINKUP|TIMEZONE|X509*",
+        "MGMT_*|NTP*|SYSLOG*|SNMP*|TACPLUS*|RADIUS*|LDAP*|AAA|DNS_*|FEATURE|TELEMETRY*|RESTAPI|GNMI*|KDUMP|CRM|FLEX_COUNTER*|VERSIONS|AUTO_TECHSUPPORT*|CONSOLE_*|PASSW*|BANNER*|SSH*|HEARTBEAT*|LOGGER|SYSTEM_DEFAULTS|KUBERNETES*|DEBUG_*|ZTP|HARDWARE|WARM_RESTART|SYSLOG_CONFIG*|SERIAL_CONSOLE|MEMORY_STATISTICS|ASIC_SENSORS|SUPPRESS*|FIPS|BMP|PROCESS*|LLDP*|NETWORK_HEALTH|EVENT*|WATERMARK*|DEVICE_GLOBAL|IP_*|GRPC*|CONTAINER*|FLOW_COUNTER*|DEBUG*|HIGH_FREQUENCY*|XCVRD*|BREAKOUT_CFG|platform|onie_*|SWITCH_FAST_LINKUP|TIMEZONE|X509*",
         "*",
         "management and monitoring",
     ),

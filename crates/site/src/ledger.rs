@@ -1,6 +1,7 @@
 //! What became of every field: read, ignored with a reason, or in contradiction.
 
 use crate::said::Place;
+use files::printable;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -60,7 +61,7 @@ impl Ledger {
     }
 
     pub(crate) fn assumed(&mut self, text: impl Into<String>) {
-        let text = text.into();
+        let text = printable::name(&text.into());
         if !self.assumed.contains(&text) {
             self.assumed.push(text);
         }
@@ -68,6 +69,7 @@ impl Ledger {
 
     /// Adds a contradiction; those of one rule and text are one with several places.
     pub(crate) fn contradicts(&mut self, rule: &'static str, text: String, advice: &str, places: Vec<Place>) {
+        let text = printable::name(&text);
         let same = self.contradicts.iter_mut().find(|it| it.rule == rule && it.text == text);
         let one = match same {
             Some(one) => one,
@@ -91,21 +93,17 @@ impl Ledger {
     }
 }
 
+/// Notes a value. Texts of files lose what a terminal obeys.
 fn note(rows: &mut BTreeMap<(String, String, String), Row>, at: &Place, field: &str, what: &str) {
-    match rows.entry((at.file.to_string(), field.to_owned(), what.to_owned())) {
+    let (field, what) = (printable::name(field), printable::name(what));
+    match rows.entry((at.file.to_string(), field.clone(), what.clone())) {
         Entry::Occupied(mut row) => {
             let row = row.get_mut();
             row.values += 1;
             row.line = row.line.min(at.line);
         }
         Entry::Vacant(free) => {
-            free.insert(Row {
-                file: at.file.to_string(),
-                line: at.line,
-                field: field.to_owned(),
-                values: 1,
-                what: what.to_owned(),
-            });
+            free.insert(Row { file: at.file.to_string(), line: at.line, field, values: 1, what });
         }
     }
 }

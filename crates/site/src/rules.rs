@@ -101,7 +101,7 @@ fn short_headroom(view: &View<'_>, ledger: &mut Ledger) {
     if !view.class.as_ref().is_some_and(|class| class.lossless) {
         return;
     }
-    for (name, port) in &view.ports {
+    for (_, port) in &view.ports {
         let Some(length) = &port.length else { continue };
         let Some((profile, fields)) = view.group_profile(port) else { continue };
         let made_for = profile.and_then(|name| made_for(&name.value));
@@ -130,8 +130,11 @@ fn short_headroom(view: &View<'_>, ledger: &mut Ledger) {
             ledger.contradicts(
                 "short-headroom",
                 format!(
-                    "{} {name}: an xoff of {} B is below the {least} B that arrive after a pause over {} m",
-                    view.switch.name, xoff.value, length.value
+                    "{}: an xoff of {} B is below the {least} B that arrive after a pause over {} m at {}",
+                    view.switch.name,
+                    xoff.value,
+                    length.value,
+                    crate::said::rate_text(speed.value)
                 ),
                 "give the port the profile of its cable length and speed",
                 vec![xoff.at, length.at.clone()],
@@ -174,10 +177,8 @@ fn lossy_class(view: &View<'_>, facts: &Facts, ledger: &mut Ledger) {
     if lossless.is_empty() {
         return;
     }
-    let protected: BTreeSet<String> = (0..64)
-        .filter(|dscp| view.class_of(*dscp).is_some_and(|(_, class)| class.lossless))
-        .map(|dscp| dscp.to_string())
-        .collect();
+    let is_protected = |dscp: &u8| view.class_of(*dscp).is_some_and(|(_, class)| class.lossless);
+    let protected: Vec<String> = (0..64).filter(is_protected).map(|dscp| dscp.to_string()).collect();
     let said = facts.dscp.as_ref();
     let all: Vec<(u8, String)> = match said {
         Some(said) => vec![(said.value, format!("the NICs send DSCP {}", said.value))],
@@ -191,7 +192,7 @@ fn lossy_class(view: &View<'_>, facts: &Facts, ledger: &mut Ledger) {
         let to = match protected.is_empty() {
             true => "no DSCP leads to a lossless class".to_owned(),
             false => {
-                format!("lossless are DSCP {}", protected.iter().cloned().collect::<Vec<_>>().join(", "))
+                format!("lossless are DSCP {}", protected.join(", "))
             }
         };
         ledger.contradicts(

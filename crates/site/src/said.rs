@@ -51,8 +51,11 @@ impl<T> Said<T> {
 
 /// Bits per second of a speed in Mb/s, as SONiC has it.
 pub(crate) fn mbps(text: &str) -> Option<u64> {
-    text.trim().parse::<u64>().ok()?.checked_mul(1_000_000)
+    text.trim().parse::<u64>().ok()?.checked_mul(1_000_000).filter(|bps| RATES.contains(bps))
 }
+
+/// Rates that links can have, bits per second.
+const RATES: std::ops::RangeInclusive<u64> = 100_000_000..=100_000_000_000_000;
 
 /// Metres of a length such as `40m`.
 pub(crate) fn metres(text: &str) -> Option<u64> {
@@ -78,7 +81,7 @@ pub(crate) fn rate(text: &str) -> Option<u64> {
             "XDR" => 200_000,
             _ => return None,
         };
-        return lanes.checked_mul(each * 1_000_000).filter(|_| lanes > 0);
+        return lanes.checked_mul(each * 1_000_000).filter(|bps| RATES.contains(bps));
     }
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
@@ -94,7 +97,7 @@ pub(crate) fn rate(text: &str) -> Option<u64> {
         _ => return None,
     };
     let bits = number * factor;
-    (bits.is_finite() && (1.0..1e15).contains(&bits)).then_some(bits as u64)
+    (bits.is_finite() && (1e8..=1e14).contains(&bits)).then_some(bits as u64)
 }
 
 /// A rate in ropewalk's words.
@@ -122,7 +125,7 @@ mod tests {
         ] {
             assert_eq!(rate(text), Some(gbps * 1_000_000_000), "{text}");
         }
-        for text in ["", "fast", "x", "0xNDR", "4xABC", "1e99", "-5G"] {
+        for text in ["", "fast", "x", "0xNDR", "4xABC", "1e99", "-5G", "10M"] {
             assert_eq!(rate(text), None, "{text}");
         }
         assert_eq!((metres("40m"), metres("40"), mbps("400000")), (Some(40), None, Some(400_000_000_000)));

@@ -202,7 +202,7 @@ impl Switch {
             ("PORT", _) => {
                 let port = self.ports.entry(key.to_owned()).or_default();
                 match field {
-                    "speed" => port.speed = said.read(|text| mbps(text).filter(|bps| *bps > 0)),
+                    "speed" => port.speed = said.read(|text| mbps(text)),
                     "alias" => port.alias = Some(said.value.clone()),
                     "fec" => port.fec = said.read(filled),
                     "mtu" => port.mtu = number(),

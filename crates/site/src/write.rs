@@ -227,7 +227,7 @@ fn settings(facts: &mut Facts, fabric: &mut Fabric, made: &[(String, Vec<(&'stat
         let more = if without.len() > 4 { format!(" and {} more", without.len() - 4) } else { String::new() };
         let named = without.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
         let whose = if out.is_empty() { "ropewalk's defaults" } else { "the settings of [switch]" };
-        facts.ledger.assumed(format!("{named}{more} have no configuration here: {whose} hold"));
+        facts.ledger.assumed(format!("no configuration of {named}{more}: {whose} hold"));
     }
     if own.is_empty() {
         return out;

@@ -155,17 +155,19 @@ fn physical(
 ) -> (Option<Said<u64>>, Option<Said<u64>>) {
     let Some(link) = links.get(name) else { return (None, None) };
     let physical = link.get("physical").unwrap_or(link);
-    let number = |table: &str, units: &[(&str, f64)]| {
+    let number = |table: &str, range: std::ops::RangeInclusive<f64>, units: &[(&str, f64)]| {
         let table = physical.get(table)?;
         units.iter().find_map(|(unit, factor)| {
             let value: f64 = table.word(unit)?.parse().ok()?;
             let value = value * factor;
             let said = Said { value: value as u64, at: at(file, table, &format!("links.{name}")) };
-            (value.is_finite() && (1.0..1e16).contains(&value)).then_some(said)
+            range.contains(&value).then_some(said)
         })
     };
     let bandwidth = number(
         "bandwidth",
+        // What links of ropewalk can have.
+        1e8..=1e14,
         &[
             ("gigabits_per_second", 1e9),
             ("gigabytes_per_second", 8e9),
@@ -173,7 +175,7 @@ fn physical(
             ("giga_bytes_per_second", 8e9),
         ],
     );
-    (bandwidth, number("latency", &[("ns", 1e3), ("us", 1e6), ("ms", 1e9)]))
+    (bandwidth, number("latency", 1.0..=1e13, &[("ns", 1e3), ("us", 1e6), ("ms", 1e9)]))
 }
 
 /// The pairs of ends of an edge by its scheme.
