@@ -202,9 +202,12 @@ impl State {
     /// Samples all ports; true if all averages are 0.
     fn sample(&mut self, queued: &[u32]) -> bool {
         self.counts.samples += 1;
-        let (rules, loads) = (&self.rules, &mut self.loads);
-        let quiet = |port: &PortIndex| loads[port.index()].sample(rules, crate::ar::load(queued, *port));
-        self.sampled.iter().map(quiet).fold(true, |all, quiet| all && quiet)
+        let mut quiet = true;
+        for port in &self.sampled {
+            let queued = crate::ar::load(queued, *port);
+            quiet &= self.loads[port.index()].sample(&self.rules, queued);
+        }
+        quiet
     }
 
     /// Band of the path by a port to the rack of a host.
