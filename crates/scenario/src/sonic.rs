@@ -376,11 +376,8 @@ mod tests {
     fn a_job_with_nccls_default_runs_on_the_lossy_class() {
         let lossless = |keys: &str| {
             let checked = lay("Arista-7060CX-32S", keys);
-            let rules = checked.plan.switches.iter().map(|switch| switch.flow_control.is_lossless());
-            (
-                rules.fold(true, |all, own| all && own),
-                checked.findings.iter().any(|f| f.code == "lossy-class"),
-            )
+            let mut rules = checked.plan.switches.iter().map(|switch| switch.flow_control.is_lossless());
+            (rules.all(|own| own), checked.findings.iter().any(|f| f.code == "lossy-class"))
         };
         assert_eq!(lossless(""), (false, true));
         assert_eq!(lossless("[nic]\ndscp = 3"), (true, false));
