@@ -36,6 +36,9 @@ const CONVERT: &str = "chakra_trace_link joins the traces of PyTorch's execution
 const FABRIC: &str =
     "describe the fabric by [topology.rails] with [server], or link by link by [topology.links]";
 
+/// What reads a site's files.
+const SITE: &str = "`ropewalk import site FILE -o SCENARIO` makes a scenario of it";
+
 /// What to do with archives.
 const UNPACK: &str = "unpack it, and name the file in it; ropewalk itself unpacks gzip only";
 
@@ -62,7 +65,7 @@ const FORMATS: &[Unread] = &[
     },
     Unread {
         name: "a graph of InfraGraph",
-        way_out: FABRIC,
+        way_out: SITE,
         signs: &[
             Keys(&["infrastructure"]),
             Keys(&["devices"]),
@@ -92,7 +95,7 @@ const FORMATS: &[Unread] = &[
     },
     Unread {
         name: "config_db.json of SONiC",
-        way_out: "[switch] has buffers, thresholds and pause frames, and [class] has queues; ports and links are the topology",
+        way_out: SITE,
         signs: &[Capitals],
     },
     Unread {

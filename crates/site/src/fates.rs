@@ -3,8 +3,8 @@
 use crate::fabric::Fabric;
 use crate::facts::Facts;
 use crate::ledger::Ledger;
-use crate::settings::Made;
 use crate::sonic::Switch;
+use crate::write::OfSwitch;
 use crate::{Uses, note, place};
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("BUFFER_PROFILE", "pool", "data has one pool here"),
     ("BUFFER_PROFILE", "static_th", "a fixed threshold is not modelled"),
     ("BUFFER_PROFILE", "xon", "a port resumes below its threshold by xon_offset"),
-    ("BUFFER_PROFILE", "size", "not modelled yet: switch.guarantee"),
+    ("BUFFER_PROFILE", "size", "to set by hand: switch.guarantee"),
     ("BUFFER_PROFILE", "*", "data does not use this profile"),
     ("BUFFER_PG", "*", "data is in another priority group"),
     ("BUFFER_QUEUE", "*", "data is in another queue, or PFC keeps it from being dropped"),
@@ -75,12 +75,12 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("PFC_WD", "*", "not modelled yet: a watchdog of PFC"),
     ("SWITCH_TRIMMING", "*", "data is not trimmed in its queue, or has no such setting"),
     ("SWITCH_HASH", "lag_hash|lag_hash_algorithm", "links of a LAG are links by themselves"),
-    ("SWITCH_HASH", "*", "not modelled yet: scheme.ecmp"),
-    ("FG_NHG|FG_NHG_PREFIX|FG_NHG_MEMBER", "*", "not modelled yet: scheme.ecmp.buckets"),
+    ("SWITCH_HASH", "*", "to set by hand: scheme.ecmp"),
+    ("FG_NHG|FG_NHG_PREFIX|FG_NHG_MEMBER", "*", "to set by hand: scheme.ecmp.buckets"),
     (
         "ARS_PROFILE|ARS_OBJECT|ARS_INTERFACES|ARS_NEXTHOP_GROUP|ARS_PORTCHANNEL",
         "*",
-        "not modelled yet: scheme.ars",
+        "to set by hand: scheme.ars",
     ),
     ("LLR_PORT|LLR_PROFILE", "*", "link-level retry is not modelled: a lost frame is a loss of the link"),
     ("PORTCHANNEL|PORTCHANNEL_MEMBER|PORTCHANNEL_INTERFACE", "*", "links of a LAG are links by themselves"),
@@ -112,12 +112,7 @@ const REASONS: &[(&str, &str, &str)] = &[
 ];
 
 /// Lists every field of every switch.
-pub(crate) fn list(
-    facts: &Facts,
-    fabric: &Fabric,
-    made: &[(String, Vec<(&'static str, Made)>, Vec<(&'static str, Made)>)],
-    ledger: &mut Ledger,
-) {
+pub(crate) fn list(facts: &Facts, fabric: &Fabric, made: &[OfSwitch], ledger: &mut Ledger) {
     let in_fabric: BTreeSet<&str> = fabric.switches.iter().map(|(name, _)| name.as_str()).collect();
     let (mut read, mut coming): (Uses, Uses) = Default::default();
     for (name, written, later) in made {
@@ -152,7 +147,7 @@ pub(crate) fn list(
         if let Some(what) = read.get(&key) {
             ledger.read(&cell.at, &field, &what.join(", "));
         } else if let Some(what) = coming.get(&key) {
-            ledger.ignored(&cell.at, &field, &format!("not modelled yet: {}", what.join(", ")));
+            ledger.ignored(&cell.at, &field, &format!("to set by hand: {}", what.join(", ")));
         } else {
             ledger.ignored(&cell.at, &field, reason(&cell.table, &cell.field));
         }

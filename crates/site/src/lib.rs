@@ -47,7 +47,6 @@ pub use text::text;
 use finding::Finding;
 use said::Said;
 use serde::Serialize;
-use settings::Made;
 use std::collections::BTreeMap;
 use view::View;
 
@@ -77,14 +76,14 @@ pub struct Answer {
 ///
 /// # Errors
 /// If they describe no fabric.
-pub fn import(inputs: &[Input]) -> Result<Answer, Failed> {
+pub fn import(inputs: &[Input]) -> Result<Answer, Box<Failed>> {
     let mut facts = read::all(inputs);
     let built = fabric::build(&mut facts);
     let mut fabric = match built {
         Ok(fabric) => fabric,
         Err(finding) => {
             let (_, ignored) = std::mem::take(&mut facts.ledger).rows();
-            return Err(Failed { finding, ignored });
+            return Err(Box::new(Failed { finding, ignored }));
         }
     };
     let mut ledger = std::mem::take(&mut facts.ledger);
@@ -96,8 +95,7 @@ pub fn import(inputs: &[Input]) -> Result<Answer, Failed> {
     rules::judge(&facts, &views, &fabric, &mut ledger);
     let made = write::make(&views);
     fates::list(&facts, &fabric, &made, &mut ledger);
-    let written: Vec<(String, Vec<(&'static str, Made)>)> =
-        made.into_iter().map(|(name, written, _)| (name, written)).collect();
+    let written: Vec<write::Written> = made.into_iter().map(|(name, written, _)| (name, written)).collect();
     drop(views);
     facts.ledger = ledger;
     let toml = write::scenario(&mut facts, &mut fabric, &written);

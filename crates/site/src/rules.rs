@@ -379,9 +379,8 @@ fn hash_seeds(facts: &Facts, fabric: &Fabric, ledger: &mut Ledger) {
         let link_ends = |link: &'_ crate::facts::Edge| {
             [0, 1]
                 .into_iter()
-                .filter_map(|i| {
-                    hosts.contains(link.ends[1 - i].node.as_str()).then(|| link.ends[i].node.clone())
-                })
+                .filter(|&i| hosts.contains(link.ends[1 - i].node.as_str()))
+                .map(|i| link.ends[i].node.clone())
                 .collect::<Vec<_>>()
         };
         let names: BTreeSet<String> = fabric.links.iter().flat_map(link_ends).collect();

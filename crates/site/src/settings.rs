@@ -1,19 +1,18 @@
 //! What a switch's configuration says in ropewalk's settings: a row per setting.
 //!
-//! A setting that ropewalk does not have yet is [`State::Coming`]: its fields are listed as ignored, with the setting that they will
-//! become. When it lands, its row becomes [`State::Written`].
+//! A setting that the import does not write yet is [`State::ByHand`]: its fields are listed as ignored, with the setting to set.
 
 use crate::said::{Place, Said, rate_text};
 use crate::view::{View, bytes};
 use std::collections::BTreeMap;
 
-/// Whether ropewalk has a setting.
+/// Whether the import writes a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Written,
-    Coming,
+    ByHand,
 }
-use State::{Coming, Written};
+use State::{ByHand, Written};
 
 /// A value of a setting, in TOML, with the places that it comes from.
 #[derive(Clone, Debug)]
@@ -38,25 +37,25 @@ const fn row(key: &'static str, state: State, make: fn(&View<'_>) -> Option<Made
 
 /// The settings.
 pub(crate) const ROWS: &[Row] = &[
-    row("switch.model", Coming, model),
+    row("switch.model", ByHand, model),
     row("switch.buffer", Written, buffer),
-    row("switch.guarantee", Coming, guarantee),
+    row("switch.guarantee", ByHand, guarantee),
     row("switch.pfc", Written, pfc_off),
     row("switch.pfc.alpha", Written, alpha),
     row("switch.pfc.resume-offset", Written, resume_offset),
     row("switch.pfc.headroom", Written, headroom),
-    row("switch.pfc.headroom", Coming, shared_headroom),
+    row("switch.pfc.headroom", ByHand, shared_headroom),
     row("switch.drop-alpha", Written, drop_alpha),
     row("switch.cut", Written, cut),
     row("switch.ecn", Written, ecn_off),
     row("switch.ecn.at-rate", Written, ecn),
     row("switch.classes", Written, classes),
-    row("switch.dscp-map", Coming, dscp_map),
-    row("scheme.ecmp.fields", Coming, hash_fields),
-    row("scheme.ecmp.function", Coming, hash_function),
-    row("scheme.ecmp.seed", Coming, hash_seed),
-    row("scheme.ecmp.buckets", Coming, buckets),
-    row("scheme.ars", Coming, ars),
+    row("switch.dscp-map", ByHand, dscp_map),
+    row("scheme.ecmp.fields", ByHand, hash_fields),
+    row("scheme.ecmp.function", ByHand, hash_function),
+    row("scheme.ecmp.seed", ByHand, hash_seed),
+    row("scheme.ecmp.buckets", ByHand, buckets),
+    row("scheme.ars", ByHand, ars),
 ];
 
 /// The value that most have, its places, and how many have another one.
@@ -206,8 +205,11 @@ fn cut(view: &View<'_>) -> Option<Made> {
     Some(Made { toml, from: vec![size.at, trims.at.clone()], note: String::new() })
 }
 
+/// Least and most bytes, and the chance in per cent.
+type Thresholds = (u64, u64, u64);
+
 /// Rate of a port, thresholds and probability of its queue of data, and their places.
-type Marking = (u64, (u64, u64, u64), Vec<Place>);
+type Marking = (u64, Thresholds, Vec<Place>);
 
 fn markings(view: &View<'_>) -> Vec<Marking> {
     let Some(class) = &view.class else { return Vec::new() };
@@ -225,7 +227,7 @@ fn markings(view: &View<'_>) -> Vec<Marking> {
 }
 
 fn ecn(view: &View<'_>) -> Option<Made> {
-    let mut rates: BTreeMap<u64, Vec<((u64, u64, u64), Vec<Place>)>> = BTreeMap::new();
+    let mut rates: BTreeMap<u64, Vec<(Thresholds, Vec<Place>)>> = BTreeMap::new();
     for (speed, thresholds, places) in markings(view) {
         rates.entry(speed).or_default().push((thresholds, places));
     }

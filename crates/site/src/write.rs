@@ -12,11 +12,7 @@ use std::fmt::Write;
 type Setting = (String, String, String);
 
 /// The scenario.
-pub(crate) fn scenario(
-    facts: &mut Facts,
-    fabric: &mut Fabric,
-    made: &[(String, Vec<(&'static str, Made)>)],
-) -> String {
+pub(crate) fn scenario(facts: &mut Facts, fabric: &mut Fabric, made: &[Written]) -> String {
     let mut out = String::from(
         "# Made by `ropewalk import site`. Comments name the file, the line and the field of each setting; what they leave out has\n\
          # ropewalk's default (`ropewalk check --full`).\n\n",
@@ -147,10 +143,14 @@ fn server(out: &mut String, servers: &Servers) {
     };
 }
 
+/// A switch with its settings, each with its key.
+pub(crate) type Written = (String, Vec<(&'static str, Made)>);
+
+/// A switch with its settings, and with those to set by hand.
+pub(crate) type OfSwitch = (String, Vec<(&'static str, Made)>, Vec<(&'static str, Made)>);
+
 /// The settings that the views of the switches make, by name of the switch.
-pub(crate) fn make(
-    views: &[View<'_>],
-) -> Vec<(String, Vec<(&'static str, Made)>, Vec<(&'static str, Made)>)> {
+pub(crate) fn make(views: &[View<'_>]) -> Vec<OfSwitch> {
     views
         .iter()
         .map(|view| {
@@ -159,7 +159,7 @@ pub(crate) fn make(
                 if let Some(made) = (row.make)(view) {
                     match row.state {
                         State::Written => written.push((row.key, made)),
-                        State::Coming => coming.push((row.key, made)),
+                        State::ByHand => coming.push((row.key, made)),
                     }
                 }
             }
@@ -177,7 +177,7 @@ pub(crate) fn make(
 const OF_ROLE: &[&str] = &["buffer", "pfc", "drop-alpha", "cut", "ecn"];
 
 /// `[switch]` and `[switch-role.NAME]`.
-fn settings(facts: &mut Facts, fabric: &mut Fabric, made: &[(String, Vec<(&'static str, Made)>)]) -> String {
+fn settings(facts: &mut Facts, fabric: &mut Fabric, made: &[Written]) -> String {
     let in_fabric: BTreeSet<&String> = fabric.switches.iter().map(|(name, _)| name).collect();
     // By switch, its settings by the first part of their key.
     let mut of: BTreeMap<&str, BTreeMap<&str, Vec<Setting>>> = BTreeMap::new();

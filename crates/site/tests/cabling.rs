@@ -212,7 +212,7 @@ fn settings_of_nics_are_those_of_dcqcn() {
     );
     let rules = common::rules(&answer);
     assert_eq!(rules, ["neighbours", "nics-differ", "trust"], "{:#?}", answer.contradicts);
-    assert!(row(&answer.ignored, "cnp_dscp").what.starts_with("not modelled yet"));
+    assert!(row(&answer.ignored, "cnp_dscp").what.starts_with("to set by hand"));
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn nvue_says_rates_and_roce() {
         "{}",
         answer.toml
     );
-    assert!(row(&answer.ignored, "adaptive-routing").what.starts_with("not modelled yet"));
+    assert!(row(&answer.ignored, "adaptive-routing").what.starts_with("to set by hand"));
 }
 
 #[test]

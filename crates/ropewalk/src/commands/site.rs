@@ -65,7 +65,7 @@ fn gather(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fai
 }
 
 /// The failure of files that describe no fabric, after a line for each file that was not read.
-fn failed(failed: Failed) -> Failure {
+fn failed(failed: Box<Failed>) -> Failure {
     for row in failed.ignored.iter().filter(|row| row.field == site::WHOLE_FILE) {
         print::note(&format!("note: {}:{}: {}", row.file, row.line, row.what));
     }

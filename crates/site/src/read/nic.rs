@@ -8,9 +8,9 @@ use rnic::vendor::{NAMES, Value};
 
 /// Names in dumps of `ecn/` and of tools that are no setting of DCQCN, and the reason why they are ignored.
 pub(crate) const IGNORED: &[(&str, &str)] = &[
-    ("cnp_dscp", "not modelled yet: nic.cnp-dscp"),
-    ("cnp_802p_prio", "not modelled yet: nic.cnp-dscp"),
-    ("cnp_priority", "not modelled yet: nic.cnp-dscp"),
+    ("cnp_dscp", "to set by hand: nic.cnp-dscp"),
+    ("cnp_802p_prio", "to set by hand: nic.cnp-dscp"),
+    ("cnp_priority", "to set by hand: nic.cnp-dscp"),
     ("enable", "DCQCN is on for every priority of a run"),
     ("force_tc", "the class of data is that of its DSCP"),
     ("trust", "switches classify by DSCP here"),
@@ -165,7 +165,7 @@ pub(super) fn mlxconfig(facts: &mut Facts, file: &File<'_>) {
         match words.get(1 + current).filter(|_| is_setting) {
             Some(value) if NAMES.iter().any(|known| known.matches(name)) => one(facts, &at, name, value),
             Some(_) if name.starts_with("CNP_") => {
-                facts.ledger.ignored(&at, name, "not modelled yet: nic.cnp-dscp")
+                facts.ledger.ignored(&at, name, "to set by hand: nic.cnp-dscp")
             }
             Some(_) => facts.ledger.ignored(&at, name, "it is no setting of DCQCN"),
             None => facts.ledger.ignored(&at, "a line", "it has no setting"),

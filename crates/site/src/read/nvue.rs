@@ -61,7 +61,7 @@ fn walk(facts: &mut Facts, switch: &mut Switch, file: &File<'_>, path: &str, nod
         }
         (["interface", ports, "type"], _) if text == "swp" => {
             for port in interfaces(ports) {
-                switch.ports.entry(port).or_insert_with(Port::default);
+                switch.ports.entry(port).or_default();
             }
             facts.ledger.read(&at, "interface type", "ports of the switch");
         }
@@ -93,7 +93,7 @@ fn walk(facts: &mut Facts, switch: &mut Switch, file: &File<'_>, path: &str, nod
             );
         }
         (["router", "adaptive-routing", ..], _) | (["interface", _, "router", "adaptive-routing", ..], _) => {
-            let why = "not modelled yet: Spectrum's adaptive routing; --set scheme.ar={} is an upper bound";
+            let why = "to set by hand: scheme.ars with the profile spectrum";
             facts.ledger.ignored(&at, "adaptive-routing", why);
         }
         (["interface", ..], _) => {
