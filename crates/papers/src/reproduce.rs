@@ -129,11 +129,9 @@ impl Work {
             let runs = Runs(cases.iter().cloned().zip(done).collect());
             let mut report = Report::new(experiment, &runs, self.quick);
             if let Some(ranker) = self.ranker.filter(|_| !progress.stopped()) {
-                match deciding::of(&runs, ranker, crew, progress) {
-                    Ok(verdicts) => report.decides = verdicts,
-                    // The runs of the experiment are complete.
-                    Err(Failure::Interrupted | Failure::Memory(_)) => {}
-                    Err(other) => return Err(other),
+                // An error loses the verdict alone: the runs of the experiment are complete.
+                if let Ok(verdicts) = deciding::of(&runs, ranker, crew, progress) {
+                    report.decides = verdicts;
                 }
             }
             reports.push(if self.detailed { report.detailed(experiment, &runs) } else { report });

@@ -105,7 +105,9 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         let settings = self.settings();
         Facts {
-            sprays: matches!(settings.mode, Mode::PacketQuality | Mode::PacketRandom),
+            // Towards a rack with one shortest path, packets choose among it and the alternates one by one.
+            sprays: settings.alternates.is_some()
+                || matches!(settings.mode, Mode::PacketQuality | Mode::PacketRandom),
             judges_nacks: false,
             tags: settings.global,
             signal: if settings.global { global::SIGNAL } else { 0 },
@@ -238,6 +240,8 @@ impl State {
         let detours = cx.detours;
         let all = (0..detours.len()).filter_map(|i| detours.get(i));
         let all = all.flat_map(|(detour, ports)| ports.iter().map(move |&port| (detour, port)));
+        let now = cx.now;
+        let all = all.filter(|(_, port)| self.is_up(now, *port));
         let band = |port: PortIndex| self.loads[port.index()].band();
         let Some(alternate) = all.clone().map(|(_, port)| band(port)).max() else { return direct };
         if primary + rule.cost > alternate + rule.bias {
@@ -277,7 +281,9 @@ impl State {
         let before = self.tables.get(group, slot);
         let alive = match before.via {
             None => ports.contains(&before.port),
-            Some(detour) => cx.detours.toward(detour).contains(&before.port),
+            Some(detour) => {
+                cx.detours.toward(detour).contains(&before.port) && self.is_up(cx.now, before.port)
+            }
         };
         let idle = cx.now.since(before.last) > self.settings.idle;
         let new = match self.settings.mode {
@@ -343,10 +349,10 @@ impl State {
         }
         if !pkt.is_data() || ports.len() == 1 && cx.detours.is_empty() {
             let port = cx.base_path(pkt, ports);
-            self.count(pkt, port);
             if pkt.is_data() && self.sampled.contains(&port) {
                 self.start(cx);
             }
+            self.count(pkt, port);
             return Verdict::Forward(port);
         }
         self.start(cx);

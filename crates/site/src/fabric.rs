@@ -37,7 +37,7 @@ pub(crate) fn port<'a>(switch: &'a Switch, name: &str) -> Option<(&'a String, &'
 /// Joins the edges of all files.
 ///
 /// # Errors
-/// If there are more nodes than ropewalk has room for.
+/// If the files join fewer than two hosts.
 pub(crate) fn build(facts: &mut Facts) -> Result<Fabric, Finding> {
     let mut edges = neighbours(facts);
     edges.append(&mut facts.edges);

@@ -2,7 +2,7 @@
 
 use model::NodeId;
 use scenario::Checked;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// The fabric of a scenario: a device for each kind of host and of switch, an instance for each node, and an edge for each link.
@@ -17,13 +17,16 @@ pub fn graph(checked: &Checked) -> String {
     }
     let mut names: BTreeMap<usize, (String, usize)> = BTreeMap::new();
     let (mut devices, mut instances) = (String::new(), String::new());
-    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    let mut used: BTreeSet<String> = BTreeSet::new();
     for ((is_host, role, ports), nodes) in &kinds {
-        let count = used.entry(role.clone()).or_default();
-        *count += 1;
-        let name = if *count == 1 { word(role) } else { format!("{}-{count}", word(role)) };
+        let base = word(role);
+        let mut names_of_role = std::iter::once(base.clone()).chain((2..).map(|n| format!("{base}-{n}")));
+        let Some(name) = names_of_role.find(|name| !used.contains(name)) else { continue };
+        used.insert(name.clone());
         let (component, choice) = if *is_host { ("nic", "nic") } else { ("port", "port") };
-        let gpus = checked.scenario.server.as_ref().and_then(|server| server.gpus).unwrap_or(1);
+        // A host is a port of a server's NIC.
+        let server = checked.scenario.server.and_then(|server| server.server().ok());
+        let gpus = server.map_or(1, |server| (server.gpus / server.ports().max(1)).max(1));
         let _ = writeln!(devices, "  - name: {name}-device\n    components:");
         if *is_host {
             let _ = writeln!(devices, "      - {{ name: xpu, count: {gpus}, choice: xpu }}");

@@ -110,6 +110,9 @@ pub(crate) fn of(text: &str) -> Result<Content, Refused> {
             && words[0].parse::<u64>().is_ok()
             && words[1].strip_suffix('m').is_some_and(|m| m.parse::<u64>().is_ok())
     };
+    if first.is_empty() {
+        return Err(Refused::Empty);
+    }
     if is_lookup(&first) && lines().all(is_lookup) {
         return Ok(Content::PgLookup);
     }

@@ -61,7 +61,7 @@ fn no_lossless_group(view: &View<'_>, ledger: &mut Ledger) {
     }
 }
 
-/// Marking that begins, or ends, above the threshold of pauses: PFC comes first.
+/// Marking that ends above the threshold of pauses: PFC comes first.
 fn pause_before_marks(view: &View<'_>, ledger: &mut Ledger) {
     let Some(class) = view.class.as_ref().filter(|class| class.lossless) else { return };
     let pool = view.switch.pools.get("ingress_lossless_pool").and_then(|pool| bytes(pool, "size"));
@@ -125,7 +125,8 @@ fn short_headroom(view: &View<'_>, ledger: &mut Ledger) {
         let (Some(xoff), Some(speed)) = (bytes(&fields, "xoff"), &port.speed) else { continue };
         // Bytes on the wire between a pause and its effect: there and back, and a frame at each end.
         let on_wire = speed.value as u128 * 2 * u128::from(length.value) * 5 / 8_000_000_000;
-        let least = on_wire as u64 + 2 * port.mtu.as_ref().map_or(FRAME, |mtu| mtu.value.saturating_add(22));
+        let frame = port.mtu.as_ref().map_or(FRAME, |mtu| mtu.value.saturating_add(22));
+        let least = (on_wire as u64).saturating_add(frame.saturating_mul(2));
         if xoff.value < least {
             ledger.contradicts(
                 "short-headroom",
@@ -320,7 +321,8 @@ fn neighbours(facts: &Facts, views: &[View<'_>], fabric: &Fabric, ledger: &mut L
             }
             let mut all = port.pfc.as_ref()?.value.clone();
             all.sort_unstable();
-            Some(all.iter().map(u8::to_string).collect::<Vec<_>>().join(","))
+            let all = all.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
+            Some(if all.is_empty() { "none".to_owned() } else { all })
         };
         differ(
             "lossless priorities",

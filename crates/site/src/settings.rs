@@ -193,6 +193,9 @@ fn drop_alpha(view: &View<'_>) -> Option<Made> {
     Some(Made { toml: power(exponent)?, from, note: format!("2^{exponent}{}", differ(others)) })
 }
 
+/// The least frame that a switch of ropewalk cuts to, bytes.
+const LEAST_CUT: u64 = 57;
+
 /// Cutting, if the profile of data's queue asks for it.
 fn cut(view: &View<'_>) -> Option<Made> {
     let class = view.class.as_ref().filter(|class| !class.lossless)?;
@@ -200,7 +203,7 @@ fn cut(view: &View<'_>) -> Option<Made> {
         let profile = view.switch.profiles.get(&port.buffer_queues.get(&class.queue)?.value)?;
         profile.get("packet_discard_action").filter(|action| action.value == "trim")
     })?;
-    let size = bytes(&view.switch.trimming, "size")?;
+    let size = bytes(&view.switch.trimming, "size").filter(|size| size.value >= LEAST_CUT)?;
     let toml = format!("{{ frame = \"{}B\" }}", size.value);
     Some(Made { toml, from: vec![size.at, trims.at.clone()], note: String::new() })
 }
@@ -276,7 +279,7 @@ fn classes(view: &View<'_>) -> Option<Made> {
     let (_, data_weight, at) = scheduler(data.queue)?;
     let (cnp_weight, data_weight) = (cnp_weight?, data_weight?);
     from.extend([at, cnp_weight.at, data_weight.at]);
-    let possible = |weight: u64| (1..=u64::from(u32::MAX)).contains(&weight);
+    let possible = |weight: u64| (1..=u64::from(model::plan::Service::MOST_WEIGHT)).contains(&weight);
     (possible(cnp_weight.value) && possible(data_weight.value)).then(|| Made {
         toml: format!(
             "[{{ kinds = [\"cnp\"], weight = {} }}, {{ kinds = [\"data\", \"ack\", \"nack\", \"signal\", \"trimmed\", \

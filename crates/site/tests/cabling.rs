@@ -24,7 +24,8 @@ fn one_fabric_in_many_formats() {
         ("leaf1", "swp9", "spine1", "swp1"),
         ("leaf2", "swp9", "spine1", "swp2"),
     ];
-    let lines = |line: &dyn Fn((&str, &str, &str, &str)) -> String| {
+    type Cable<'a> = (&'a str, &'a str, &'a str, &'a str);
+    let lines = |line: &dyn Fn(Cable<'_>) -> String| {
         cables.iter().map(|cable| line(*cable)).collect::<Vec<_>>().join("\n")
     };
     let netbox = lines(&|(a, ap, b, bp)| format!("{a},{ap},{b},{bp},connected,3,m"));

@@ -36,7 +36,7 @@ pub fn run(paths: &[PathBuf], output: &Path, json: bool) -> Result<(), Failure> 
             Err(error) => print::note(&format!("note: {}", error.about(&name))),
         }
     }
-    let answer = site::import(&inputs).map_err(failed)?;
+    let answer = site::import(&inputs).map_err(|why| failed(*why))?;
     finish(&answer, output, json)
 }
 
@@ -52,7 +52,8 @@ fn gather(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fai
         };
     }
     if depth > DEEPEST {
-        return Ok(());
+        let text = format!("{} is more than {DEEPEST} folders deep; name a folder in it", path.display());
+        return Err(Failure::Asked(text));
     }
     let unreadable = |e: std::io::Error| Failure::Asked(format!("{} cannot be read: {e}", path.display()));
     let mut entries = Vec::new();
@@ -65,7 +66,7 @@ fn gather(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Fai
 }
 
 /// The failure of files that describe no fabric, after a line for each file that was not read.
-fn failed(failed: Box<Failed>) -> Failure {
+fn failed(failed: Failed) -> Failure {
     for row in failed.ignored.iter().filter(|row| row.field == site::WHOLE_FILE) {
         print::note(&format!("note: {}:{}: {}", row.file, row.line, row.what));
     }

@@ -103,6 +103,7 @@ const ROOMS: &[&str] = &[
     "tor/src",      // the software ToR, whose subject is Themis
     "papers/src",   // the papers' experiments
     "ns3/src",      // settings of another simulator, and what they are called here
+    "site/src",     // settings of switches and NICs, and what they are called here
     "scenario/src/import", // the command that reads them
     "ropewalk/src/commands/memory.rs", // the formulas of two schemes
     "program/src/tor.rs", // the software ToR

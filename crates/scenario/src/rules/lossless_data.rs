@@ -35,7 +35,7 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
             if all.is_empty() {
                 "no DSCP is lossless".to_owned()
             } else {
-                format!("DSCP {all} are lossless")
+                format!("DSCP {all} {} lossless", if lossless.len() == 1 { "is" } else { "are" })
             }
         );
         let finding = code::LOSSY_CLASS.at(&format!("{path}.dscp"), text);

@@ -39,6 +39,10 @@ impl Config {
                 "with an `interval` of 0 there is no time in which bytes are sent: set `past-weight = 0`";
             return Err(code::CONFLICT.at("past-weight", text));
         }
+        if settings.interval == Time::ZERO && settings.congested_above.is_some() {
+            let text = "with an `interval` of 0 there is no time in which bytes are sent: leave it out";
+            return Err(code::CONFLICT.at("congested-above", text));
+        }
         let [low, high] = settings.past_limits;
         if low >= high {
             return range("past-limits", format!("{low} and {high}; the second must be above the first"));

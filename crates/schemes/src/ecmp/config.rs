@@ -208,6 +208,16 @@ impl Config {
             );
             warnings.push(code::POOR_MATCH.at("seed", text));
         }
+        if self.function != Function::Ours
+            && self.seed == Seed::default()
+            && let [(low, _), (high, _), ..] = tiers_with_choice(plan)[..]
+        {
+            let text = format!(
+                "a CRC or XOR is linear in its seed: with 2, 4 or 8 uplinks, flows that meet in a switch of tier {high} have equal \
+                 choices from tier {low}, so some of its uplinks stay idle; `seed = \"by-role\"` rotates the hash"
+            );
+            warnings.push(code::POOR_MATCH.at("function", text));
+        }
         Ok(warnings)
     }
 }

@@ -124,7 +124,7 @@ fn deal(shares: &[u32]) -> Vec<(u16, u16)> {
         let owner = (0..shares.len()).max_by_key(|&i| (credit[i], std::cmp::Reverse(i))).unwrap_or(0);
         credit[owner] -= total;
         dealt[owner] = dealt[owner].wrapping_add(1);
-        (owner as u16, dealt[owner] - 1)
+        (owner as u16, dealt[owner].wrapping_sub(1))
     };
     (0..total).map(|_| next()).collect()
 }

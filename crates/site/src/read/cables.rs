@@ -172,6 +172,12 @@ pub(super) fn read(facts: &mut Facts, file: &File<'_>) {
         {
             let name = files::printable::on_one_line(name);
             match columns[i] {
+                Some(What::Rate) if cell(What::Rate).and_then(rate).is_none() => {
+                    facts.ledger.ignored(&at, &name, "it is no rate such as 400G")
+                }
+                Some(What::Length | What::Unit) if ps.is_none() => {
+                    facts.ledger.ignored(&at, &name, "it is no length in m, cm or ft")
+                }
                 Some(What::Rate) => facts.ledger.read(&at, &name, "rates of [topology.links]"),
                 Some(What::Length | What::Unit) => {
                     facts.ledger.read(&at, &name, "delays of [topology.links]")

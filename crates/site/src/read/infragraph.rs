@@ -4,10 +4,10 @@ use super::File;
 use crate::facts::{Edge, End, Facts, Known, Servers};
 use crate::said::{Place, Said};
 use crate::tree::Node;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most ends that an edge's slices may have together. Our choice: the ports of the largest fabrics.
-const MOST: usize = 1_000_000;
+const MOST: usize = 100_000;
 
 /// A device by its components.
 #[derive(Default)]
@@ -199,12 +199,9 @@ fn expanded(
             Ok(pairs.filter(|(a, b)| a.node != b.node).collect())
         }
         "ring" => {
-            let all: Vec<End> = one.into_iter().chain(other).fold(Vec::new(), |mut all, end| {
-                if all.iter().all(|known: &End| known.node != end.node) {
-                    all.push(End { node: end.node, port: None });
-                }
-                all
-            });
+            let mut seen = BTreeSet::new();
+            let ends = one.into_iter().chain(other).filter(|end| seen.insert(end.node.clone()));
+            let all: Vec<End> = ends.map(|end| End { node: end.node, port: None }).collect();
             let next = all.iter().cycle().skip(1);
             let links = if all.len() == 2 { 1 } else { all.len() };
             Ok(all.iter().cloned().zip(next.cloned()).take(links).collect())

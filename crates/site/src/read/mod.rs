@@ -3,6 +3,7 @@
 mod cables;
 mod containerlab;
 mod dot;
+mod file;
 mod ibnetdiscover;
 mod infragraph;
 mod lldp;
@@ -13,53 +14,9 @@ mod nvue;
 use crate::facts::Facts;
 use crate::kind::{self, Content, Refused};
 use crate::ledger::WHOLE_FILE;
-use crate::said::Place;
 use crate::sonic::Switch;
-use std::rc::Rc;
-
-/// A file of a site.
-#[derive(Clone, Debug)]
-pub struct Input {
-    /// Name in messages: its path.
-    pub name: String,
-    /// Its content.
-    pub text: String,
-}
-
-/// A file with what readers need to know of it.
-pub(crate) struct File<'a> {
-    pub(crate) name: Rc<str>,
-    pub(crate) text: &'a str,
-    pub(crate) folder: Rc<str>,
-    /// Name of the file without its folder and extensions.
-    pub(crate) stem: &'a str,
-}
-
-impl<'a> File<'a> {
-    fn new(input: &'a Input) -> Self {
-        let (folder, last) = input.name.rsplit_once('/').unwrap_or(("", &input.name));
-        let stem = last.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(last);
-        File { name: input.name.as_str().into(), text: &input.text, folder: folder.into(), stem }
-    }
-
-    /// The place of a line.
-    pub(crate) fn line(&self, line: usize) -> Place {
-        Place::line(&self.name, line)
-    }
-
-    /// The lines with their numbers, without comments that start with `#`, and not empty.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
-        let lines = self.text.lines().enumerate().map(|(i, line)| (i + 1, line));
-        lines.filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
-    }
-
-    /// The device that a file of a device without its name is about: its folder's name, unless that is the folder of all.
-    pub(crate) fn device(&self, root: &str) -> String {
-        let folder = self.folder.rsplit('/').next().unwrap_or_default();
-        let is_own = !folder.is_empty() && *self.folder != *root;
-        files::printable::name(if is_own { folder } else { self.stem })
-    }
-}
+pub(crate) use file::File;
+pub use file::Input;
 
 /// A switch that has no name yet: SONiC's default is `sonic`.
 fn is_nameless(switch: &Switch) -> bool {

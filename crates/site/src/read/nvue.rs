@@ -4,7 +4,7 @@ use super::File;
 use crate::facts::Facts;
 use crate::ledger::WHOLE_FILE;
 use crate::said::{Place, Said, rate};
-use crate::sonic::{Cell, Port, Switch};
+use crate::sonic::{Cell, Switch};
 use crate::tree::Node;
 
 /// Thresholds of marking that `qos roce` sets, bytes, and their probability (Cumulus Linux, RoCE page: 150 and 1,500 KB).

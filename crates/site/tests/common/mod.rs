@@ -46,12 +46,15 @@ pub fn row<'a>(rows: &'a [Row], field: &str) -> &'a Row {
     rows.iter().find(|row| row.field == field).unwrap_or_else(|| panic!("{field} is not in {rows:#?}"))
 }
 
+/// A port, its neighbour with its port, and the speed.
+pub type Cable<'a> = (&'a str, &'a str, &'a str, u32);
+
 /// What varies in the configuration of a switch.
 pub struct Switch<'a> {
     pub name: &'a str,
     pub kind: &'a str,
     /// Ports: name, neighbour, its port, speed in Mb/s.
-    pub ports: &'a [(&'a str, &'a str, &'a str, u32)],
+    pub ports: &'a [Cable<'a>],
     pub length: &'a str,
     pub profile: &'a str,
     pub pfc: &'a str,
@@ -89,7 +92,7 @@ impl Switch<'_> {
     pub fn config(&self) -> String {
         let Switch { name, kind, length, profile, pfc, kmax, ecn, detection, xoff_pool, fec, .. } = self;
         let [zero, guide] = self.classes;
-        let each = |line: &dyn Fn(&(&str, &str, &str, u32)) -> String| {
+        let each = |line: &dyn Fn(&Cable<'_>) -> String| {
             self.ports.iter().map(line).collect::<Vec<_>>().join(",\n")
         };
         let ports = each(&|(port, _, _, speed)| {
