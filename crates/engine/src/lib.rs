@@ -11,8 +11,8 @@
 
 use std::num::NonZeroUsize;
 
-mod books;
 mod average;
+mod books;
 mod buffer;
 mod cells;
 mod division;

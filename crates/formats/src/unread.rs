@@ -93,11 +93,7 @@ const FORMATS: &[Unread] = &[
         way_out: "`collective.algorithm` chooses among the algorithms that ropewalk has",
         signs: &[Root("algo")],
     },
-    Unread {
-        name: "config_db.json of SONiC",
-        way_out: SITE,
-        signs: &[Capitals],
-    },
+    Unread { name: "config_db.json of SONiC", way_out: SITE, signs: &[Capitals] },
     Unread {
         name: "a network of ASTRA-sim",
         way_out: FABRIC,

@@ -874,7 +874,8 @@ mod tests {
     #[test]
     fn equal_thresholds_mark_every_packet_above_them_without_a_draw() {
         let limit = Bytes(64_000);
-        let marking = Marking { kmin: limit, kmax: limit, pmax: Probability::new(1.0), at: MarkAt::Enqueue, weight: 0 };
+        let marking =
+            Marking { kmin: limit, kmax: limit, pmax: Probability::new(1.0), at: MarkAt::Enqueue, weight: 0 };
         let marks = |queue| marking.marks(queue, || panic!("the decision is certain"));
         assert_eq!([63_999, 64_000, 64_001].map(marks), [false, false, true]);
     }

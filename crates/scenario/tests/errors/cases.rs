@@ -273,10 +273,7 @@ pub(crate) const SWITCHES: &[Case] = &[
         "H[switch]\ncell = \"0B\"\nJ",
         "s.toml:6:8: expected a cell from 1 to 65536 B, such as \"254B\", found 0B",
     ),
-    (
-        "H[switch]\nslices = 90\nJ",
-        "s.toml:6:10: expected 1 to 64 slices, found 90",
-    ),
+    ("H[switch]\nslices = 90\nJ", "s.toml:6:10: expected 1 to 64 slices, found 90"),
     (
         "H[switch]\ndscp-map = [{ dscp = [3], losless = true }, {}]\nJ",
         "s.toml:6:12: expected \"sonic\", or a list of queues such as `{ dscp = [26], lossless = true }`",

@@ -92,9 +92,8 @@ impl Switch<'_> {
     pub fn config(&self) -> String {
         let Switch { name, kind, length, profile, pfc, kmax, ecn, detection, xoff_pool, fec, .. } = self;
         let [zero, guide] = self.classes;
-        let each = |line: &dyn Fn(&Cable<'_>) -> String| {
-            self.ports.iter().map(line).collect::<Vec<_>>().join(",\n")
-        };
+        let each =
+            |line: &dyn Fn(&Cable<'_>) -> String| self.ports.iter().map(line).collect::<Vec<_>>().join(",\n");
         let ports = each(&|(port, _, _, speed)| {
             format!(
                 r#"    "{port}": {{ "speed": "{speed}", "fec": "{fec}", "admin_status": "up", "lanes": "1" }}"#
