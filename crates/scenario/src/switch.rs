@@ -27,8 +27,8 @@ pub struct SwitchConfig {
     /// Queues, marks and `queue-cap` count bytes in any case. Default: none, and a packet takes its own size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cell: Option<Bytes>,
-    /// Number of equal slices into which the shared buffer is cut; neighbouring ports share one. Default 1. Tomahawk 1 and 2 have 4, and
-    /// Tomahawk 3 and 5 have 2: fitted to the packets until the first pause that sonic-net/sonic-mgmt expects.
+    /// Number of equal slices into which the shared buffer is cut; neighbouring ports share one. Default 1 (our choice).
+    /// Tomahawk 1 and 2 have 4, and Tomahawk 3 and 5 have 2: fitted to the packets until the first pause that sonic-net/sonic-mgmt expects.
     #[serde(skip_serializing_if = "is_one")]
     pub slices: u16,
     /// Buffer that each ingress port and class with PFC has for itself, and each queue of a class without. It lies beside `buffer`.

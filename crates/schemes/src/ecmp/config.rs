@@ -29,7 +29,7 @@ pub struct Config {
     /// Destination port of every flow, with the hash `"hpcc"`. Default 100 (flow files of HPCC's program).
     #[serde(skip_serializing_if = "is_first_destination")]
     pub destination_port: u16,
-    /// Header fields that the hash reads. Default `"5-tuple"`, with a UDP source port for each queue pair, as in captured frames.
+    /// Header fields that the hash reads. Default `"5-tuple"`, with a UDP source port for each queue pair (as in captured frames).
     #[serde(skip_serializing_if = "is_default")]
     pub fields: Fields,
     /// Function of the hash. Default `"ours"`: a mixer of 64 bits (our choice; SONiC's default is a CRC).
@@ -48,7 +48,7 @@ pub struct Config {
     pub buckets: Option<u32>,
     /// Shares of next hops: `"equal"`, or `"link-rate"` for weighted ECMP in proportion to the rates of the switch's own links. With
     /// `buckets`, largest remainders are rounded up (our choice). A link that a failure slows keeps its weight. Default
-    /// `"equal"`.
+    /// `"equal"` (RFC 2992).
     #[serde(skip_serializing_if = "is_default")]
     pub weights: Weights,
 }
