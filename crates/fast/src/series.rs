@@ -96,14 +96,43 @@ pub(crate) struct Class {
     newest: VecDeque<Rc<Record>>,
     /// By round: the lane whose exchange is sent for all lanes, or was.
     pub(crate) leaders: BTreeMap<u32, (u32, Leader)>,
-    /// Differences of audits from the record before them: their number, mean, squares about the mean, and largest one.
-    audits: (u64, f64, f64, f64),
+    pub(crate) audits: Audits,
     /// Largest difference between members beside that, ps.
     pub(crate) apart: f64,
     /// Exchanges sent.
     pub(crate) sent: u32,
     /// Exchanges left out.
     pub(crate) left_out: u32,
+}
+
+/// Differences of audits from the record before them, as shares of the exchange.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Audits {
+    pub(crate) count: u64,
+    mean: f64,
+    /// Sum of the squares about the mean.
+    squares: f64,
+    /// The largest one.
+    pub(crate) worst: f64,
+}
+
+impl Audits {
+    fn add(&mut self, difference: f64) {
+        self.count += 1;
+        let from = difference - self.mean;
+        self.mean += from / self.count as f64;
+        self.squares += from * (difference - self.mean);
+        self.worst = self.worst.max(difference.abs());
+    }
+
+    /// The bound of a single difference at 95 %; infinite before there are two.
+    fn bound(&self) -> f64 {
+        if self.count < 2 {
+            return f64::INFINITY;
+        }
+        let t = STUDENT.get(self.count as usize - 2).copied().unwrap_or(1.96);
+        self.mean.abs() + t * (self.squares / (self.count - 1) as f64).sqrt()
+    }
 }
 
 /// The error of an exchange that is left out, ps.
@@ -146,10 +175,7 @@ impl Class {
     pub(crate) fn take(&mut self, round: u32, record: Rc<Record>, first: u64, clean: bool, differ: bool) {
         if let (Some(before), true) = (&self.record, clean && (differ || round >= FIRST_AUDIT)) {
             let (mean, apart) = before.differs(&record, first);
-            let (count, known, squares, worst) = self.audits;
-            let next = known + (mean - known) / (count + 1) as f64;
-            let squares = squares + (mean - known) * (mean - next);
-            self.audits = (count + 1, next, squares, worst.max(mean.abs()));
+            self.audits.add(mean);
             self.apart = self.apart.max(apart);
         }
         if clean || self.record.is_none() {
@@ -172,20 +198,10 @@ impl Class {
         }
     }
 
-    /// The error of an exchange that is left out, as a share of its duration at 95 %; infinite before there are two audits.
-    fn bound(&self) -> f64 {
-        let (count, mean, squares, _) = self.audits;
-        if count < 2 {
-            return f64::INFINITY;
-        }
-        let t = STUDENT.get(count as usize - 2).copied().unwrap_or(1.96);
-        mean.abs() + t * (squares / (count - 1) as f64).sqrt()
-    }
-
     /// The error of an exchange that is left out; infinite before it is known. Audits hold for single exchanges: what follows in a row
     /// may be off in one direction, so a bound below the tolerance counts as the tolerance.
     pub(crate) fn error(&self, tolerance: f64) -> Error {
-        let share = self.bound().max(tolerance);
+        let share = self.audits.bound().max(tolerance);
         let each = self.record.as_ref().map_or(f64::INFINITY, |record| share * record.duration() as f64);
         Error { each, once: self.apart }
     }
@@ -199,11 +215,6 @@ impl Class {
     pub(crate) fn may_leave_out(&self, now: u64, error: f64, tolerance: f64) -> bool {
         let duration = self.record.as_ref().map_or(0, |record| record.duration());
         error + self.error(tolerance).each <= tolerance * (now + duration) as f64
-    }
-
-    /// Number of audits, and the largest difference.
-    pub(crate) fn audits(&self) -> (u64, f64) {
-        (self.audits.0, self.audits.3)
     }
 }
 
@@ -249,16 +260,16 @@ mod tests {
         let mut class = Class::default();
         for (round, left) in [(1, 1_000), (2, 1_000), (3, 1_004)] {
             class.take(round, record(left), 0, true, false);
-            assert_eq!(class.bound(), f64::INFINITY);
+            assert_eq!(class.audits.bound(), f64::INFINITY);
         }
         class.take(4, record(1_001), 0, true, false);
-        let two = class.bound();
+        let two = class.audits.bound();
         assert!(two > 0.01 && two < 0.1, "{two}");
         for round in 5..9 {
             class.take(round, record(1_001), 0, true, false);
         }
-        assert!(class.bound() < two / 4.0, "{}", class.bound());
+        assert!(class.audits.bound() < two / 4.0, "{}", class.audits.bound());
         class.take(9, record(2_000), 0, false, false);
-        assert_eq!(class.audits().0, 6, "a round that met what was left out is no audit");
+        assert_eq!(class.audits.count, 6, "a round that met what was left out is no audit");
     }
 }

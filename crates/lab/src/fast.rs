@@ -218,8 +218,8 @@ mod tests {
 
     /// `ROPEWALK_FAST_CASES=500` tries more.
     #[test]
-    fn the_true_error_of_random_steps_is_never_beyond_three_bounds() {
-        let cases = std::env::var("ROPEWALK_FAST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
+    fn the_true_error_is_within_the_bound_in_most_random_steps_and_never_far_beyond() {
+        let cases = std::env::var("ROPEWALK_FAST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
         let (mut outside, mut beyond, mut shares, mut worst) = (Vec::new(), Vec::new(), Vec::new(), 0.0_f64);
         for case in 0..cases {
             let text = random_step(Key::new(case, Purpose::Workload, 77));
@@ -251,6 +251,7 @@ mod tests {
             worst * 100.0,
             shares[shares.len() / 2] * 100.0
         );
+        assert!(outside.len() as f64 <= 0.05 * cases as f64 + 1.0, "{outside:#?}");
         assert!(beyond.is_empty(), "{beyond:?} {outside:#?}");
     }
 }

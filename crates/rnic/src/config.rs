@@ -137,8 +137,8 @@ pub struct NicConfig {
     pub congestion: CongestionConfig,
 }
 
-/// Default DSCP of CNPs.
-const CNP_DSCP: u8 = 48;
+/// Default DSCP of CNPs. Vendor: NVIDIA's `cnp_dscp`.
+pub const CNP_DSCP: u8 = 48;
 
 fn is_default_dscp(dscp: &u8) -> bool {
     *dscp == 0

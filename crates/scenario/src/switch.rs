@@ -332,7 +332,7 @@ const MOST_SLICES: u16 = 64;
 const MOST_CELL: u64 = 65_536;
 
 /// Smallest frame of a trimmed packet, bytes: that of DCP (SIGCOMM 2025).
-const LEAST_FRAME: u32 = 57;
+pub const LEAST_FRAME: u32 = 57;
 
 /// The settings of one switch: those of its role where set, else those of `[switch]`. A class of `switch.classes` may have
 /// settings of its own, which come before both.

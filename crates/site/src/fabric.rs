@@ -4,10 +4,8 @@ use crate::facts::{Edge, End, Facts};
 use crate::said::{Place, Said};
 use crate::sonic::{Port, Switch};
 use finding::{Finding, code};
+use scenario::headroom::METRE;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Picoseconds of light in a metre of fibre (5 ns, SONiC's and our figure; light in glass takes 4.9).
-const PS_PER_METRE: u64 = 5_000;
 
 /// The graph.
 #[derive(Debug, Default)]
@@ -57,7 +55,7 @@ pub(crate) fn build(facts: &mut Facts) -> Result<Fabric, Finding> {
                 && let Some((name, port)) = port(switch, name)
             {
                 end.port = Some(name.clone());
-                let length = port.length.as_ref().and_then(|said| said.read(|m| m.checked_mul(PS_PER_METRE)));
+                let length = port.length.as_ref().and_then(|said| said.read(|m| m.checked_mul(METRE)));
                 edge.rate = edge.rate.take().or_else(|| port.speed.clone());
                 edge.delay = match (edge.delay.take(), length) {
                     // The longer of two statements: a cable has one length, and the shorter one is often a default.
@@ -210,7 +208,7 @@ fn added(switch: &Switch, name: &str, port: &Port) -> Edge {
     ];
     let of_port = places.into_iter().flatten().next().cloned();
     let at = of_port.unwrap_or_else(|| Place::line(&switch.cells[0].at.file, switch.cells[0].at.line));
-    let length = port.length.as_ref().and_then(|said| said.read(|m| m.checked_mul(PS_PER_METRE)));
+    let length = port.length.as_ref().and_then(|said| said.read(|m| m.checked_mul(METRE)));
     let host = End { node: format!("{}-{name}", switch.name), port: None };
     Edge {
         ends: [End { node: switch.name.clone(), port: Some(name.to_owned()) }, host],
@@ -419,7 +417,7 @@ fn fill(facts: &mut Facts, fabric: &mut Fabric) {
         }
         if link.delay.is_none() {
             lengths += 1;
-            link.delay = assumed(LENGTH * PS_PER_METRE, &link.at);
+            link.delay = assumed(LENGTH * METRE, &link.at);
         }
     }
     if rates > 0 {

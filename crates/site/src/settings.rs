@@ -4,6 +4,8 @@
 
 use crate::said::{Place, Said, rate_text};
 use crate::view::{View, bytes};
+use rnic::config::CNP_DSCP;
+use scenario::switch::LEAST_FRAME;
 use std::collections::BTreeMap;
 
 /// Whether the import writes a setting.
@@ -193,9 +195,6 @@ fn drop_alpha(view: &View<'_>) -> Option<Made> {
     Some(Made { toml: power(exponent)?, from, note: format!("2^{exponent}{}", differ(others)) })
 }
 
-/// The least frame that a switch of ropewalk cuts to, bytes.
-const LEAST_CUT: u64 = 57;
-
 /// Cutting, if the profile of data's queue asks for it.
 fn cut(view: &View<'_>) -> Option<Made> {
     let class = view.class.as_ref().filter(|class| !class.lossless)?;
@@ -203,7 +202,7 @@ fn cut(view: &View<'_>) -> Option<Made> {
         let profile = view.switch.profiles.get(&port.buffer_queues.get(&class.queue)?.value)?;
         profile.get("packet_discard_action").filter(|action| action.value == "trim")
     })?;
-    let size = bytes(&view.switch.trimming, "size").filter(|size| size.value >= LEAST_CUT)?;
+    let size = bytes(&view.switch.trimming, "size").filter(|size| size.value >= u64::from(LEAST_FRAME))?;
     let toml = format!("{{ frame = \"{}B\" }}", size.value);
     Some(Made { toml, from: vec![size.at, trims.at.clone()], note: String::new() })
 }
@@ -257,9 +256,6 @@ fn ecn_off(view: &View<'_>) -> Option<Made> {
     let note = format!("queue {} marks nothing", class.queue);
     (!off.is_empty() && off.len() == all.len()).then(|| Made { toml: "\"off\"".to_owned(), from: off, note })
 }
-
-/// DSCP of CNPs of NVIDIA's NICs (vendor: `cnp_dscp`, default 48).
-const CNP_DSCP: u8 = 48;
 
 /// The queues of CNPs and of data. ACKs have the class of data on RoCE NICs.
 fn classes(view: &View<'_>) -> Option<Made> {

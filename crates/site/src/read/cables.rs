@@ -4,6 +4,7 @@ use super::File;
 use crate::facts::{Edge, End, Facts};
 use crate::ledger::WHOLE_FILE;
 use crate::said::{Said, metres, rate};
+use scenario::headroom::METRE;
 
 /// Columns by what they are: all spellings that we know, in lower case without `_`, `-`, spaces and dots.
 const COLUMNS: &[(What, &[&str])] = &[
@@ -160,7 +161,7 @@ pub(super) fn read(facts: &mut Facts, file: &File<'_>) {
             None => metres(length).map(|m| m as f64).or_else(|| length.parse().ok()),
             Some(_) => None,
         });
-        let ps = metres.filter(|m| (0.001..2e6).contains(m)).map(|m| (m * 5_000.0) as u64);
+        let ps = metres.filter(|m| (0.001..2e6).contains(m)).map(|m| (m * METRE as f64) as u64);
         facts.edges.push(Edge {
             ends: [End::new(a, cell(What::Port(0))), End::new(b, cell(What::Port(1)))],
             rate: cell(What::Rate).and_then(rate).map(|value| Said { value, at: at.clone() }),

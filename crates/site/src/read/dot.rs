@@ -5,6 +5,7 @@
 use super::File;
 use crate::facts::{Edge, End, Facts, Known};
 use crate::said::{Said, metres, rate};
+use scenario::headroom::METRE;
 
 /// A token with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +75,7 @@ fn statement(facts: &mut Facts, file: &File<'_>, tokens: &[(Token, usize)], mut 
         facts.edges.push(Edge {
             ends: [End::new(a, a_port.as_deref()), End::new(b, b_port.as_deref())],
             rate: speed.map(|value| Said { value, at: place.clone() }),
-            delay: length.map(|metres| Said { value: metres.saturating_mul(5_000), at: place.clone() }),
+            delay: length.map(|metres| Said { value: metres.saturating_mul(METRE), at: place.clone() }),
             at: place.clone(),
         });
     }
