@@ -172,6 +172,41 @@ fn most<T: Copy + PartialEq>(all: &[T]) -> Option<T> {
     all.iter().find(|own| count(own) == best).copied()
 }
 
+/// What tables and tests say of a SKU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Value of `switch.model`.
+    pub model: String,
+    /// Bytes of a cell, if published.
+    pub cell: Option<u64>,
+    /// Slices of the pool; 1 if it is whole, or unknown.
+    pub slices: u16,
+    /// Bits per second of ports with a headroom in the tables; empty if they have none for the SKU.
+    pub rates: Vec<u64>,
+    /// SONiC's pool that has the size of the buffer without headroom.
+    pub pool: &'static str,
+}
+
+/// What is known of a SKU whose switch has a role of SONiC's, such as "t0"; `None` if the tables lack the SKU.
+pub fn known(sku: &str, role: &str) -> Option<Known> {
+    let names = names();
+    let of_role = format!("{sku}/{role}");
+    let name = [of_role.as_str(), sku].into_iter().find(|name| names.iter().any(|own| own == name))?;
+    let chip =
+        listed(ASICS, 1, sku).and_then(|fields| CHIPS.iter().find(|chip| fields.first() == Some(&chip.name)));
+    Some(Known {
+        model: format!("{PREFIX}{name}"),
+        cell: chip.and_then(|chip| chip.cell),
+        slices: chip.map_or(1, |chip| chip.slices.max(1)),
+        rates: lanes(sku).iter().map(|lane| lane.rate.bps()).collect(),
+        pool: if chip.is_some_and(|chip| chip.name == "TH3") { EGRESS_POOL } else { INGRESS_POOL },
+    })
+}
+
+/// Names of pools. The ingress pool of Tomahawk 3 includes headroom.
+const INGRESS_POOL: &str = "ingress_lossless_pool";
+const EGRESS_POOL: &str = "egress_lossless_pool";
+
 /// The figures of a model, whose name comes without [`PREFIX`]; `None` if there is no such model.
 pub(crate) fn preset(name: &str) -> Option<Preset> {
     let (sku, role) = name.split_once('/').map_or((name, None), |(sku, role)| (sku, Some(role)));

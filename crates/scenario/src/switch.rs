@@ -535,12 +535,13 @@ impl<'a> EffectiveSwitch<'a> {
         };
         let frame = memory.room(wire.max_frame().into());
         if buffer.get() / u64::from(slices) < frame {
-            let text = format!(
-                "a slice of {} cannot hold one frame of {} B",
-                Bytes(buffer.get() / u64::from(slices)),
-                frame
-            );
-            return Err(code::FIT.at(&self.path("slices", own_slices), text));
+            let slice = Bytes(buffer.get() / u64::from(slices));
+            let (what, path) = match slices {
+                1 => ("the buffer", self.path("cell", own_cell)),
+                _ => ("a slice", self.path("slices", own_slices)),
+            };
+            let text = format!("{what} of {slice} cannot hold one frame, which takes {frame} B of cells");
+            return Err(code::FIT.at(&path, text));
         }
         if let Some(pool) = memory.shared_headroom.filter(|pool| pool.get() < frame) {
             let text = format!("a shared headroom of {pool} cannot hold one frame of {frame} B");

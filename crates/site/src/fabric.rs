@@ -1,11 +1,13 @@
 //! The fabric: cables of all files joined to one graph of hosts, switches and links.
 
-use crate::facts::{Edge, End, Facts};
+use crate::facts::{Edge, End, Facts, Known};
 use crate::said::{Place, Said};
 use crate::sonic::{Port, Switch};
+use crate::view::Whole;
 use finding::{Finding, code};
 use scenario::headroom::METRE;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// The graph.
 #[derive(Debug, Default)]
@@ -17,12 +19,31 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
-    /// The ports of a node that have links, with the rates of these in bits per second.
-    pub(crate) fn ports_of(&self, name: &str) -> BTreeMap<String, u64> {
-        let ends = self.links.iter().flat_map(|link| link.ends.iter().map(move |end| (end, &link.rate)));
-        let own = ends.filter(|(end, _)| end.node == name);
-        own.filter_map(|(end, rate)| Some((end.port.clone()?, rate.as_ref().map_or(0, |rate| rate.value))))
-            .collect()
+    /// The ports of all nodes that have links, by node, with the rates of these in bits per second.
+    pub(crate) fn ports(&self) -> BTreeMap<String, BTreeMap<String, u64>> {
+        let mut all: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+        for link in &self.links {
+            let rate = link.rate.as_ref().map_or(0, |rate| rate.value);
+            for end in &link.ends {
+                let own = all.entry(end.node.clone()).or_default();
+                own.extend(end.port.clone().map(|port| (port, rate)));
+            }
+        }
+        all
+    }
+
+    /// What settings of a switch need to know of all links.
+    pub(crate) fn whole(&self) -> Whole {
+        let switches: BTreeSet<&str> = self.switches.iter().map(|(name, _)| name.as_str()).collect();
+        let rates = self.links.iter().filter_map(|link| Some(link.rate.as_ref()?.value)).collect();
+        let mut degrees: BTreeMap<&str, usize> = BTreeMap::new();
+        for link in &self.links {
+            let ends = link.ends.each_ref().map(|end| end.node.as_str());
+            if ends.iter().all(|node| switches.contains(node)) {
+                ends.iter().for_each(|node| *degrees.entry(node).or_default() += 1);
+            }
+        }
+        Whole { rates, next_hops: degrees.into_values().max().unwrap_or(0) }
     }
 }
 
@@ -39,6 +60,13 @@ pub(crate) fn port<'a>(switch: &'a Switch, name: &str) -> Option<(&'a String, &'
 pub(crate) fn build(facts: &mut Facts) -> Result<Fabric, Finding> {
     let mut edges = neighbours(facts);
     edges.append(&mut facts.edges);
+    edges.retain(|edge| {
+        let is_other = edge.ends.iter().any(is_management);
+        if is_other {
+            facts.ledger.ignored(&edge.at, "cable", "it is in the network of management, by its name");
+        }
+        !is_other
+    });
     let names: BTreeMap<String, usize> =
         facts.switches.iter().enumerate().map(|(i, switch)| (switch.name.clone(), i)).collect();
     for edge in &mut edges {
@@ -88,6 +116,12 @@ pub(crate) fn build(facts: &mut Facts) -> Result<Fabric, Finding> {
     Ok(fabric)
 }
 
+/// True for an end in the network of management, such as `oob-mgmt-switch` of Cumulus.
+fn is_management(end: &End) -> bool {
+    let name = end.node.to_lowercase();
+    name.contains("mgmt") || name.starts_with("oob")
+}
+
 /// The edges that switches name as their neighbours.
 fn neighbours(facts: &mut Facts) -> Vec<Edge> {
     let mut edges = Vec::new();
@@ -120,33 +154,51 @@ fn fits(one: &End, other: &End) -> bool {
     one.node == other.node && (one.port == other.port || one.port.is_none() || other.port.is_none())
 }
 
+/// Links between two nodes whose ends lack a port, so that a line of another file may be about the same cable: by which ends have ports,
+/// and by file.
+type Open = [BTreeMap<Rc<str>, BTreeSet<usize>>; 4];
+
+/// Which ends have a port, as bits.
+fn shape(edge: &Edge) -> usize {
+    usize::from(edge.ends[0].port.is_some()) | usize::from(edge.ends[1].port.is_some()) << 1
+}
+
+/// The first link of another file that may be the same cable: at each end, one of both says no port.
+fn without_ports(open: &Open, edge: &Edge) -> Option<usize> {
+    let shapes = (0..4).filter(|other| other & shape(edge) == 0);
+    let first = |other: usize| {
+        let files = open[other].iter().filter(|(file, all)| **file != edge.at.file && !all.is_empty());
+        files.map(|(_, all)| all.first().copied()).next().flatten()
+    };
+    shapes.filter_map(first).min()
+}
+
 /// One edge for each cable, whichever files and ends describe it.
 fn merged(edges: Vec<Edge>, facts: &mut Facts) -> Vec<Edge> {
     let mut links: Vec<Edge> = Vec::new();
-    let mut by_pair: BTreeMap<[String; 2], Vec<usize>> = BTreeMap::new();
+    let mut by_pair: BTreeMap<[String; 2], Open> = BTreeMap::new();
     let mut by_port: BTreeMap<End, usize> = BTreeMap::new();
     for mut edge in edges {
         if edge.ends[0].node > edge.ends[1].node {
             edge.ends.swap(0, 1);
         }
-        let pair = [edge.ends[0].node.clone(), edge.ends[1].node.clone()];
-        let of_pair = by_pair.entry(pair).or_default();
-        let same = of_pair.iter().copied().find(|i| {
-            let link = &links[*i];
-            let both = |a: &End, b: &End| a.port.is_some() && a.port == b.port;
-            let all_fit = link.ends.iter().zip(&edge.ends).all(|(a, b)| fits(a, b));
-            let certain = link.ends.iter().zip(&edge.ends).any(|(a, b)| both(a, b));
-            // Two lines of one file without ports in common are two cables.
-            all_fit && (certain || link.at.file != edge.at.file)
-        });
+        let pair = edge.ends.each_ref().map(|end| end.node.clone());
+        let open = by_pair.entry(pair).or_default();
+        // Two lines of one file without ports in common are two cables.
+        let mut of_ports =
+            edge.ends.iter().filter(|end| end.port.is_some()).filter_map(|end| by_port.get(end));
+        let all_fit = |i: &&usize| links[**i].ends.iter().zip(&edge.ends).all(|(a, b)| fits(a, b));
+        let same = of_ports.find(all_fit).copied().or_else(|| without_ports(open, &edge));
         if let Some(i) = same {
             let link = &mut links[i];
+            open[shape(link)].entry(link.at.file.clone()).or_default().remove(&i);
             for (own, other) in link.ends.iter_mut().zip(edge.ends) {
                 own.port = own.port.take().or(other.port);
                 if own.port.is_some() {
                     by_port.insert(own.clone(), i);
                 }
             }
+            open[shape(link)].entry(link.at.file.clone()).or_default().insert(i);
             link.rate = link.rate.take().or(edge.rate);
             link.delay = link.delay.take().or(edge.delay);
             continue;
@@ -160,7 +212,7 @@ fn merged(edges: Vec<Edge>, facts: &mut Facts) -> Vec<Edge> {
             facts.ledger.contradicts("two-cables", text, advice, vec![link.at.clone(), edge.at]);
             continue;
         }
-        of_pair.push(links.len());
+        open[shape(&edge)].entry(edge.at.file.clone()).or_default().insert(links.len());
         for end in edge.ends.iter().filter(|end| end.port.is_some()) {
             by_port.insert(end.clone(), links.len());
         }
@@ -193,6 +245,8 @@ fn alone(facts: &mut Facts, links: &mut Vec<Edge>) {
         switch.name,
         edges.len()
     );
+    let hosts = edges.iter().map(|edge| edge.ends[1].node.clone());
+    facts.nodes.extend(hosts.map(|name| Known { name, is_host: true, role: None }));
     facts.ledger.assumed(text);
     links.extend(edges);
 }
@@ -332,10 +386,16 @@ fn add_hosts(facts: &mut Facts, fabric: &mut Fabric) {
     let lowest = |role: &str| ["tor", "leaf"].iter().position(|low| role.contains(low)).unwrap_or(2);
     let low = fabric.switches.iter().map(|(_, role)| lowest(role)).min().unwrap_or(2);
     let mut new = Vec::new();
+    let mut ports = fabric.ports();
+    let mut first: BTreeMap<&str, &Place> = BTreeMap::new();
+    for link in &fabric.links {
+        for end in &link.ends {
+            first.entry(&end.node).or_insert(&link.at);
+        }
+    }
     for (name, _) in fabric.switches.iter().filter(|(_, role)| lowest(role) == low) {
-        let used = fabric.ports_of(name);
-        let at = fabric.links.iter().find(|link| link.ends.iter().any(|end| end.node == *name));
-        let Some(at) = at.map(|link| link.at.clone()) else { continue };
+        let used = ports.remove(name).unwrap_or_default();
+        let Some(at) = first.get(name.as_str()).map(|at| (*at).clone()) else { continue };
         let switch = facts.switches.iter().find(|switch| switch.name == *name);
         let free: Vec<Edge> = switch.map_or(Vec::new(), |switch| {
             let free =

@@ -4,7 +4,7 @@ use crate::fabric::Fabric;
 use crate::facts::Facts;
 use crate::ledger::Ledger;
 use crate::sonic::Switch;
-use crate::write::OfSwitch;
+use crate::write::Written;
 use crate::{Uses, note, place};
 use std::collections::BTreeSet;
 
@@ -35,7 +35,6 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("BUFFER_PROFILE", "pool", "data has one pool here"),
     ("BUFFER_PROFILE", "static_th", "a fixed threshold is not modelled"),
     ("BUFFER_PROFILE", "xon", "a port resumes below its threshold by xon_offset"),
-    ("BUFFER_PROFILE", "size", "to set by hand: switch.guarantee"),
     ("BUFFER_PROFILE", "*", "data does not use this profile"),
     ("BUFFER_PG", "*", "data is in another priority group"),
     ("BUFFER_QUEUE", "*", "data is in another queue, or PFC keeps it from being dropped"),
@@ -61,7 +60,11 @@ const REASONS: &[(&str, &str, &str)] = &[
         "a priority has the queue and the group of its number",
     ),
     ("PORT_QOS_MAP", "*", "the maps of the first port count"),
-    ("DSCP_TO_TC_MAP|TC_TO_QUEUE_MAP|TC_TO_PRIORITY_GROUP_MAP", "*", "data has another DSCP"),
+    (
+        "DSCP_TO_TC_MAP|TC_TO_QUEUE_MAP|TC_TO_PRIORITY_GROUP_MAP",
+        "*",
+        "no port of the fabric uses this map, or no DSCP leads here",
+    ),
     (
         "MAP_PFC_PRIORITY_TO_QUEUE|PFC_PRIORITY_TO_PRIORITY_GROUP_MAP|PFC_PRIORITY_TO_QUEUE_MAP",
         "*",
@@ -75,12 +78,40 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("PFC_WD", "*", "not modelled yet: a watchdog of PFC"),
     ("SWITCH_TRIMMING", "*", "data is not trimmed in its queue, or has no such setting"),
     ("SWITCH_HASH", "lag_hash|lag_hash_algorithm", "links of a LAG are links by themselves"),
-    ("SWITCH_HASH", "*", "to set by hand: scheme.ecmp"),
-    ("FG_NHG|FG_NHG_PREFIX|FG_NHG_MEMBER", "*", "to set by hand: scheme.ecmp.buckets"),
+    ("SWITCH_HASH", "ecmp_hash", "scheme.ecmp knows the 5-tuple and addresses, and ARS needs no hash"),
+    ("SWITCH_HASH", "ecmp_hash_algorithm", "scheme.ecmp knows CRC-16, CRC-32 and XOR, and ARS needs no hash"),
+    ("SWITCH_HASH", "*", "it is no hash of ECMP"),
     (
-        "ARS_PROFILE|ARS_OBJECT|ARS_INTERFACES|ARS_NEXTHOP_GROUP|ARS_PORTCHANNEL",
+        "FG_NHG",
+        "bucket_size",
+        "a group of next hops needs a bucket for each; at most 65536 are possible, and ARS has none",
+    ),
+    ("FG_NHG|FG_NHG_PREFIX|FG_NHG_MEMBER", "*", "all groups of next hops have the same buckets here"),
+    (
+        "ARS_PROFILE",
+        "past_load_min_value|past_load_max_value|future_load_min_value|future_load_max_value|current_load_min_value|current_load_max_value",
+        "SAI publishes no unit of these limits; enter past-limits and future-limits in [scheme.ars]",
+    ),
+    (
+        "ARS_PROFILE",
+        "algorithm|ars_lag_path_selector_mode|ars_nhg_path_selector_mode|default_ars_object|ipv4_enable|ipv6_enable",
+        "ARS chooses the port of all data here, by moving averages",
+    ),
+    (
+        "ARS_OBJECT",
+        "primary_path_threshold|alternative_path_cost",
+        "alternate paths are those of a Dragonfly here",
+    ),
+    (
+        "ARS_PROFILE|ARS_OBJECT",
         "*",
-        "to set by hand: scheme.ars",
+        "ARS is on for no port, or the value is out of range, or another object counts",
+    ),
+    ("ARS_INTERFACES", "*", "ARS holds for all ports of a switch here"),
+    (
+        "ARS_NEXTHOPS|ARS_NEXTHOP_GROUP|ARS_PORTCHANNEL|ARS_PORTCHANNELS",
+        "*",
+        "ARS holds for all next hops of a switch here",
     ),
     ("LLR_PORT|LLR_PROFILE", "*", "link-level retry is not modelled: a lost frame is a loss of the link"),
     ("PORTCHANNEL|PORTCHANNEL_MEMBER|PORTCHANNEL_INTERFACE", "*", "links of a LAG are links by themselves"),
@@ -112,17 +143,13 @@ const REASONS: &[(&str, &str, &str)] = &[
 ];
 
 /// Lists every field of every switch.
-pub(crate) fn list(facts: &Facts, fabric: &Fabric, made: &[OfSwitch], ledger: &mut Ledger) {
+pub(crate) fn list(facts: &Facts, fabric: &Fabric, made: &[Written], ledger: &mut Ledger) {
     let in_fabric: BTreeSet<&str> = fabric.switches.iter().map(|(name, _)| name.as_str()).collect();
-    let (mut read, mut coming): (Uses, Uses) = Default::default();
-    for (name, written, later) in made {
-        if in_fabric.contains(name.as_str()) {
-            for (key, made) in written {
-                made.from.iter().for_each(|place| note(&mut read, place, key));
-            }
-            for (key, made) in later {
-                made.from.iter().for_each(|place| note(&mut coming, place, key));
-            }
+    let mut read = Uses::default();
+    for (name, written) in made.iter().filter(|(name, _)| in_fabric.contains(name.as_str())) {
+        debug_assert!(!name.is_empty());
+        for (key, made) in written {
+            made.from.iter().for_each(|place| note(&mut read, place, key));
         }
     }
     for link in &fabric.links {
@@ -146,8 +173,6 @@ pub(crate) fn list(facts: &Facts, fabric: &Fabric, made: &[OfSwitch], ledger: &m
         );
         if let Some(what) = read.get(&key) {
             ledger.read(&cell.at, &field, &what.join(", "));
-        } else if let Some(what) = coming.get(&key) {
-            ledger.ignored(&cell.at, &field, &format!("to set by hand: {}", what.join(", ")));
         } else {
             ledger.ignored(&cell.at, &field, reason(&cell.table, &cell.field));
         }

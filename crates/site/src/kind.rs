@@ -89,13 +89,14 @@ pub(crate) fn of(text: &str) -> Result<Content, Refused> {
     if (has("switchguid=") || has("caguid=") || has("sysimgguid=")) && lines().any(ib) {
         return Ok(Content::Ibnetdiscover);
     }
-    if has("LocalPort") && has("RemoteDevice")
+    if crate::read::lldp::is_keys(text)
+        || has("LocalPort") && has("RemoteDevice")
         || has("LLDP neighbors:")
         || has("SysName:") && has("Interface:")
     {
         return Ok(Content::Lldp);
     }
-    if has("PFC configuration:") && has("priority") {
+    if has("PFC configuration:") && has("priority") || has("Priority trust state:") {
         return Ok(Content::MlnxQos);
     }
     if has("Device type:") && has("Configurations:") || has("Configurations:") && has("Next") {
@@ -136,6 +137,7 @@ fn is_value(line: &str) -> bool {
         crate::read::nic::IGNORED.iter().any(|(ignored, _)| name == *ignored)
             || rnic::vendor::NAMES.iter().any(|known| known.matches(name))
             || crate::read::nic::is_traffic_class(name)
+            || crate::read::nic::is_cnp_dscp(name)
     })
 }
 

@@ -1,10 +1,11 @@
 //! What became of every field: read, ignored with a reason, or in contradiction.
 
+use crate::read::Input;
 use crate::said::Place;
 use files::printable;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The field of a row about a file that is not read.
 pub const WHOLE_FILE: &str = "the whole file";
@@ -15,6 +16,8 @@ pub(crate) struct Ledger {
     read: BTreeMap<(String, String, String), Row>,
     ignored: BTreeMap<(String, String, String), Row>,
     pub(crate) contradicts: Vec<Contradiction>,
+    /// Numbers of contradictions by rule and text.
+    numbers: BTreeMap<(&'static str, String), usize>,
     pub(crate) assumed: Vec<String>,
 }
 
@@ -70,21 +73,28 @@ impl Ledger {
     /// Adds a contradiction; those of one rule and text are one with several places.
     pub(crate) fn contradicts(&mut self, rule: &'static str, text: String, advice: &str, places: Vec<Place>) {
         let text = printable::name(&text);
-        let same = self.contradicts.iter_mut().find(|it| it.rule == rule && it.text == text);
-        let one = match same {
-            Some(one) => one,
-            None => {
-                let advice = advice.to_owned();
-                let one = Contradiction { rule, text, advice, places: Vec::new(), cases: 0 };
-                self.contradicts.push(one);
-                self.contradicts.last_mut().expect("one was pushed")
-            }
-        };
+        let number = *self.numbers.entry((rule, text.clone())).or_insert_with(|| {
+            let advice = advice.to_owned();
+            self.contradicts.push(Contradiction { rule, text, advice, places: Vec::new(), cases: 0 });
+            self.contradicts.len() - 1
+        });
+        let one = &mut self.contradicts[number];
         one.cases += 1;
         for place in places {
             if one.places.len() < MOST_PLACES && !one.places.contains(&place) {
                 one.places.push(place);
             }
+        }
+    }
+
+    /// Notes the files of which no list has a row.
+    pub(crate) fn name_all(&mut self, inputs: &[Input]) {
+        let listed = self.read.values().chain(self.ignored.values()).map(|row| row.file.clone());
+        let mut listed: BTreeSet<String> = listed.collect();
+        listed.extend(self.contradicts.iter().flat_map(|it| &it.places).map(|place| place.file.to_string()));
+        for input in inputs.iter().filter(|input| !listed.contains(&input.name)) {
+            let at = Place::line(&input.name.as_str().into(), 1);
+            self.ignored(&at, WHOLE_FILE, "it has no cable, no port and no setting");
         }
     }
 

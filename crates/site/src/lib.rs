@@ -13,7 +13,7 @@
 //! | `facts` | all that readers found |
 //! | `fabric` | cables of all files joined to hosts, switches and links |
 //! | `view` | a switch as its data sees it |
-//! | `settings` | a row per setting of ropewalk |
+//! | `settings` | a row per setting of ropewalk; queues and schemes have a file each |
 //! | `rules` | a function per contradiction |
 //! | `fates` | why a field of SONiC is ignored |
 //! | `ledger` | what became of every field |
@@ -82,26 +82,35 @@ pub fn import(inputs: &[Input]) -> Result<Answer, Box<Failed>> {
     let mut fabric = match built {
         Ok(fabric) => fabric,
         Err(finding) => {
-            let (_, ignored) = std::mem::take(&mut facts.ledger).rows();
+            let mut ledger = std::mem::take(&mut facts.ledger);
+            ledger.name_all(inputs);
+            let (_, ignored) = ledger.rows();
             return Err(Box::new(Failed { finding, ignored }));
         }
     };
     let mut ledger = std::mem::take(&mut facts.ledger);
+    let whole = fabric.whole();
+    let mut ports = fabric.ports();
     let views: Vec<View<'_>> = facts
         .switches
         .iter()
-        .map(|switch| View::new(switch, &fabric.ports_of(&switch.name), &facts.lookups, facts.dscp.as_ref()))
+        .map(|switch| {
+            let used = ports.remove(&switch.name).unwrap_or_default();
+            View::new(switch, &used, &whole, &facts.lookups, facts.dscp.as_ref())
+        })
         .collect();
     rules::judge(&facts, &views, &fabric, &mut ledger);
-    let made = write::make(&views);
+    let made = write::make(&views, &fabric, &mut ledger);
+    let data = write::dscp(&views, &made, facts.dscp.as_ref(), &mut ledger);
     fates::list(&facts, &fabric, &made, &mut ledger);
-    let written: Vec<write::Written> = made.into_iter().map(|(name, written, _)| (name, written)).collect();
     drop(views);
+    facts.nic.extend(data);
     facts.ledger = ledger;
-    let toml = write::scenario(&mut facts, &mut fabric, &written);
+    let toml = write::scenario(&mut facts, &mut fabric, &made);
     let mut ledger = facts.ledger;
     let (contradicts, assumed) =
         (std::mem::take(&mut ledger.contradicts), std::mem::take(&mut ledger.assumed));
+    ledger.name_all(inputs);
     let (read, ignored) = ledger.rows();
     Ok(Answer {
         toml,

@@ -174,7 +174,7 @@ const USUAL: &[(u8, &str)] =
 
 /// Data in a class that PFC does not protect.
 fn lossy_class(view: &View<'_>, facts: &Facts, ledger: &mut Ledger) {
-    let lossless = view.lossless_priorities();
+    let lossless = &view.lossless;
     if lossless.is_empty() {
         return;
     }
@@ -337,7 +337,7 @@ fn neighbours(facts: &Facts, views: &[View<'_>], fabric: &Fabric, ledger: &mut L
 fn nics(facts: &Facts, views: &[View<'_>], ledger: &mut Ledger) {
     let Some(nic) = facts.nic_pfc.first() else { return };
     for view in views.iter().filter(|view| view.says_pfc()) {
-        let lossless = view.lossless_priorities();
+        let lossless = &view.lossless;
         if lossless.keys().copied().collect::<Vec<_>>() == nic.value {
             continue;
         }
@@ -347,7 +347,7 @@ fn nics(facts: &Facts, views: &[View<'_>], ledger: &mut Ledger) {
         };
         let (ours, theirs) = (words(nic.value.clone()), words(lossless.keys().copied().collect()));
         let text = format!("NICs pause the priorities {ours}, and {} those of {theirs}", view.switch.name);
-        let places = std::iter::once(nic.at.clone()).chain(lossless.into_values()).collect();
+        let places = std::iter::once(nic.at.clone()).chain(lossless.values().cloned()).collect();
         ledger.contradicts(
             "neighbours",
             text,
@@ -359,7 +359,7 @@ fn nics(facts: &Facts, views: &[View<'_>], ledger: &mut Ledger) {
 
 /// The seed that SONiC gives to a switch by its type: dockers/docker-orchagent/switch.json.j2 of sonic-buildimage asks for these words
 /// in this order, so that every kind of spine has the seed of a spine.
-fn seed(kind: Option<&str>) -> u32 {
+pub(crate) fn seed(kind: Option<&str>) -> u32 {
     let words = [
         ("ToRRouter", 0),
         ("LeafRouter", 10),

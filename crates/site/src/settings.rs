@@ -1,20 +1,13 @@
 //! What a switch's configuration says in ropewalk's settings: a row per setting.
-//!
-//! A setting that the import does not write yet is [`State::ByHand`]: its fields are listed as ignored, with the setting to set.
 
+use crate::rules::seed;
 use crate::said::{Place, Said, rate_text};
 use crate::view::{View, bytes};
-use rnic::config::CNP_DSCP;
 use scenario::switch::LEAST_FRAME;
 use std::collections::BTreeMap;
 
-/// Whether the import writes a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Written,
-    ByHand,
-}
-use State::{ByHand, Written};
+mod queues;
+mod schemes;
 
 /// A value of a setting, in TOML, with the places that it comes from.
 #[derive(Clone, Debug)]
@@ -25,39 +18,31 @@ pub(crate) struct Made {
     pub(crate) note: String,
 }
 
-/// A row of [`ROWS`].
-pub(crate) struct Row {
-    /// Key below `[switch]`, or from the top if it has another table.
-    pub(crate) key: &'static str,
-    pub(crate) state: State,
-    pub(crate) make: fn(&View<'_>) -> Option<Made>,
-}
+/// Makes the value of a setting.
+type Make = fn(&View<'_>) -> Option<Made>;
 
-const fn row(key: &'static str, state: State, make: fn(&View<'_>) -> Option<Made>) -> Row {
-    Row { key, state, make }
-}
-
-/// The settings.
-pub(crate) const ROWS: &[Row] = &[
-    row("switch.model", ByHand, model),
-    row("switch.buffer", Written, buffer),
-    row("switch.guarantee", ByHand, guarantee),
-    row("switch.pfc", Written, pfc_off),
-    row("switch.pfc.alpha", Written, alpha),
-    row("switch.pfc.resume-offset", Written, resume_offset),
-    row("switch.pfc.headroom", Written, headroom),
-    row("switch.pfc.headroom", ByHand, shared_headroom),
-    row("switch.drop-alpha", Written, drop_alpha),
-    row("switch.cut", Written, cut),
-    row("switch.ecn", Written, ecn_off),
-    row("switch.ecn.at-rate", Written, ecn),
-    row("switch.classes", Written, classes),
-    row("switch.dscp-map", ByHand, dscp_map),
-    row("scheme.ecmp.fields", ByHand, hash_fields),
-    row("scheme.ecmp.function", ByHand, hash_function),
-    row("scheme.ecmp.seed", ByHand, hash_seed),
-    row("scheme.ecmp.buckets", ByHand, buckets),
-    row("scheme.ars", ByHand, ars),
+/// The settings, by their key from the top.
+pub(crate) const ROWS: &[(&str, Make)] = &[
+    ("switch.model", model),
+    ("switch.buffer", buffer),
+    ("switch.cell", cell),
+    ("switch.slices", slices),
+    ("switch.guarantee", guarantee),
+    ("switch.pfc", pfc_off),
+    ("switch.pfc.alpha", alpha),
+    ("switch.pfc.xon-offset", xon_offset),
+    ("switch.pfc.headroom", headroom),
+    ("switch.drop-alpha", drop_alpha),
+    ("switch.cut", cut),
+    ("switch.ecn", ecn_off),
+    ("switch.ecn.at-rate", ecn),
+    ("switch.classes", queues::classes),
+    ("switch.dscp-map", queues::dscp_map),
+    ("scheme.ars", schemes::ars),
+    ("scheme.ecmp.fields", schemes::hash_fields),
+    ("scheme.ecmp.function", schemes::hash_function),
+    ("scheme.ecmp.seed", schemes::hash_seed),
+    ("scheme.ecmp.buckets", schemes::buckets),
 ];
 
 /// The value that most have, its places, and how many have another one.
@@ -98,56 +83,107 @@ fn is_lossless(view: &View<'_>) -> bool {
     view.class.as_ref().is_some_and(|class| class.lossless)
 }
 
-fn model(view: &View<'_>) -> Option<Made> {
+/// What is known of the SKU, by the role that SONiC's tables give to a type of switch.
+fn known<'v>(view: &'v View<'_>) -> Option<(scenario::sonic::Known, &'v Place)> {
     let sku = view.switch.hwsku.as_ref()?;
-    Some(Made { toml: format!("\"sonic:{}\"", sku.value), from: vec![sku.at.clone()], note: String::new() })
+    let kind = view.switch.kind.as_ref().map_or("", |kind| kind.value.as_str());
+    // Roles of files/build_templates/buffers_config.j2 of sonic-buildimage.
+    let role = [("ToRRouter", "t0"), ("LeafRouter", "t1"), ("SpineRouter", "t2")];
+    let role = role.iter().find(|(word, _)| kind.contains(word)).map_or("", |(_, role)| *role);
+    Some((scenario::sonic::known(&sku.value, role)?, &sku.at))
 }
 
-/// The pool that ports share. ropewalk takes headrooms from `buffer`, and SONiC's pool does not hold them.
+fn of_sku(view: &View<'_>, toml: impl Fn(&scenario::sonic::Known) -> Option<String>) -> Option<Made> {
+    let (known, at) = known(view)?;
+    Some(Made { toml: toml(&known)?, from: vec![at.clone()], note: String::new() })
+}
+
+/// The model, if its headrooms serve the rates of all links, or the configuration has headrooms of its own.
+fn model(view: &View<'_>) -> Option<Made> {
+    let serves = |known: &scenario::sonic::Known| {
+        known.rates.is_empty() || view.fabric.rates.iter().all(|rate| known.rates.contains(rate))
+    };
+    let has_own = headroom(view).is_some() || !is_lossless(view);
+    of_sku(view, |known| (has_own || serves(known)).then(|| format!("{:?}", known.model)))
+}
+
+fn cell(view: &View<'_>) -> Option<Made> {
+    of_sku(view, |known| known.cell.map(quoted))
+}
+
+fn slices(view: &View<'_>) -> Option<Made> {
+    of_sku(view, |known| (known.slices > 1).then(|| known.slices.to_string()))
+}
+
+/// The pool that ports share, beside which headrooms lie.
 fn buffer(view: &View<'_>) -> Option<Made> {
     let pools = &view.switch.pools;
-    let pool = pools.get("ingress_lossless_pool").or_else(|| {
+    let known = known(view);
+    let pool = known.as_ref().and_then(|(known, _)| pools.get(known.pool));
+    let pool = pool.or_else(|| pools.get("ingress_lossless_pool")).or_else(|| {
         let mut ingress = pools.iter().filter(|(name, _)| name.contains("ingress"));
         ingress.next().map(|(_, fields)| fields)
     })?;
     let size = bytes(pool, "size").filter(|size| size.value > 0)?;
-    let headroom = most_headroom(view).map(|(bytes, _)| bytes.saturating_mul(view.ports.len() as u64));
-    let note = match headroom {
-        Some(all) if all > 0 => {
-            format!("{} and {all} B of headroom at {} ports", size.value, view.ports.len())
-        }
-        _ => String::new(),
-    };
-    let toml = quoted(size.value.saturating_add(headroom.unwrap_or(0)));
-    Some(Made { toml, from: vec![size.at], note })
+    Some(Made { toml: quoted(size.value), from: vec![size.at], note: String::new() })
 }
 
-/// The largest headroom of data at a port, and the places of all.
-fn most_headroom(view: &View<'_>) -> Option<(u64, Vec<Place>)> {
+/// Least size of a pool of headrooms. Our choice: one jumbo frame.
+const LEAST_POOL: u64 = 9_216;
+
+/// Headroom by port, and the pool that the headrooms of all ports share.
+fn headroom(view: &View<'_>) -> Option<Made> {
     if !is_lossless(view) {
         return None;
     }
-    let all = view.ports.iter().filter_map(|(_, port)| bytes(&view.group_profile(port)?.1, "xoff"));
-    let all: Vec<Said<u64>> = all.filter(|xoff| xoff.value > 0).collect();
-    let largest = all.iter().map(|xoff| xoff.value).max()?;
-    Some((largest, all.into_iter().map(|xoff| xoff.at).collect()))
+    let of_port = |(name, port): &(&str, &crate::sonic::Port)| {
+        let xoff = bytes(&view.group_profile(port)?.1, "xoff").filter(|xoff| xoff.value > 0)?;
+        Some((view.link_rate(name, port), port.length.as_ref().map(|said| said.value), xoff))
+    };
+    let all: Vec<(Option<u64>, Option<u64>, Said<u64>)> = view.ports.iter().filter_map(of_port).collect();
+    let largest = all.iter().map(|(.., xoff)| xoff.value).max()?;
+    let mut from: Vec<Place> = all.iter().map(|(.., xoff)| xoff.at.clone()).collect();
+    // By rate and length of the cable; rates of other links in the fabric have the largest.
+    let mut cables: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    for (rate, metres, xoff) in &all {
+        let own = cables.entry((rate.unwrap_or(0), metres.unwrap_or(0))).or_default();
+        *own = xoff.value.max(*own);
+    }
+    let is_one = all.iter().all(|(.., xoff)| xoff.value == largest);
+    let is_whole = cables.keys().all(|(rate, metres)| *rate > 0 && *metres > 0);
+    let longest = cables.keys().map(|(_, metres)| *metres).max().unwrap_or(0);
+    let rates: Vec<u64> = cables.keys().map(|(rate, _)| *rate).collect();
+    for rate in view.fabric.rates.iter().filter(|rate| !rates.contains(rate)) {
+        cables.insert((*rate, longest), largest);
+    }
+    let xoff = match !is_one && is_whole {
+        false => quoted(largest),
+        true => {
+            let entry = |((rate, metres), xoff): (&(u64, u64), &u64)| {
+                format!("{{ rate = \"{}\", metres = {metres}, xoff = \"{xoff}B\" }}", rate_text(*rate))
+            };
+            format!("[{}]", cables.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
+    };
+    let pool = view.switch.pools.get("ingress_lossless_pool").and_then(|pool| bytes(pool, "xoff"));
+    let pool = pool.filter(|pool| pool.value >= LEAST_POOL);
+    let shared =
+        pool.as_ref().map_or_else(String::new, |pool| format!(", shared-pool = \"{}B\"", pool.value));
+    from.extend(pool.map(|pool| pool.at));
+    let note = if is_one || is_whole { "" } else { "the largest xoff of all ports" };
+    Some(Made { toml: format!("{{ xoff = {xoff}{shared} }}"), from, note: note.to_owned() })
 }
 
-fn headroom(view: &View<'_>) -> Option<Made> {
-    let (bytes, from) = most_headroom(view)?;
-    Some(Made { toml: quoted(bytes), from, note: "the largest xoff of all ports".to_owned() })
-}
-
-fn shared_headroom(view: &View<'_>) -> Option<Made> {
-    let (xoff, _) = most_headroom(view)?;
-    let pool = bytes(view.switch.pools.get("ingress_lossless_pool")?, "xoff")?;
-    let toml = format!("{{ xoff = \"{xoff}B\", shared-pool = \"{}B\" }}", pool.value);
-    Some(Made { toml, from: vec![pool.at], note: String::new() })
-}
-
+/// What a priority group has for itself. NVIDIA's profiles count the headroom in it.
 fn guarantee(view: &View<'_>) -> Option<Made> {
-    let (bytes, from, others) = of_group(view, "size").filter(|_| is_lossless(view))?;
-    Some(Made { toml: quoted(bytes), from, note: differ(others) })
+    let all = view.ports.iter().filter_map(|(_, port)| {
+        let (_, fields) = view.group_profile(port)?;
+        let size = bytes(&fields, "size")?;
+        let xoff = bytes(&fields, "xoff").map_or(0, |xoff| xoff.value);
+        Some((size.value.checked_sub(xoff).unwrap_or(size.value), vec![size.at]))
+    });
+    let (bytes, from, others) = most(all.collect()).filter(|_| is_lossless(view))?;
+    Some(Made { toml: quoted(bytes), from, note: differ(others).trim_start_matches("; ").to_owned() })
 }
 
 fn pfc_off(view: &View<'_>) -> Option<Made> {
@@ -179,7 +215,7 @@ fn alpha(view: &View<'_>) -> Option<Made> {
     Some(Made { toml: power(exponent)?, from, note: format!("2^{exponent}{}", differ(others)) })
 }
 
-fn resume_offset(view: &View<'_>) -> Option<Made> {
+fn xon_offset(view: &View<'_>) -> Option<Made> {
     let (bytes, from, others) = of_group(view, "xon_offset").filter(|_| is_lossless(view))?;
     Some(Made { toml: quoted(bytes), from, note: differ(others).trim_start_matches("; ").to_owned() })
 }
@@ -255,68 +291,4 @@ fn ecn_off(view: &View<'_>) -> Option<Made> {
     let off: Vec<Place> = all.iter().filter_map(|it| it.as_ref().err().cloned()).collect();
     let note = format!("queue {} marks nothing", class.queue);
     (!off.is_empty() && off.len() == all.len()).then(|| Made { toml: "\"off\"".to_owned(), from: off, note })
-}
-
-/// The queues of CNPs and of data. ACKs have the class of data on RoCE NICs.
-fn classes(view: &View<'_>) -> Option<Made> {
-    let data = view.class.as_ref()?;
-    let (_, cnp) = view.class_of(CNP_DSCP).filter(|(_, cnp)| cnp.queue != data.queue)?;
-    let scheduler = |queue: u8| {
-        let named = view.ports.iter().find_map(|(_, port)| port.queues.get(&queue)?.scheduler.as_ref())?;
-        let fields = view.switch.schedulers.get(&named.value)?;
-        Some((fields.get("type")?, bytes(fields, "weight"), named.at.clone()))
-    };
-    let (cnp_type, cnp_weight, at) = scheduler(cnp.queue)?;
-    let mut from = vec![cnp_type.at.clone(), at];
-    let note = format!("CNPs with DSCP {CNP_DSCP} are in queue {}", cnp.queue);
-    if cnp_type.value == "STRICT" {
-        return Some(Made { toml: "\"cnp-first\"".to_owned(), from, note });
-    }
-    let (_, data_weight, at) = scheduler(data.queue)?;
-    let (cnp_weight, data_weight) = (cnp_weight?, data_weight?);
-    from.extend([at, cnp_weight.at, data_weight.at]);
-    let possible = |weight: u64| (1..=u64::from(model::plan::Service::MOST_WEIGHT)).contains(&weight);
-    (possible(cnp_weight.value) && possible(data_weight.value)).then(|| Made {
-        toml: format!(
-            "[{{ kinds = [\"cnp\"], weight = {} }}, {{ kinds = [\"data\", \"ack\", \"nack\", \"signal\", \"trimmed\", \
-             \"control\", \"probe\"], weight = {} }}]",
-            cnp_weight.value, data_weight.value
-        ),
-        from,
-        note,
-    })
-}
-
-fn dscp_map(view: &View<'_>) -> Option<Made> {
-    let places = |maps: &BTreeMap<String, BTreeMap<u8, Said<u8>>>| {
-        maps.values().flat_map(|map| map.values().map(|said| said.at.clone())).collect::<Vec<_>>()
-    };
-    let switch = view.switch;
-    let from = [places(&switch.dscp_to_tc), places(&switch.tc_to_queue), places(&switch.tc_to_pg)].concat();
-    (!from.is_empty()).then(|| Made { toml: "{ .. }".to_owned(), from, note: String::new() })
-}
-
-fn hash_fields(view: &View<'_>) -> Option<Made> {
-    let said = view.switch.hash.get("ecmp_hash")?;
-    Some(Made { toml: format!("{:?}", said.value), from: vec![said.at.clone()], note: String::new() })
-}
-
-fn hash_function(view: &View<'_>) -> Option<Made> {
-    let said = view.switch.hash.get("ecmp_hash_algorithm")?;
-    Some(Made { toml: format!("{:?}", said.value), from: vec![said.at.clone()], note: String::new() })
-}
-
-fn hash_seed(view: &View<'_>) -> Option<Made> {
-    let said = view.switch.kind.as_ref()?;
-    Some(Made { toml: "\"by-role\"".to_owned(), from: vec![said.at.clone()], note: String::new() })
-}
-
-fn buckets(view: &View<'_>) -> Option<Made> {
-    let said = view.switch.buckets.as_ref()?;
-    Some(Made { toml: said.value.to_string(), from: vec![said.at.clone()], note: String::new() })
-}
-
-fn ars(view: &View<'_>) -> Option<Made> {
-    let from = view.switch.ars.clone();
-    (!from.is_empty()).then(|| Made { toml: "{ .. }".to_owned(), from, note: String::new() })
 }

@@ -45,7 +45,10 @@ pub(crate) struct Switch {
     pub(crate) trimming: BTreeMap<String, Said<String>>,
     pub(crate) hash: BTreeMap<String, Said<String>>,
     pub(crate) buckets: Option<Said<u64>>,
-    pub(crate) ars: Vec<Place>,
+    pub(crate) ars_profiles: BTreeMap<String, BTreeMap<String, Said<String>>>,
+    pub(crate) ars_objects: BTreeMap<String, BTreeMap<String, Said<String>>>,
+    /// Ports with ARS.
+    pub(crate) ars_interfaces: BTreeMap<String, BTreeMap<String, Said<String>>>,
     pub(crate) over_subscription: Option<Said<String>>,
     /// Settings that another kind of file says as a whole: key below `[switch]` and value in TOML.
     pub(crate) direct: Vec<(&'static str, Said<String>)>,
@@ -92,6 +95,8 @@ pub(crate) struct Neighbour {
 
 /// Tables by which a part of `config_db.json` is known. Any of them with entries is enough.
 pub(crate) const SIGNS: &[&str] = &[
+    "ARS_INTERFACES",
+    "ARS_OBJECT",
     "ARS_PROFILE",
     "BUFFER_PG",
     "BUFFER_POOL",
@@ -272,7 +277,9 @@ impl Switch {
             ("SWITCH_TRIMMING", _) => drop(self.trimming.insert(field.to_owned(), said.clone())),
             ("SWITCH_HASH", _) => drop(self.hash.insert(field.to_owned(), said.clone())),
             ("FG_NHG", "bucket_size") => self.buckets = number(),
-            ("ARS_PROFILE" | "ARS_OBJECT" | "ARS_INTERFACES", _) => self.ars.push(said.at.clone()),
+            ("ARS_PROFILE", _) => named(&mut self.ars_profiles),
+            ("ARS_OBJECT", _) => named(&mut self.ars_objects),
+            ("ARS_INTERFACES", _) => named(&mut self.ars_interfaces),
             ("DEFAULT_LOSSLESS_BUFFER_PARAMETER", "over_subscribe_ratio") => {
                 self.over_subscription = Some(said.clone());
             }

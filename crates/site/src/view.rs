@@ -3,7 +3,7 @@
 use crate::facts::Lookup;
 use crate::said::{Place, Said};
 use crate::sonic::{Port, Switch};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Fields of a profile by name.
 pub(crate) type Fields = BTreeMap<String, Said<String>>;
@@ -14,9 +14,23 @@ pub(crate) struct View<'a> {
     /// Names of the ports and what is said of them.
     pub(crate) ports: Vec<(&'a str, &'a Port)>,
     pub(crate) class: Option<Class>,
+    /// Priorities that ports pause, each with a place that says so.
+    pub(crate) lossless: BTreeMap<u8, Place>,
+    /// DSCP that NICs give to data, if a file says it.
+    dscp: Option<u8>,
+    pub(crate) fabric: &'a Whole,
     lookups: Vec<&'a Lookup>,
     /// Bits per second of the links at ports.
     rates: BTreeMap<String, u64>,
+}
+
+/// What a switch's settings need to know of the fabric.
+#[derive(Debug, Default)]
+pub(crate) struct Whole {
+    /// Bits per second of all links.
+    pub(crate) rates: BTreeSet<u64>,
+    /// Most links of a switch to other switches.
+    pub(crate) next_hops: usize,
 }
 
 /// The class of data at a switch.
@@ -33,6 +47,7 @@ impl<'a> View<'a> {
     pub(crate) fn new(
         switch: &'a Switch,
         used: &BTreeMap<String, u64>,
+        fabric: &'a Whole,
         lookups: &'a [Lookup],
         dscp: Option<&Said<u8>>,
     ) -> Self {
@@ -44,7 +59,18 @@ impl<'a> View<'a> {
         let ports: Vec<_> = ports.map(|(name, port)| (name.as_str(), port)).collect();
         let own: Vec<&Lookup> = lookups.iter().filter(|row| row.folder == switch.folder).collect();
         let lookups = if own.is_empty() { lookups.iter().collect() } else { own };
-        let mut view = View { switch, ports, class: None, lookups, rates: used.clone() };
+        let mut view = View {
+            switch,
+            ports,
+            class: None,
+            lossless: BTreeMap::new(),
+            dscp: None,
+            fabric,
+            lookups,
+            rates: used.clone(),
+        };
+        view.lossless = view.lossless_priorities();
+        view.dscp = dscp.map(|said| said.value);
         view.class = view.class_of_data(dscp);
         view
     }
@@ -52,6 +78,11 @@ impl<'a> View<'a> {
     /// Bits per second of a port: what its configuration says, else those of its link.
     pub(crate) fn rate(&self, name: &str, port: &Port) -> Option<u64> {
         port.speed.as_ref().map(|said| said.value).or_else(|| self.rates.get(name).copied())
+    }
+
+    /// Bits per second of the link at a port, else those of its configuration.
+    pub(crate) fn link_rate(&self, name: &str, port: &Port) -> Option<u64> {
+        self.rates.get(name).copied().or_else(|| port.speed.as_ref().map(|said| said.value))
     }
 
     /// The class of packets with a DSCP: traffic class, priority group and queue, and the places that say so.
@@ -65,16 +96,17 @@ impl<'a> View<'a> {
             None if switch.dscp_to_tc.len() == 1 => (switch.dscp_to_tc.keys().next()?.clone(), Vec::new()),
             None => return None,
         };
-        let tc = switch.dscp_to_tc.get(&map_name)?.get(&dscp)?;
-        from.push(tc.at.clone());
-        let (queue, at) = self.mapped(&switch.tc_to_queue, tc.value, |port| port.queue_map.as_ref());
+        let tc = switch.dscp_to_tc.get(&map_name)?.get(&dscp);
+        from.extend(tc.map(|tc| tc.at.clone()));
+        // A DSCP that the map lacks has the default traffic class: SAI_SWITCH_ATTR_QOS_DEFAULT_TC is 0.
+        let tc = tc.map_or(0, |tc| tc.value);
+        let (queue, at) = self.mapped(&switch.tc_to_queue, tc, |port| port.queue_map.as_ref());
         from.extend(at);
-        let (group, at) = self.mapped(&switch.tc_to_pg, tc.value, |port| port.group_map.as_ref());
+        let (group, at) = self.mapped(&switch.tc_to_pg, tc, |port| port.group_map.as_ref());
         from.extend(at);
-        let lossless = self.lossless_priorities();
         // PFC pauses priorities; without a map of its own, a priority is a traffic class.
-        let is_lossless = lossless.contains_key(&tc.value) || lossless.contains_key(&group);
-        Some((tc.value, Class { queue, group, lossless: is_lossless, from }))
+        let is_lossless = self.lossless.contains_key(&tc) || self.lossless.contains_key(&group);
+        Some((tc, Class { queue, group, lossless: is_lossless, from }))
     }
 
     fn mapped(
@@ -88,8 +120,17 @@ impl<'a> View<'a> {
         map.and_then(|map| map.get(&tc)).map_or((tc, None), |said| (said.value, Some(said.at.clone())))
     }
 
-    /// Priorities that ports pause, each with a place that says so.
-    pub(crate) fn lossless_priorities(&self) -> BTreeMap<u8, Place> {
+    /// A DSCP that leads to the class of data: the one that NICs send, else the first one.
+    pub(crate) fn dscp_of_data(&self) -> Option<u8> {
+        let data = self.class.as_ref()?;
+        let leads = |dscp: &u8| {
+            let class = self.class_of(*dscp).map(|(_, class)| class);
+            class.is_some_and(|class| class.queue == data.queue && class.lossless == data.lossless)
+        };
+        self.dscp.into_iter().chain(0..64).find(leads)
+    }
+
+    fn lossless_priorities(&self) -> BTreeMap<u8, Place> {
         let mut all = BTreeMap::new();
         for (_, port) in &self.ports {
             for priority in port.pfc.iter().flat_map(|pfc| &pfc.value) {
@@ -125,7 +166,9 @@ impl<'a> View<'a> {
             class.from.push(dscp.at.clone());
             return Some(class);
         }
-        if let Some((priority, at)) = self.lossless_priorities().into_iter().next() {
+        if let Some((priority, at)) =
+            self.lossless.iter().next().map(|(priority, at)| (*priority, at.clone()))
+        {
             let (queue, place) =
                 self.mapped(&self.switch.tc_to_queue, priority, |port| port.queue_map.as_ref());
             let from = [Some(at), place].into_iter().flatten().collect();

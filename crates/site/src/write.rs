@@ -2,8 +2,9 @@
 
 use crate::fabric::{Fabric, root};
 use crate::facts::{Facts, NicSetting, Servers};
-use crate::said::{Place, rate_text};
-use crate::settings::{Made, ROWS, State};
+use crate::ledger::Ledger;
+use crate::said::{Place, Said, rate_text};
+use crate::settings::{Made, ROWS};
 use crate::view::View;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -146,35 +147,89 @@ fn server(out: &mut String, servers: &Servers) {
 /// A switch with its settings, each with its key.
 pub(crate) type Written = (String, Vec<(&'static str, Made)>);
 
-/// A switch with its settings, and with those to set by hand.
-pub(crate) type OfSwitch = (String, Vec<(&'static str, Made)>, Vec<(&'static str, Made)>);
-
 /// The settings that the views of the switches make, by name of the switch.
-pub(crate) fn make(views: &[View<'_>]) -> Vec<OfSwitch> {
-    views
-        .iter()
-        .map(|view| {
-            let (mut written, mut coming) = (Vec::new(), Vec::new());
-            for row in ROWS {
-                if let Some(made) = (row.make)(view) {
-                    match row.state {
-                        State::Written => written.push((row.key, made)),
-                        State::ByHand => coming.push((row.key, made)),
-                    }
-                }
-            }
-            for (key, said) in &view.switch.direct {
-                let made =
-                    Made { toml: said.value.clone(), from: vec![said.at.clone()], note: String::new() };
-                written.push((key, made));
-            }
-            (view.switch.name.clone(), written, coming)
-        })
-        .collect()
+pub(crate) fn make(views: &[View<'_>], fabric: &Fabric, ledger: &mut Ledger) -> Vec<Written> {
+    let in_fabric: BTreeSet<&str> = fabric.switches.iter().map(|(name, _)| name.as_str()).collect();
+    let of = |view: &View<'_>| {
+        let rows = ROWS.iter().filter_map(|(key, make)| Some((*key, make(view)?)));
+        let direct = view.switch.direct.iter().map(|(key, said)| {
+            let made = Made { toml: said.value.clone(), from: vec![said.at.clone()], note: String::new() };
+            (*key, made)
+        });
+        (view.switch.name.clone(), rows.chain(direct).collect())
+    };
+    let mut all: Vec<Written> =
+        views.iter().filter(|view| in_fabric.contains(view.switch.name.as_str())).map(of).collect();
+    let values = |all: &[Written], key: &str| -> BTreeSet<Option<String>> {
+        let own =
+            |(_, made): &Written| made.iter().find(|(own, _)| *own == key).map(|(_, made)| made.toml.clone());
+        all.iter().map(own).collect()
+    };
+    let drop_rows = |all: &mut Vec<Written>, key: &str| {
+        all.iter_mut().for_each(|(_, made)| made.retain(|(own, _)| *own != key));
+    };
+    // A model fills in what no file says, of all switches.
+    if values(&all, "switch.model").len() > 1 {
+        drop_rows(&mut all, "switch.model");
+        ledger.assumed("switches have several models: cells and slices are theirs, and what else no file says has ropewalk's defaults");
+    }
+    // Queues are by DSCP or by kinds of packets.
+    if values(&all, "switch.dscp-map").len() > 1 || all.iter().any(|(_, made)| has_map(made)) {
+        drop_rows(&mut all, "switch.classes");
+    }
+    // SONiC's seeds by type are a rule of ours, unless types contradict it.
+    let is_one = values(&all, "scheme.ecmp.seed").len() == 1;
+    let is_wrong = is_one && ledger.contradicts.iter().any(|it| it.rule == "hash-seeds");
+    for (_, made) in all.iter_mut().filter(|_| !is_wrong) {
+        let seeds = made.iter_mut().filter(|(key, _)| *key == "scheme.ecmp.seed");
+        seeds.for_each(|(_, made)| made.toml = "\"by-role\"".to_owned());
+    }
+    all
+}
+
+/// True if these settings read the DSCPs of NICs: by a map, or by that of the model.
+fn has_map(made: &[(&'static str, Made)]) -> bool {
+    made.iter().any(|(key, _)| ["switch.dscp-map", "switch.model"].contains(key))
+}
+
+/// DSCPs of SONiC's lossless classes: the first one (sonic-buildimage, files/build_templates/qos_config.j2).
+const SONIC_LOSSLESS: u8 = 3;
+
+/// The DSCP of data for the NICs, where switches read it.
+pub(crate) fn dscp(
+    views: &[View<'_>],
+    made: &[Written],
+    said: Option<&Said<u8>>,
+    ledger: &mut Ledger,
+) -> Option<NicSetting> {
+    let (name, settings) = made.iter().find(|(_, made)| has_map(made))?;
+    if let Some(said) = said {
+        return Some(NicSetting {
+            key: "dscp".to_owned(),
+            toml: said.value.to_string(),
+            at: said.at.clone(),
+        });
+    }
+    let view = views.iter().find(|view| view.switch.name == *name)?;
+    let class = view.class.as_ref()?;
+    let is_own = settings.iter().any(|(key, _)| *key == "switch.dscp-map");
+    let dscp = match is_own {
+        true => view.dscp_of_data()?,
+        false if class.lossless => SONIC_LOSSLESS,
+        false => return None,
+    };
+    let at = class.from.first()?.clone();
+    if dscp > 0 {
+        ledger.assumed(format!(
+            "no file says which DSCP NICs give to data: {dscp}, which leads to a lossless class; set nic.dscp, or add NCCL_IB_TC"
+        ));
+    }
+    (dscp > 0).then(|| NicSetting { key: "dscp".to_owned(), toml: dscp.to_string(), at })
 }
 
 /// Keys that switches of one role may have for themselves.
-const OF_ROLE: &[&str] = &["buffer", "pfc", "drop-alpha", "cut", "ecn"];
+const OF_ROLE: &[&str] =
+    &["buffer", "cell", "slices", "guarantee", "pfc", "drop-alpha", "cut", "ecn", "scheme"];
 
 /// `[switch]` and `[switch-role.NAME]`.
 fn settings(facts: &mut Facts, fabric: &mut Fabric, made: &[Written]) -> String {
@@ -217,9 +272,19 @@ fn settings(facts: &mut Facts, fabric: &mut Fabric, made: &[Written]) -> String 
             facts.ledger.assumed(format!("switch.{top} is that of one switch; others have another one"));
         }
     }
+    let (scheme, common): (Vec<_>, Vec<_>) =
+        common.into_iter().partition(|settings| settings.iter().any(|(key, ..)| key.starts_with("scheme.")));
     if !common.is_empty() {
         out += "\n[switch]\n";
         common.into_iter().for_each(|settings| lines(&mut out, settings));
+    }
+    let scheme: Vec<Setting> = scheme.into_iter().flatten().cloned().collect();
+    if !scheme.is_empty() {
+        out += "\n[scheme]\n";
+        let below = |(key, value, from): Setting| {
+            (key.strip_prefix("scheme.").unwrap_or(&key).to_owned(), value, from)
+        };
+        lines(&mut out, &scheme.into_iter().map(below).collect::<Vec<_>>());
     }
     let without: Vec<String> =
         in_fabric.iter().filter(|name| !of.contains_key(name.as_str())).map(|name| (*name).clone()).collect();

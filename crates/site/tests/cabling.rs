@@ -4,7 +4,7 @@ mod common;
 
 use common::{GOOD, accepted, file, of_rule, row, site, value};
 use scenario::{Source, check};
-use site::Input;
+use site::{Input, import};
 
 /// Two leaves and two hosts each as a list of cables in one of the formats.
 fn fabric(name: &str, text: &str) -> site::Answer {
@@ -213,7 +213,7 @@ fn settings_of_nics_are_those_of_dcqcn() {
     );
     let rules = common::rules(&answer);
     assert_eq!(rules, ["neighbours", "nics-differ", "trust"], "{:#?}", answer.contradicts);
-    assert!(row(&answer.ignored, "cnp_dscp").what.starts_with("to set by hand"));
+    assert_eq!(nic["cnp-dscp"].as_integer(), Some(48));
 }
 
 #[test]
@@ -229,7 +229,52 @@ fn nvue_says_rates_and_roce() {
         "{}",
         answer.toml
     );
-    assert!(row(&answer.ignored, "adaptive-routing").what.starts_with("to set by hand"));
+    assert_eq!(
+        value(&answer, &["scheme", "ars", "profile"]).unwrap().as_str(),
+        Some("spectrum"),
+        "{}",
+        answer.toml
+    );
+    let again = accepted(&[file("n/leaf1.yaml", leaf), file("o/leaf1.yaml", leaf)]);
+    let of_second = |rows: &[site::Row]| {
+        rows.iter().filter(|row| row.file == "o/leaf1.yaml").map(|row| row.field.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (of_second(&again.read), of_second(&again.ignored)),
+        (vec![], vec![site::WHOLE_FILE.to_owned()])
+    );
+}
+
+#[test]
+fn every_line_of_lldp_is_in_one_of_the_lists() {
+    let plain = "-------\nLLDP neighbors:\n-------\nInterface:    swp1, via: LLDP, RID: 1, Time: 0 day, 00:05:49\n  Chassis:\n    ChassisID:    mac 00:01:02:03:04:05\n    \
+                 SysName:      host1\n    Capability:   Bridge, on\n  Port:\n    PortID:       ifname eth0\n    TTL:          120\n\
+                 Interface:    swp2, via: LLDP, RID: 2, Time: 0 day, 00:05:49\n  Port:\n    PortID:       mac 00:01:02:03:04:06\n    PortDescr:    eth1\n";
+    let keys = "lldp.swp1.via=LLDP\nlldp.swp1.chassis.name=host1\nlldp.swp1.port.ifname=eth1\nlldp.swp3.1.chassis.name=host3\nlldp.swp3.1.port.descr=eth2\n";
+    let answer = accepted(&[file("l/leaf1/lldp.txt", plain), file("l/leaf2/lldp.txt", keys)]);
+    assert_eq!((answer.hosts, answer.links), (2, 3), "{}", answer.toml);
+    let values = |file: &str| -> usize {
+        let rows = answer.read.iter().chain(&answer.ignored).filter(|row| row.file == file);
+        rows.filter(|row| row.field != site::WHOLE_FILE).map(|row| row.values).sum()
+    };
+    // A neighbour is one row of several lines: two of the plain ones make a cable, and one has no name.
+    assert_eq!(values("l/leaf1/lldp.txt"), 9, "{:#?} {:#?}", answer.read, answer.ignored);
+    assert_eq!(values("l/leaf2/lldp.txt"), 3);
+    assert!(row(&answer.ignored, "TTL").what.contains("no name and no port"));
+    assert!(answer.ignored.iter().any(|row| row.field == "neighbour" && row.what.contains("no name")));
+}
+
+/// A list with a line for each of many cables between two switches is read in time that grows with its length.
+#[test]
+fn long_lists_of_cables_are_read_at_once() {
+    let lines: String =
+        (0..20_000).map(|i| format!("leaf1,{},spine1,{}\n", i % 15_000, i % 16_000)).collect();
+    let hosts = "leaf1,x,host1,e\nleaf1,y,host2,e\n";
+    let csv = |extra: &str| format!("device_a,port_a,device_b,port_b\n{lines}{extra}");
+    let started = std::time::Instant::now();
+    let answer = import(&[file("a.csv", csv(hosts)), file("b.csv", csv(""))]).unwrap();
+    assert_eq!(answer.links, 15_002);
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
 
 #[test]

@@ -32,6 +32,17 @@ fn seeds() -> Vec<Input> {
             "LLDP neighbors:\nInterface: Ethernet0, via: LLDP\n SysName: host1\n PortID: ifname eth0\n",
         ),
         (
+            "keys.txt",
+            "lldp.Ethernet0.via=LLDP\nlldp.Ethernet0.chassis.name=host1\nlldp.Ethernet0.port.ifname=eth0\n",
+        ),
+        (
+            "ars.json",
+            "{\"ARS_PROFILE\": {\"p\": {\"default_ars_object\": \"o\", \"max_flows\": \"512\", \"past_load_weight\": \"1\"}},\n\
+             \"ARS_OBJECT\": {\"o\": {\"assign_mode\": \"per_packet_quality\", \"max_flows\": \"64\"}}, \"ARS_INTERFACES\": {\"Ethernet0\": {\"scaling_factor\": \"7\"}},\n\
+             \"SWITCH_HASH\": {\"GLOBAL\": {\"ecmp_hash\": [\"SRC_IP\"], \"ecmp_hash_algorithm\": \"XOR\"}}, \"FG_NHG\": {\"g\": {\"bucket_size\": \"60\"}},\n\
+             \"DEVICE_METADATA\": {\"localhost\": {\"hwsku\": \"ACS-SN5600\", \"type\": \"LeafRouter\"}}, \"PORT\": {\"Ethernet0\": {\"speed\": \"400000\"}}}\n",
+        ),
+        (
             "c.csv",
             "side_a_device,side_a_name,side_b_device,side_b_name,length\nleaf1,1,host1,1,5m\nleaf1,2,host2,1,\"5\"\n",
         ),
@@ -150,8 +161,13 @@ proptest! {
 fn the_seeds_are_whole() {
     for seed in seeds() {
         let answer = import(&[seed.clone(), file("x/config_db.json", GOOD.config())]).unwrap();
-        let refused =
-            answer.ignored.iter().find(|row| row.field == site::WHOLE_FILE && row.file == seed.name);
-        assert!(refused.is_none(), "{refused:?}");
+        let of =
+            |rows: &[site::Row]| rows.iter().filter(|row| row.file == seed.name).cloned().collect::<Vec<_>>();
+        let (read, ignored) = (of(&answer.read), of(&answer.ignored));
+        let refused = ignored.iter().find(|row| row.field == site::WHOLE_FILE || row.field == "a line");
+        // Link-level retry is all that is recognised and not read.
+        let is_known = !read.is_empty() || ignored.iter().any(|row| row.what.contains("link-level retry"));
+        let is_two = seed.name == "site/tor1/config_db.json";
+        assert!(refused.is_none() && is_known || is_two, "{}: {read:#?} {ignored:#?}", seed.name);
     }
 }

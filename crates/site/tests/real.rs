@@ -16,10 +16,18 @@ fn files(folder: &Path, all: &mut Vec<Input>) {
         match path.is_dir() {
             true => files(&path, all),
             false => all.extend(
-                fs::read_to_string(&path).ok().map(|text| Input { name: path.display().to_string(), text }),
+                fs::read_to_string(&path).ok().map(|text| Input::new(path.display().to_string(), text)),
             ),
         }
     }
+}
+
+/// Fields of a configuration of SONiC whose every table is one of tables.
+fn fields_of_sonic(text: &str) -> Option<usize> {
+    let root: serde_json::Value = serde_json::from_str(text).ok()?;
+    let tables = root.as_object().filter(|root| root.contains_key("DEVICE_METADATA"))?;
+    let entries = tables.values().filter_map(|table| table.as_object()).flat_map(|table| table.values());
+    Some(entries.filter_map(|entry| entry.as_object()).map(|entry| entry.len().max(1)).sum())
 }
 
 #[test]
@@ -31,6 +39,24 @@ fn every_file_is_read_or_refused_with_a_reason() {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for input in &all {
         let name = input.name.trim_start_matches(&folder);
+        let rows = match import(std::slice::from_ref(input)) {
+            Err(failed) => failed.ignored,
+            Ok(answer) => [answer.read, answer.ignored].concat(),
+        };
+        assert!(rows.iter().all(|row| !row.what.is_empty() && row.line > 0), "{name}");
+        let refused = rows.iter().any(|row| row.field == site::WHOLE_FILE);
+        // A file that is read alone, without a fabric, has its rows of what is read in no list.
+        assert!(
+            refused || !rows.is_empty() || import(std::slice::from_ref(input)).is_err(),
+            "{name} leaves no trace"
+        );
+        if let Some(fields) = fields_of_sonic(&input.text).filter(|_| !refused) {
+            let listed: usize = rows.iter().map(|row| row.values).sum();
+            assert!(
+                import(std::slice::from_ref(input)).is_err() || listed >= fields,
+                "{name}: {listed} of {fields} fields"
+            );
+        }
         match import(std::slice::from_ref(input)) {
             Err(failed) => {
                 let whole = failed.ignored.iter().find(|row| row.field == site::WHOLE_FILE);

@@ -12,14 +12,25 @@ fn three_switches_become_one_fabric_with_their_thresholds() {
     assert_eq!(rules(&answer), [""; 0], "{:#?}", answer.contradicts);
     let text = |path: &[&str]| value(&answer, path).unwrap_or_else(|| panic!("{path:?}\n{}", answer.toml));
     assert_eq!(text(&["switch", "pfc", "alpha"]).as_str(), Some("1"));
-    assert_eq!(text(&["switch", "pfc", "resume-offset"]).as_str(), Some("3556B"));
-    assert_eq!(text(&["switch", "pfc", "headroom"]).as_str(), Some("280000B"));
-    assert_eq!(text(&["switch", "classes"]).as_str(), Some("cnp-first"));
+    assert_eq!(text(&["switch", "pfc", "xon-offset"]).as_str(), Some("3556B"));
+    assert_eq!(text(&["switch", "guarantee"]).as_str(), Some("1664B"));
+    let headroom = text(&["switch", "pfc", "headroom"]);
+    assert_eq!(
+        (headroom["xoff"].as_str(), headroom["shared-pool"].as_str()),
+        (Some("280000B"), Some("4000000B"))
+    );
     let ecn = text(&["switch", "ecn", "at-rate", "0"]);
     assert_eq!((ecn["kmax"].as_str(), ecn["pmax"].as_float()), (Some("2000000B"), Some(0.05)));
-    // The pool of a ToR, and the headroom of its three ports; the spine has two.
-    assert_eq!(text(&["switch-role", "tor", "buffer"]).as_str(), Some("60840000B"));
-    assert_eq!(text(&["switch-role", "spine", "buffer"]).as_str(), Some("60560000B"));
+    // The pool, beside which headrooms lie.
+    assert_eq!(text(&["switch", "buffer"]).as_str(), Some("60000000B"));
+    // CNPs leave first, by their DSCP; DSCPs of no entry are traffic class 0, that is queue 0.
+    let map = text(&["switch", "dscp-map"]);
+    let queues: Vec<&toml::Value> = map.as_array().unwrap().iter().collect();
+    assert_eq!(queues[0]["dscp"].as_array().unwrap()[0].as_integer(), Some(48));
+    assert!(queues[0].get("weight").is_none() && queues[0].get("lossless").is_none(), "{map}");
+    let data = queues.iter().find(|queue| queue.get("lossless").is_some()).unwrap();
+    assert_eq!((data["dscp"].to_string().as_str(), data["weight"].as_integer()), ("[0, 24, 26]", Some(15)));
+    assert_eq!(value(&answer, &["nic", "dscp"]), None, "DSCP 0 is lossless here");
     // 40 m at 5 ns/m.
     let link = text(&["topology", "links", "links", "0"]);
     assert_eq!((link[2].as_str(), link[3].as_str()), (Some("400Gbps"), Some("200000ps")));
@@ -64,7 +75,8 @@ fn every_field_ends_in_one_of_the_lists() {
     assert_eq!(listed, expected);
     assert_eq!(row(&answer.ignored, "NTP_SERVER").what, "management and monitoring");
     assert_eq!(row(&answer.ignored, "SOMETHING_NEW b").what, "ropewalk knows no such table");
-    assert!(row(&answer.ignored, "BUFFER_PROFILE size").what.starts_with("to set by hand"));
+    assert_eq!(row(&answer.read, "BUFFER_PROFILE size").what, "switch.guarantee");
+    assert!(row(&answer.ignored, "WRED_PROFILE red_max_threshold").what.contains("green"));
     assert!(row(&answer.read, "PORT speed").what.contains("rates"));
 }
 
@@ -185,6 +197,98 @@ fn a_job_whose_dscp_is_lossy_runs_without_pfc_here_too() {
     assert_eq!(of_rule(&answer, "lossy-class").len(), 3);
 }
 
+/// A ToR and a spine of a known SKU: with ARS in the ToR, and a hash with buckets in the spine.
+#[test]
+fn a_known_sku_with_ars_and_a_hash_becomes_a_scenario_that_runs() {
+    let more = |switch: &Switch<'_>, tables: &str| {
+        let text = switch.config().replace("Some-SKU", "Arista-7060CX-32S");
+        text.replacen("  \"NTP_SERVER\"", &format!("{tables}  \"NTP_SERVER\""), 1)
+    };
+    let ars = r#"  "ARS_PROFILE": { "p": { "algorithm": "ewma", "default_ars_object": "o", "max_flows": "4096", "sampling_interval": "10",
+        "past_load_max_value": "100", "past_load_weight": "1", "future_load_weight": "5" } },
+  "ARS_OBJECT": { "o": { "assign_mode": "per_flowlet_quality", "flowlet_idle_time": "100", "max_flows": "512",
+        "alternative_path_cost": "250" } },
+  "ARS_INTERFACES": { "Ethernet16": { "scaling_factor": "20" } },
+"#;
+    let hash = r#"  "SWITCH_HASH": { "GLOBAL": { "ecmp_hash": ["SRC_IP", "DST_IP", "L4_SRC_PORT"], "ecmp_hash_algorithm": "CRC_CCITT",
+        "lag_hash": ["SRC_IP"] } },
+  "FG_NHG": { "g": { "bucket_size": "120", "match_mode": "prefix-based" } },
+"#;
+    let spine = Switch { classes: [1, 3], ..spine() };
+    let tors = [GOOD, common::tor2()].map(|tor| more(&Switch { classes: [1, 3], ..tor }, ars));
+    let files = [
+        file("s/a/config_db.json", tors[0].as_str()),
+        file("s/b/config_db.json", tors[1].as_str()),
+        file("s/c/config_db.json", more(&spine, hash)),
+        file("s/gpu1/cnp_dscp", "46\n"),
+    ];
+    let answer = accepted(&files);
+    let text = |path: &[&str]| {
+        value(&answer, path).unwrap_or_else(|| panic!("{path:?}\n{}", answer.toml)).to_string()
+    };
+    // Roles of SONiC's tables have figures of their own for this SKU, so cells and slices are written, not the model.
+    assert_eq!((text(&["switch", "cell"]), text(&["switch", "slices"])), ("\"208B\"".into(), "4".into()));
+    assert_eq!(text(&["nic", "dscp"]), "24", "the first DSCP that leads to the lossless class");
+    assert_eq!(text(&["nic", "cnp-dscp"]), "46");
+    let ars = |key: &str| text(&["switch-role", "tor", "scheme", "ars", key]);
+    assert_eq!(
+        (ars("mode"), ars("idle"), ars("table")),
+        ("\"flowlet-quality\"".into(), "\"100us\"".into(), "512".into())
+    );
+    assert_eq!(
+        (ars("entries"), ars("interval"), ars("scale")),
+        ("4096".into(), "\"10us\"".into(), "\"20Gbps\"".into())
+    );
+    assert_eq!((ars("past-weight"), ars("future-weight")), ("1".into(), "5".into()));
+    let ecmp = |key: &str| text(&["switch-role", "spine", "scheme", "ecmp", key]);
+    assert_eq!((ecmp("fields"), ecmp("function")), ("\"5-tuple\"".into(), "\"crc16\"".into()));
+    assert_eq!((ecmp("seed"), ecmp("buckets")), ("\"by-role\"".into(), "120".into()));
+    assert!(row(&answer.ignored, "ARS_PROFILE past_load_max_value").what.contains("unit"));
+    assert!(row(&answer.ignored, "ARS_OBJECT alternative_path_cost").what.contains("Dragonfly"));
+    // NCCL's DSCP 0 is lossy: told, and not simulated, since no file says that NICs send it.
+    assert_eq!(rules(&answer), ["lossy-class"]);
+    // One role: the model fills in what the file lacks.
+    let alone = accepted(&files[..1]);
+    assert_eq!(
+        value(&alone, &["switch", "model"]).unwrap().as_str(),
+        Some("sonic:Arista-7060CX-32S"),
+        "{}",
+        alone.toml
+    );
+}
+
+#[test]
+fn headrooms_of_several_cables_are_a_list() {
+    let config = r#"{
+        "PORT": { "Ethernet0": { "speed": "100000" }, "Ethernet4": { "speed": "100000" }, "Ethernet8": { "speed": "400000" } },
+        "CABLE_LENGTH": { "AZURE": { "Ethernet0": "5m", "Ethernet4": "40m", "Ethernet8": "40m" } },
+        "BUFFER_POOL": { "ingress_lossless_pool": { "size": "10000000" } },
+        "PORT_QOS_MAP": { "Ethernet0,Ethernet4,Ethernet8": { "pfc_enable": "3" } }
+    }"#;
+    let table = "100000 5m 1248 2288 40000 -3 2288\n100000 40m 1248 2288 50000 -3 2288\n400000 40m 1248 2288 300000 -3 2288\n";
+    let answer = accepted(&[file("a/config_db.json", config), file("a/pg_profile_lookup.ini", table)]);
+    let xoff = value(&answer, &["switch", "pfc", "headroom", "xoff"]).unwrap();
+    let all: Vec<(String, i64, String)> = xoff
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| {
+            (
+                entry["rate"].as_str().unwrap().into(),
+                entry["metres"].as_integer().unwrap(),
+                entry["xoff"].as_str().unwrap().into(),
+            )
+        })
+        .collect();
+    let expected = [("100Gbps", 5, "40000B"), ("100Gbps", 40, "50000B"), ("400Gbps", 40, "300000B")];
+    assert_eq!(
+        all,
+        expected.map(|(rate, metres, xoff)| (rate.into(), metres, xoff.into())),
+        "{}",
+        answer.toml
+    );
+}
+
 #[test]
 fn parts_of_a_configuration_are_one_switch() {
     let whole: serde_json::Value = serde_json::from_str(&GOOD.config()).unwrap();
@@ -230,7 +334,7 @@ fn headroom_comes_from_the_table_of_profiles_if_the_switch_makes_them() {
     let answer = accepted(&[file("a/config_db.json", config), file("a/pg_profile_lookup.ini", table)]);
     let pfc = value(&answer, &["switch", "pfc"]).unwrap();
     assert_eq!(
-        (pfc["headroom"].as_str(), pfc["alpha"].as_str()),
+        (pfc["headroom"]["xoff"].as_str(), pfc["alpha"].as_str()),
         (Some("53248B"), Some("1/8")),
         "{}",
         answer.toml
@@ -251,6 +355,9 @@ fn files_that_are_not_read_are_named() {
     files.push(file("site/broken.json", "{\"PORT\": {\n\"Ethernet0\": }"));
     files.push(file("site/empty", "\n"));
     files.push(file("site/prose.md", "We bought three switches.\n"));
+    files.push(site::Input::unreadable("site/locked.json", "site/locked.json: it may not be read"));
+    files.push(file("site/cables.csv", "side_a_device,side_a_name,side_b_device,side_b_name\n"));
+    files.push(file("site/plan.dot", "graph plan {\n}\n"));
     let answer = accepted(&files);
     let why = |name: &str| {
         let row = answer.ignored.iter().find(|row| row.file == name).unwrap_or_else(|| panic!("{name}"));
@@ -261,6 +368,9 @@ fn files_that_are_not_read_are_named() {
     assert!(why("site/leaf.cfg").contains("EOS") && why("site/nx.txt").contains("NX-OS"));
     assert!(why("site/broken.json").contains("wrong at 2:"), "{}", why("site/broken.json"));
     assert_eq!(why("site/empty"), "it is empty");
+    assert_eq!(why("site/locked.json"), "site/locked.json: it may not be read");
+    assert_eq!(why("site/cables.csv"), "it has no cable, no port and no setting");
+    assert_eq!(why("site/plan.dot"), why("site/cables.csv"));
     assert!(why("site/prose.md").contains("none of the files that are read"));
 }
 

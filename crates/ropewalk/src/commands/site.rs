@@ -32,8 +32,12 @@ pub fn run(paths: &[PathBuf], output: &Path, json: bool) -> Result<(), Failure> 
     for path in &files {
         let name = path.display().to_string();
         match file::read(path, READING) {
-            Ok(text) => inputs.push(Input { name, text }),
-            Err(error) => print::note(&format!("note: {}", error.about(&name))),
+            Ok(text) => inputs.push(Input::new(name, text)),
+            Err(error) => {
+                let why = error.about(&name).to_string();
+                print::note(&format!("note: {why}"));
+                inputs.push(Input::unreadable(name, why));
+            }
         }
     }
     let answer = site::import(&inputs).map_err(|why| failed(*why))?;

@@ -10,6 +10,20 @@ pub struct Input {
     pub name: String,
     /// Its content.
     pub text: String,
+    /// Why it has no content here, if it could not be read.
+    pub(crate) unreadable: Option<String>,
+}
+
+impl Input {
+    /// A file with its content.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Input { name: name.into(), text: text.into(), unreadable: None }
+    }
+
+    /// A file that cannot be read, with the reason, which goes into the list of what is ignored.
+    pub fn unreadable(name: impl Into<String>, why: impl Into<String>) -> Self {
+        Input { name: name.into(), text: String::new(), unreadable: Some(why.into()) }
+    }
 }
 
 /// A file with what readers need to know of it.

@@ -2,6 +2,7 @@
 
 use super::File;
 use crate::facts::{Edge, End, Facts};
+use std::collections::BTreeMap;
 
 const READ: &str = "links of [topology.links]";
 
@@ -12,11 +13,60 @@ pub(super) fn read(facts: &mut Facts, file: &File<'_>, root: &str) {
         own.next().map(|switch| switch.name.clone())
     };
     let device = prompt(file.text).or_else(of_folder).unwrap_or_else(|| file.device(root));
-    match file.text.contains("RemoteDevice") {
-        true => table(facts, file, &device),
-        false => blocks(facts, file, &device),
+    match () {
+        () if file.text.contains("RemoteDevice") => table(facts, file, &device),
+        () if is_keys(file.text) => keys(facts, file, &device),
+        () => blocks(facts, file, &device),
     }
 }
+
+/// True for the output of `lldpcli -f keyvalue show neighbors`.
+pub(crate) fn is_keys(text: &str) -> bool {
+    let of_lldp = |line: &str| line.starts_with("lldp.") && line.contains('=');
+    text.lines().find(|line| !line.trim().is_empty()).is_some_and(of_lldp)
+}
+
+/// Why a line says nothing of a cable.
+const OTHER: &str = "it is no name and no port of a neighbour";
+
+/// Lines such as `lldp.swp1.chassis.name=spine1`.
+fn keys(facts: &mut Facts, file: &File<'_>, device: &str) {
+    let mut of: BTreeMap<&str, (usize, Option<&str>, Option<&str>)> = BTreeMap::new();
+    for (line, text) in file.lines() {
+        let path = text.trim().strip_prefix("lldp.").and_then(|rest| rest.split_once('='));
+        let parts = path.and_then(|(path, value)| {
+            let at = [".chassis.", ".port."].iter().find_map(|word| path.find(word))?;
+            Some((&path[..at], &path[at + 1..], value.trim().trim_matches('"')))
+        });
+        match parts {
+            Some((port, field @ ("chassis.name" | "port.ifname" | "port.local" | "port.descr"), value)) => {
+                let own = of.entry(port).or_insert((line, None, None));
+                match field {
+                    "chassis.name" => own.1 = Some(value),
+                    "port.descr" => own.2 = own.2.or(Some(value)),
+                    _ => own.2 = Some(value),
+                }
+            }
+            Some((_, field, _)) => {
+                let field = files::printable::on_one_line(&field.replace('.', " "));
+                facts.ledger.ignored(&file.line(line), &field, OTHER);
+            }
+            None => {
+                let field = path.and_then(|(path, _)| path.rsplit('.').next()).unwrap_or("a line");
+                facts.ledger.ignored(&file.line(line), &files::printable::on_one_line(field), OTHER);
+            }
+        }
+    }
+    for (port, (line, peer, id)) in of {
+        match peer {
+            Some(peer) => add(facts, file, line, device, port, peer, id),
+            None => facts.ledger.ignored(&file.line(line), "neighbour", NAMELESS),
+        }
+    }
+}
+
+/// Why a neighbour is no end of a cable.
+const NAMELESS: &str = "it has no name (SysName)";
 
 /// The name in a prompt such as `admin@leaf1:~$ show lldp table`.
 fn prompt(text: &str) -> Option<String> {
@@ -37,8 +87,16 @@ fn table(facts: &mut Facts, file: &File<'_>, device: &str) {
             columns = Some(starts.collect());
             continue;
         }
-        let Some(columns) = &columns else { continue };
-        if text.trim_start().starts_with("---") || text.starts_with("Total entries") || text.contains('@') {
+        let is_rule = text.trim_start().starts_with("---");
+        let Some(columns) =
+            columns.as_ref().filter(|_| !text.starts_with("Total entries") && !text.contains('@'))
+        else {
+            if !is_rule {
+                facts.ledger.ignored(&file.line(line), "a line", "it is no row of the table");
+            }
+            continue;
+        };
+        if is_rule {
             continue;
         }
         let cell = |name: &str| {
@@ -62,36 +120,45 @@ fn table(facts: &mut Facts, file: &File<'_>, device: &str) {
 
 /// Blocks of `lldpcli`: a local interface, then what its neighbour says.
 fn blocks(facts: &mut Facts, file: &File<'_>, device: &str) {
-    let mut current: Option<(usize, String)> = None;
-    let (mut peer, mut port) = (None, None);
-    let mut done =
-        |current: &mut Option<(usize, String)>, peer: &mut Option<String>, port: &mut Option<String>| {
-            if let (Some((line, local)), Some(peer)) = (current.take(), peer.take()) {
-                add(facts, file, line, device, &local, &peer, port.as_deref());
-            }
-            *port = None;
-        };
+    #[derive(Default)]
+    struct Block<'t> {
+        local: Option<(usize, &'t str)>,
+        peer: Option<&'t str>,
+        port: Option<&'t str>,
+    }
+    let done = |facts: &mut Facts, block: Block<'_>| match (block.local, block.peer) {
+        (Some((line, local)), Some(peer)) => add(facts, file, line, device, local, peer, block.port),
+        (Some((line, _)), None) => facts.ledger.ignored(&file.line(line), "neighbour", NAMELESS),
+        (None, _) => {}
+    };
+    let mut block = Block::default();
     for (line, text) in file.lines() {
-        let Some((name, value)) = text.split_once(':') else { continue };
-        let value = value.trim();
-        match name.trim() {
+        let (name, value) = text.split_once(':').unwrap_or((text, ""));
+        let (name, value) = (name.trim(), value.trim());
+        match name {
             "Interface" => {
-                done(&mut current, &mut peer, &mut port);
-                current = Some((line, value.split(',').next().unwrap_or(value).to_owned()));
+                done(facts, std::mem::take(&mut block));
+                block.local = Some((line, value.split(',').next().unwrap_or(value)));
             }
-            "SysName" => peer = Some(value.to_owned()),
-            "PortID" => {
-                port = value
-                    .strip_prefix("ifname ")
-                    .or(value.strip_prefix("local "))
-                    .map(str::to_owned)
-                    .or(port);
+            "SysName" if block.local.is_some() => block.peer = Some(value),
+            "PortID" if block.local.is_some() => {
+                let named = value.strip_prefix("ifname ").or(value.strip_prefix("local "));
+                match named {
+                    Some(named) => block.port = Some(named),
+                    None => facts.ledger.ignored(&file.line(line), name, "its kind is no name of a port"),
+                }
             }
-            "PortDescr" => port = port.or(Some(value.to_owned())),
-            _ => {}
+            "PortDescr" if block.local.is_some() => block.port = block.port.or(Some(value)),
+            "LLDP neighbors" => {}
+            _ if name.starts_with("---") => {}
+            _ => {
+                let known = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b' ' || b == b'-');
+                let name = if known && text.contains(':') { name } else { "a line" };
+                facts.ledger.ignored(&file.line(line), name, OTHER);
+            }
         }
     }
-    done(&mut current, &mut peer, &mut port);
+    done(facts, block);
 }
 
 fn add(

@@ -6,7 +6,7 @@ mod dot;
 mod file;
 mod ibnetdiscover;
 mod infragraph;
-mod lldp;
+pub(crate) mod lldp;
 mod lookup;
 pub(crate) mod nic;
 mod nvue;
@@ -30,6 +30,10 @@ pub(crate) fn all(inputs: &[Input]) -> Facts {
     let mut later = Vec::new();
     for input in inputs {
         let file = File::new(input);
+        if let Some(why) = &input.unreadable {
+            facts.ledger.ignored(&file.line(1), WHOLE_FILE, &files::printable::on_one_line(why));
+            continue;
+        }
         if nic::single(&mut facts, &file) {
             continue;
         }

@@ -8,13 +8,18 @@ use rnic::vendor::{NAMES, Value};
 
 /// Names in dumps of `ecn/` and of tools that are no setting of DCQCN, and the reason why they are ignored.
 pub(crate) const IGNORED: &[(&str, &str)] = &[
-    ("cnp_dscp", "to set by hand: nic.cnp-dscp"),
-    ("cnp_802p_prio", "to set by hand: nic.cnp-dscp"),
-    ("cnp_priority", "to set by hand: nic.cnp-dscp"),
+    ("cnp_802p_prio", "switches classify by DSCP here, not by the priority of VLAN tags"),
+    ("cnp_priority", "switches classify by DSCP here, not by the priority of VLAN tags"),
     ("enable", "DCQCN is on for every priority of a run"),
     ("force_tc", "the class of data is that of its DSCP"),
     ("trust", "switches classify by DSCP here"),
 ];
+
+/// True for the DSCP of CNPs: `cnp_dscp` of sysfs and mlxconfig's `CNP_DSCP_P1`.
+pub(crate) fn is_cnp_dscp(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    lower.strip_prefix("cnp_dscp").is_some_and(|port| port.is_empty() || port.starts_with("_p"))
+}
 
 /// True for the DSCP of data: `traffic_class` of sysfs, `default_roce_tos` of configfs.
 pub(crate) fn is_traffic_class(name: &str) -> bool {
@@ -38,6 +43,7 @@ pub(super) fn single(facts: &mut Facts, file: &File<'_>) -> bool {
     let last = file.name.rsplit('/').next().unwrap_or_default().to_owned();
     let is_name = NAMES.iter().any(|known| known.matches(&last))
         || is_traffic_class(&last)
+        || is_cnp_dscp(&last)
         || IGNORED.iter().any(|(ignored, _)| *ignored == last);
     let is_single = is_short && is_name && number.parse::<i64>().is_ok();
     if is_single {
@@ -52,6 +58,19 @@ fn one(facts: &mut Facts, at: &Place, name: &str, value: &str) {
         return match value.parse::<u8>() {
             Ok(class) => dscp(facts, at, name, class),
             Err(_) => facts.ledger.ignored(at, name, "expected a traffic class from 0 to 255"),
+        };
+    }
+    if is_cnp_dscp(name) {
+        return match value.parse::<u8>() {
+            Ok(dscp @ 0..=63) => {
+                facts.ledger.read(at, name, "nic.cnp-dscp");
+                facts.nic.push(NicSetting {
+                    key: "cnp-dscp".to_owned(),
+                    toml: dscp.to_string(),
+                    at: at.clone(),
+                });
+            }
+            _ => facts.ledger.ignored(at, name, "expected a DSCP from 0 to 63"),
         };
     }
     let Some(known) = NAMES.iter().find(|known| known.matches(name)) else {
@@ -163,9 +182,12 @@ pub(super) fn mlxconfig(facts: &mut Facts, file: &File<'_>) {
         let is_setting =
             name.len() > 3 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
         match words.get(1 + current).filter(|_| is_setting) {
-            Some(value) if NAMES.iter().any(|known| known.matches(name)) => one(facts, &at, name, value),
+            Some(value) if NAMES.iter().any(|known| known.matches(name)) || is_cnp_dscp(name) => {
+                one(facts, &at, name, value)
+            }
             Some(_) if name.starts_with("CNP_") => {
-                facts.ledger.ignored(&at, name, "to set by hand: nic.cnp-dscp")
+                let why = "switches classify by DSCP here, not by the priority of VLAN tags";
+                facts.ledger.ignored(&at, name, why)
             }
             Some(_) => facts.ledger.ignored(&at, name, "it is no setting of DCQCN"),
             None => facts.ledger.ignored(&at, "a line", "it has no setting"),

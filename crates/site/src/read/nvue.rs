@@ -12,29 +12,35 @@ const ROCE_ECN: (u64, u64) = (150_000, 1_500_000);
 
 pub(super) fn read(facts: &mut Facts, file: &File<'_>, documents: &[Node], root: &str) {
     let mut switch = Switch { name: file.device(root), folder: file.folder.clone(), ..Switch::default() };
+    let mut all = Vec::new();
     for document in documents {
         let sets = document.items().iter().filter_map(|item| item.get("set")).chain(document.get("set"));
         let sets: Vec<&Node> = sets.collect();
-        let sets = if sets.is_empty() && document.items().is_empty() { vec![document] } else { sets };
-        for set in sets {
-            if let Some(name) = set.at(&["system", "hostname"]).and_then(Node::text) {
-                switch.name = files::printable::name(name);
-            }
-            for (key, node) in set.entries() {
-                walk(facts, &mut switch, file, key, node);
-            }
-        }
+        all.extend(if sets.is_empty() && document.items().is_empty() { vec![document] } else { sets });
     }
-    if facts.switches.iter().all(|other| other.name != switch.name) {
-        switch.cells.push(Cell {
-            table: String::new(),
-            field: String::new(),
-            at: Place { file: file.name.clone(), line: 1, path: String::new() },
-        });
-        facts.switches.push(switch);
-    } else {
-        facts.ledger.ignored(&file.line(1), WHOLE_FILE, "another file describes this switch");
+    let names = all.iter().filter_map(|set| set.at(&["system", "hostname"])?.text());
+    if let Some(name) = names.last() {
+        switch.name = files::printable::name(name);
     }
+    if facts.switches.iter().any(|other| other.name == switch.name) {
+        return facts.ledger.ignored(&file.line(1), WHOLE_FILE, "another file describes this switch");
+    }
+    let others =
+        documents.iter().flat_map(Node::items).flat_map(Node::entries).filter(|(key, _)| key != "set");
+    for (key, node) in others {
+        let key = files::printable::on_one_line(key);
+        let at = Place { file: file.name.clone(), line: node.line, path: key.clone() };
+        facts.ledger.ignored(&at, &key, "it sets nothing");
+    }
+    for (key, node) in all.iter().flat_map(|set| set.entries()) {
+        walk(facts, &mut switch, file, key, node);
+    }
+    switch.cells.push(Cell {
+        table: String::new(),
+        field: String::new(),
+        at: Place { file: file.name.clone(), line: 1, path: String::new() },
+    });
+    facts.switches.push(switch);
 }
 
 fn walk(facts: &mut Facts, switch: &mut Switch, file: &File<'_>, path: &str, node: &Node) {
@@ -71,7 +77,7 @@ fn walk(facts: &mut Facts, switch: &mut Switch, file: &File<'_>, path: &str, nod
             }
             facts.ledger.read(&at, "interface link state", "ports of the switch");
         }
-        (["qos", "roce", "enable"], _) if text == "off" => {
+        (["qos", "roce", "enable"], _) if ["off", "disabled"].contains(&text) => {
             facts.ledger.ignored(&at, "qos roce enable", "RoCE is off")
         }
         (["qos", "roce", "mode" | "enable"], _) => {
@@ -92,8 +98,14 @@ fn walk(facts: &mut Facts, switch: &mut Switch, file: &File<'_>, path: &str, nod
                 "switch.pfc, and switch.ecn as Cumulus sets it: 150 kB to 1.5 MB",
             );
         }
+        (["router", "adaptive-routing", "enable"], _) if ["on", "enabled", "true"].contains(&text) => {
+            let said = Said { value: "{ profile = \"spectrum\" }".to_owned(), at: at.clone() };
+            switch.direct.retain(|(key, _)| *key != "scheme.ars");
+            switch.direct.push(("scheme.ars", said));
+            facts.ledger.read(&at, "adaptive-routing", "scheme.ars, with the profile spectrum");
+        }
         (["router", "adaptive-routing", ..], _) | (["interface", _, "router", "adaptive-routing", ..], _) => {
-            let why = "to set by hand: scheme.ars with the profile spectrum";
+            let why = "adaptive routing is on for all ports of a switch, or off, with NVIDIA's defaults";
             facts.ledger.ignored(&at, "adaptive-routing", why);
         }
         (["interface", ..], _) => {

@@ -7,7 +7,7 @@ use site::{Answer, Contradiction, Input, Row, import};
 
 /// A file of the site.
 pub fn file(name: &str, text: impl Into<String>) -> Input {
-    Input { name: name.to_owned(), text: text.into() }
+    Input::new(name, text)
 }
 
 /// Makes the scenario, which must be one that `check` accepts.
