@@ -69,6 +69,11 @@ class Result:
         return self.table("links")
 
     @cached_property
+    def nics(self) -> Table:
+        """One row per port of a NIC: packets, NACKs, CNPs, marks, timeouts."""
+        return self.table("nics")
+
+    @cached_property
     def series(self) -> Table:
         """Queue pairs, links and switches over time. With `record=True` the table has all of them; by default it has eight
         queue pairs and eight links."""
@@ -167,6 +172,16 @@ class Result:
         from ropewalk.plot import ResultPlots
 
         return ResultPlots(self)
+
+    def counters_as(
+        self, names: str = "mlx5", *, at: str | None = None, dump: str | None = None, interval: float | None = None
+    ) -> dict[str, Any]:
+        """Counts under the names that operators see, as `ropewalk counters` prints them: `"mlx5"`, `"sonic"` or `"junos"`.
+
+        `at` selects a host or a switch. With the text of a `dump` of counters, the answer has shares and rates of both;
+        `interval` is the time between its two readings in seconds.
+        """
+        return json.loads(self._native.counters(names, at, dump, interval))  # type: ignore[no-any-return]
 
     def explain(self, flow: int | str = "slowest", *, progress: Progress = None) -> str:
         """Explains a flow, or with "step" a step, as `ropewalk explain` does: where its time went, and which events it had.

@@ -153,6 +153,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         messages,
         tasks: tasks.into_iter().flat_map(|tasks| tasks.records).collect(),
         links,
+        nics: hosts.iter().map(Host::nic_record).collect(),
         max_buffer: switches.iter().map(|s| Bytes(s.buffer.peak)).collect(),
         data,
         control,

@@ -292,6 +292,46 @@ merge!(Control {
     sum: ack, nack, cnp, grants, probes, port_status, returned, returned_bytes, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
 });
 
+/// Counts of a NIC's port, or of a NIC whose ports serve all its queue pairs. The counts of all NICs add up to those in [`Data`] and
+/// [`Control`], which also have what schemes make.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NicRecord {
+    /// Data packets put on the wire; retransmissions included.
+    pub sent: u64,
+    /// Packets retransmitted.
+    pub retransmitted: u64,
+    /// Data packets accepted.
+    pub accepted: u64,
+    /// Arrivals of packets that it already had.
+    pub duplicate: u64,
+    /// Arrivals that it discarded.
+    pub discarded: u64,
+    /// Arrivals with a PSN above the ePSN.
+    pub out_of_order: u64,
+    /// Arrivals of data with a mark.
+    pub marked: u64,
+    /// ACKs sent.
+    pub acks_sent: u64,
+    /// NACKs sent.
+    pub nacks_sent: u64,
+    /// NACKs that arrived.
+    pub nacks_received: u64,
+    /// CNPs sent.
+    pub cnps_sent: u64,
+    /// CNPs that arrived.
+    pub cnps_received: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// Arrivals at a host that the totals do not tell apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) marked: u64,
+    pub(crate) nacks: u64,
+    pub(crate) cnps: u64,
+}
+
 /// Counts of a queue pair in a bin of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QpBin {
@@ -510,6 +550,8 @@ pub struct Outcome {
     pub tasks: Vec<TaskRecord>,
     /// Records of links, by [`LinkId`].
     pub links: Vec<LinkRecord>,
+    /// Records of NICs, by [`HostId`].
+    pub nics: Vec<NicRecord>,
     /// Most bytes of buffer in use at once, by switch (its node number less the number of hosts).
     pub max_buffer: Vec<Bytes>,
     /// Counts of data packets.

@@ -129,6 +129,27 @@ impl Results {
             .map_err(failure)
     }
 
+    /// The counters under the names of NICs or switches, or with a dump a comparison, as JSON.
+    fn counters(
+        &self,
+        py: Python<'_>,
+        names: &str,
+        at: Option<&str>,
+        dump: Option<&str>,
+        interval: Option<f64>,
+    ) -> PyResult<String> {
+        let results = py.detach(|| self.whole()).map_err(failure)?;
+        let view = counters::view(&results, names, at).map_err(|error| failure(error.into()))?;
+        let json = match dump {
+            None => serde_json::to_string(&view),
+            Some(dump) => {
+                let comparison = counters::compare(&view, dump, interval);
+                serde_json::to_string(&comparison.map_err(|error| failure(error.into()))?)
+            }
+        };
+        Ok(json.unwrap_or_default())
+    }
+
     /// Writes a result directory as a whole or not at all.
     fn save(&self, py: Python<'_>, dir: PathBuf, csv: bool) -> PyResult<()> {
         py.detach(|| {

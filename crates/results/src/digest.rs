@@ -1,7 +1,7 @@
 //! One number for everything that a run did: equal digests mean equal runs.
 //!
 //! The digest covers the integers of the [`Outcome`](engine::Outcome). It leaves out the cost of the run, the engine that ran
-//! it, recordings over time and derived floats. It is XXH3 with 128 bits over little-endian 64-bit words. Each metric's entry
+//! it, counts by NIC, recordings over time and derived floats. It is XXH3 with 128 bits over little-endian 64-bit words. Each metric's entry
 //! gives its place in the digest.
 
 use crate::data::RunData;

@@ -87,6 +87,7 @@ pub fn outcome(flows: u64) -> Outcome {
         tasks: Vec::new(),
         messages: (0..flows).map(record).collect(),
         links: vec![LinkRecord { frames: 10, bytes: 15_000, ..LinkRecord::default() }; 4],
+        nics: vec![outcome::NicRecord { sent: 15, accepted: 13, ..outcome::NicRecord::default() }; 2],
         max_buffer: vec![Bytes(3000)],
         data: Data { sent: 30, accepted: 27, retransmitted: 3, spurious: 2, duplicate: 3, ..Data::default() },
         control: outcome::Control::default(),

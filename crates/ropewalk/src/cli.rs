@@ -44,6 +44,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Explain one flow or one step of training: where its time went, and what happened when
     Explain(ExplainArgs),
+    /// Print the counts of a run under the names of a NIC's or a switch's counters, and a dump of counters beside them
+    Counters(CountersArgs),
     /// Say whether the bus bandwidth of nccl-tests is what it should be, and if not, why
     Busbw(BusbwArgs),
     /// Compute a scheme's switch memory by its paper's formula
@@ -142,7 +144,7 @@ Examples:
   ropewalk run my.toml --pcap host0                 the frames of host0 for Wireshark: DIR/capture-host0.pcapng
   ropewalk run my.toml --pcap host0 --snap-length 128 the same with headers alone
 
-Writes summary.json, manifest.json, flows.parquet, links.parquet and series.parquet. --record, or [record] in the
+Writes summary.json, manifest.json, flows.parquet, links.parquet, nics.parquet and series.parquet. --record, or [record] in the
 scenario, adds counters.parquet, events.parquet and paths.parquet. A directory with older results is replaced as
 a whole or not at all. A directory with other files is an error, and stays as it is.")]
 pub struct RunArgs {
@@ -455,6 +457,38 @@ pub struct ExplainArgs {
     /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// `ropewalk counters`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  ropewalk counters results/quickstart --as mlx5
+  ropewalk counters results/quickstart --as sonic --at leaf0
+  ropewalk counters results/quickstart --as mlx5 --compare ethtool.txt --interval 10
+  ropewalk counters results/quickstart --as mlx5 --json | jq '.counters[] | {name, total}'
+
+A dump is what `ethtool -S`, `rdma statistic`, or SONiC's `show pfc counters` and `show queue counters` print, once or, one after the
+other in one file, twice. Runs last milliseconds and polls seconds, so shares and rates are compared, never counts.")]
+pub struct CountersArgs {
+    /// Result directory.
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+    /// Whose names: mlx5 (NICs), sonic or junos (switches).
+    #[arg(long = "as", value_name = "NAMES", default_value = "mlx5")]
+    pub names: String,
+    /// Only the ports of this host or switch.
+    #[arg(long, value_name = "NODE")]
+    pub at: Option<String>,
+    /// Dump of counters to compare with.
+    #[arg(long, value_name = "FILE")]
+    pub compare: Option<PathBuf>,
+    /// Seconds between the two readings of the dump, for rates.
+    #[arg(long, value_name = "SECONDS", requires = "compare")]
+    pub interval: Option<f64>,
+    /// Print JSON on standard output and nothing else, with the counts of every port.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `ropewalk busbw`.

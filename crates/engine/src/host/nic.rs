@@ -11,7 +11,7 @@ use super::ready::{Ready, Turn};
 use super::receive_queue::ReceiveQueue;
 use super::self_cnps::SelfCnps;
 use super::timers::{ReplyTimer, Timer, Timers};
-use crate::outcome::{Control, Data, MessageRecord, Waiting};
+use crate::outcome::{Control, Data, Heard, MessageRecord, NicRecord, Waiting};
 use crate::record::Recorder;
 use crate::record::counts::{Arrivals, Sends};
 use crate::record::sampler::Sampler;
@@ -83,6 +83,7 @@ pub(crate) struct Host<P: Parts> {
     pub(crate) out_of_order: Vec<u64>,
     pub(crate) data: Data,
     pub(crate) control: Control,
+    pub(super) heard: Heard,
     /// Foreground messages that are not yet acknowledged.
     pub(crate) unfinished: u64,
     pub(crate) finished: u64,
@@ -168,6 +169,7 @@ impl<P: Parts> Host<P> {
             out_of_order: Vec::new(),
             data: Data::default(),
             control: Control::default(),
+            heard: Heard::default(),
             unfinished: 0,
             finished: 0,
             recorder: Recorder::default(),
@@ -195,6 +197,26 @@ impl<P: Parts> Host<P> {
             && self.ingress.is_none()
             && !setup.several_classes
             && !setup.follows_any()
+    }
+
+    /// The counts of its NIC.
+    pub(crate) fn nic_record(&self) -> NicRecord {
+        let (data, control, heard) = (&self.data, &self.control, &self.heard);
+        NicRecord {
+            sent: data.sent,
+            retransmitted: data.retransmitted,
+            accepted: data.accepted,
+            duplicate: data.duplicate,
+            discarded: data.discarded,
+            out_of_order: data.out_of_order,
+            marked: heard.marked,
+            acks_sent: control.ack,
+            nacks_sent: control.nack,
+            nacks_received: heard.nacks,
+            cnps_sent: control.cnp,
+            cnps_received: heard.cnps,
+            timeouts: control.timeout,
+        }
     }
 
     /// Time from which the first queue pair in line may send; [`u64::MAX`] if no queue pair has anything to send.

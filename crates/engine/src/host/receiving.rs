@@ -110,6 +110,7 @@ impl<P: Parts> Host<P> {
             }
             Some(notice) => Inbound::Notice { notice, marked },
         };
+        self.heard.marked += u64::from(marked && !CUT);
         let (mut got, standing) = incoming.receiver.on_arrival(Time(now), inbound);
         if got.cnp
             && let Some(ports) = &mut self.cnp_ports

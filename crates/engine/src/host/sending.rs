@@ -389,8 +389,12 @@ impl<P: Parts> Host<P> {
         let mut out = &mut self.outgoing[slot as usize];
         let reply = match pkt.kind() {
             Kind::Ack => Reply::Ack(pkt.psn()),
-            Kind::Nack => Reply::Nack(pkt.psn()),
+            Kind::Nack => {
+                self.heard.nacks += 1;
+                Reply::Nack(pkt.psn())
+            }
             Kind::Cnp => {
+                self.heard.cnps += 1;
                 match Advice::of(&pkt.label) {
                     None => out.congestion.on_cnp(Time(now)),
                     Some(advice) => out.congestion.on_advice(Time(now), advice),

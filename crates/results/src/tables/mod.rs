@@ -6,6 +6,7 @@ pub mod event_names;
 pub mod events;
 pub mod flows;
 pub mod links;
+pub mod nics;
 pub mod operations;
 pub mod paths;
 pub mod series;
@@ -20,10 +21,11 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 12] = [
+pub const TABLES: [(&str, Make); 13] = [
     ("flows", |run| Some(flows::table(run))),
     ("subflows", subflows::table),
     ("links", |run| Some(links::table(run))),
+    ("nics", |run| Some(nics::table(run))),
     ("series", |run| Some(series::table(run))),
     ("counters", counters::table),
     ("events", events::table),

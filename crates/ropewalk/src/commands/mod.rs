@@ -3,6 +3,7 @@
 pub mod busbw;
 pub mod check;
 pub mod compare;
+pub mod counters;
 pub mod explain;
 pub mod export;
 pub mod frames;
@@ -39,6 +40,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Counters(args) => counters::run(&args),
         Command::Busbw(args) => {
             return busbw::run(&args).unwrap_or_else(|failure| exit_code(Err(failure)));
         }

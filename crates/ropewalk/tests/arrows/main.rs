@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("lab", &["engine", "fast", "model", "results", "scenario", "sim"]),
     ("capture", &["engine", "lab", "model", "ports", "results", "scenario", "wire"]),
     ("busbw", &["collective", "finding", "lab", "model", "results", "scenario"]),
+    ("counters", &["finding", "results"]),
     ("site", &["files", "finding", "model", "rnic", "scenario"]),
     ("explain", &["engine", "lab", "model", "results", "scenario"]),
     ("farm", &["audit", "engine", "explain", "lab", "model", "results", "scenario", "sim"]),
@@ -41,7 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "ropewalk",
         &[
-            "busbw", "capture", "engine", "explain", "lab", "model", "papers", "report", "results",
+            "busbw", "capture", "counters", "engine", "explain", "lab", "model", "papers", "report", "results",
             "scenario", "site",
         ],
     ),
@@ -53,7 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "python",
         &[
-            "busbw", "capture", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario",
+            "busbw", "capture", "counters", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario",
             "schemes",
         ],
     ),

@@ -1,0 +1,88 @@
+//! A dump beside a run. Runs last milliseconds and polls seconds, so shares and rates are compared, never counts.
+
+use crate::View;
+use crate::dump::{Dump, fits};
+use finding::{Finding, code};
+use serde::Serialize;
+
+/// A counter of the run beside that of a dump.
+#[derive(Clone, Debug, Serialize)]
+pub struct Beside {
+    /// The operators' name.
+    pub name: &'static str,
+    /// The counter of which both are shares.
+    pub per: Option<&'static str>,
+    /// Share in the run.
+    pub run_share: Option<f64>,
+    /// Share in the dump.
+    pub dump_share: Option<f64>,
+    /// Growth per second and port in the run.
+    pub run_rate: Option<f64>,
+    /// Growth per second and port in the dump; `None` without the time between its readings.
+    pub dump_rate: Option<f64>,
+    /// Why there is nothing to compare, or what to beware of; empty otherwise.
+    pub note: String,
+}
+
+/// A dump beside a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Readings in the dump. With one, its values are those since its counters were zero.
+    pub readings: usize,
+    /// Devices or ports in the dump.
+    pub devices: usize,
+    /// The counters that either has.
+    pub counters: Vec<Beside>,
+}
+
+/// Lays a dump beside a run; `interval` is the time between its two readings, s.
+///
+/// # Errors
+/// If the dump has no counter of the view.
+pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Comparison, Finding> {
+    let dump = Dump::read(dump);
+    let is_known = |name: &str| view.counters.iter().any(|counter| fits(counter.name, name));
+    let devices = dump.devices(is_known);
+    if devices == 0 {
+        let why = if dump.is_empty() {
+            "it has no lines of a name and a number"
+        } else {
+            "none of its names is among them"
+        };
+        return Err(code::UNKNOWN_NAME
+            .plain(format!("the dump has no counter of {}: {why}", view.of))
+            .with_help("ropewalk reads `ethtool -S`, `rdma statistic`, and SONiC's `show pfc counters` and `show queue counters`"));
+    }
+    let readings = dump.readings();
+    let beside = |counter: &crate::Counter| {
+        let seen = dump.counter(counter.name);
+        let base = counter.per.and_then(|per| dump.counter(per));
+        let dump_share =
+            seen.zip(base).filter(|(_, base)| base.grown > 0.0).map(|(seen, base)| seen.grown / base.grown);
+        let dump_rate = seen
+            .zip(interval.filter(|_| readings > 1))
+            .map(|(seen, time)| seen.grown / time / devices as f64);
+        let missing = || match counter.per {
+            Some(per) if dump_share.is_none() => format!("the dump has no {per}, or it is 0"),
+            _ => String::new(),
+        };
+        let note = match seen {
+            _ if counter.total.is_none() => counter.source.to_owned(),
+            None => "the dump lacks it".to_owned(),
+            Some(seen) if seen.reset => "it went backwards: it was reset between the readings".to_owned(),
+            Some(_) => missing(),
+        };
+        Beside {
+            name: counter.name,
+            per: counter.per,
+            run_share: counter.share,
+            dump_share,
+            run_rate: counter.rate,
+            dump_rate,
+            note,
+        }
+    };
+    let is_seen = |counter: &&crate::Counter| counter.total.is_some() || dump.counter(counter.name).is_some();
+    let counters = view.counters.iter().filter(is_seen).map(beside).collect();
+    Ok(Comparison { readings, devices, counters })
+}

@@ -1,0 +1,142 @@
+//! What tools print: `ethtool -S`, `rdma statistic`, and SONiC's tables such as `show pfc counters`. No name is known here.
+
+use std::collections::BTreeMap;
+
+/// The values of a counter in order of the readings, by device or row of a table and by name.
+#[derive(Debug, Default)]
+pub(crate) struct Dump {
+    values: BTreeMap<(String, String), Vec<u64>>,
+}
+
+/// A counter over all devices of a dump.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Seen {
+    /// Growth between the first reading and the last, or the value if there is one reading.
+    pub(crate) grown: f64,
+    /// True if a counter went backwards: it was reset, or it wrapped.
+    pub(crate) reset: bool,
+}
+
+impl Dump {
+    pub(crate) fn read(text: &str) -> Self {
+        let mut dump = Dump::default();
+        let mut device = String::new();
+        let mut columns: Vec<String> = Vec::new();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                [] => columns.clear(),
+                // `rdma statistic`: link mlx5_0/1 rx_write_requests 0 out_of_sequence 7
+                ["link", link, ref pairs @ ..] => {
+                    pairs.chunks_exact(2).for_each(|pair| dump.add(link, pair[0], pair[1]));
+                }
+                ["Port", "Rx" | "Tx", ref names @ ..] if !names.is_empty() => {
+                    columns = names.iter().map(|name| format!("{} {name}", words[1])).collect();
+                }
+                ["Port", _, ref names @ ..] if names.iter().any(|name| name.contains('/')) => {
+                    columns = std::iter::once(String::new())
+                        .chain(names.iter().map(|name| (*name).to_owned()))
+                        .collect();
+                }
+                [port, ref cells @ ..] if !columns.is_empty() && cells.len() == columns.len() => {
+                    // The queue is a part of the row's name.
+                    let row =
+                        if columns[0].is_empty() { format!("{port} {}", cells[0]) } else { port.to_owned() };
+                    let named = columns.clone();
+                    named.iter().zip(cells).filter(|(name, _)| !name.is_empty()).for_each(|(name, cell)| {
+                        dump.add(&row, name, cell);
+                    });
+                }
+                _ if line.ends_with(':') => device = line.trim_end_matches(':').trim().to_owned(),
+                [name, value] if !name.contains(':') => dump.add(&device, name, value),
+                _ => {
+                    if let Some((name, rest)) = line.split_once(':') {
+                        let value = rest.split_whitespace().next().unwrap_or_default();
+                        dump.add(&device, name.trim(), value);
+                    }
+                }
+            }
+        }
+        dump
+    }
+
+    fn add(&mut self, device: &str, name: &str, value: &str) {
+        let digits: String = value.chars().filter(|c| *c != ',').collect();
+        if let Ok(value) = digits.parse() {
+            self.values.entry((device.to_owned(), name.to_owned())).or_default().push(value);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Number of readings: that of most counters.
+    pub(crate) fn readings(&self) -> usize {
+        self.values.values().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// A counter, summed over devices and priorities.
+    pub(crate) fn counter(&self, pattern: &str) -> Option<Seen> {
+        let mut sum: Option<Seen> = None;
+        let of_name = self.values.iter().filter(|((_, name), _)| fits(pattern, name));
+        for (first, last) in of_name.filter_map(|(_, all)| Some((*all.first()?, *all.last()?))) {
+            let seen = sum.get_or_insert_default();
+            let single = self.readings() < 2;
+            seen.reset |= !single && last < first;
+            seen.grown += if single { first as f64 } else { last.saturating_sub(first) as f64 };
+        }
+        sum
+    }
+
+    /// Number of devices or rows with a counter of which `is_known` holds.
+    pub(crate) fn devices(&self, is_known: impl Fn(&str) -> bool) -> usize {
+        let mut all: Vec<&str> = self
+            .values
+            .keys()
+            .filter(|(_, name)| is_known(name))
+            .map(|(device, _)| device.split(' ').next().unwrap_or(device))
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len()
+    }
+}
+
+/// True if a name fits a pattern, in which `#` stands for a number.
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('#') {
+        None => pattern == name,
+        Some((start, end)) => {
+            let inside = name.strip_prefix(start).and_then(|rest| rest.strip_suffix(end));
+            inside.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tools_print_is_read() {
+        let ethtool = "NIC statistics:\n     rx_prio3_pause: 5\n     rx_prio4_pause: 2\n     rx_prio3_pause_duration: 90\n";
+        let dump = Dump::read(&format!("{ethtool}{}", ethtool.replace(": 5", ": 9")));
+        assert_eq!(dump.counter("rx_prio#_pause"), Some(Seen { grown: 4.0, reset: false }));
+        assert_eq!(dump.readings(), 2);
+        let rdma =
+            "link mlx5_0/1 out_of_sequence 7 np_cnp_sent 3\nlink mlx5_1/1 out_of_sequence 1 np_cnp_sent 0\n";
+        assert_eq!(Dump::read(rdma).counter("out_of_sequence").unwrap().grown, 8.0);
+        let pfc = "  Port Rx    PFC0    PFC3\n---------  ------  ------\nEthernet0       0   1,024\n\n  Port Tx    PFC0    PFC3\n---------  ------  ------\nEthernet0       0       5\n";
+        let dump = Dump::read(pfc);
+        assert_eq!(
+            (dump.counter("Rx PFC#").unwrap().grown, dump.counter("Tx PFC#").unwrap().grown),
+            (1024.0, 5.0)
+        );
+        let queues = "     Port    TxQ    Counter/pkts    Counter/bytes    Drop/pkts    Drop/bytes\n---------  -----  --------------  ---------------  -----------  ------------\nEthernet0    UC3           2,000              N/A           40             0\n";
+        let dump = Dump::read(queues);
+        assert_eq!((dump.counter("Drop/pkts").unwrap().grown, dump.counter("Counter/bytes")), (40.0, None));
+        let reset = Dump::read("a: 5\nb: 1\na: 3\nb: 2\n");
+        assert_eq!(reset.counter("a"), Some(Seen { grown: 0.0, reset: true }));
+    }
+}

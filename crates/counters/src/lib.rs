@@ -1,0 +1,170 @@
+//! The counts of a run under the names that operators see, and a dump of counters beside them.
+//!
+//! `names.tsv` has a row per counter: view, scope, name, the count of ropewalk, the counter whose share it is, unit, meaning, and the
+//! source of the name or the reason why ropewalk has no such count. A `#` in a name stands for the number of a priority. The count is a
+//! column of `nics.parquet` (`nics.cnps_sent`), or of `links.parquet` for the link that leaves a port (`out.pauses`) or arrives there
+//! (`in.pauses`). No code knows a vendor.
+//!
+//! | file | content |
+//! |---|---|
+//! | `ports` | counts by port, from the tables of a run |
+//! | `dump` | what tools print |
+//! | [`mod@compare`] | a dump beside a run |
+//! | `text` | both as text |
+
+#![forbid(unsafe_code)]
+
+pub mod compare;
+mod dump;
+mod ports;
+mod text;
+
+pub use compare::{Beside, Comparison, compare};
+
+use finding::{Finding, code};
+use ports::Port;
+use results::Results;
+use serde::Serialize;
+
+const NAMES: &str = include_str!("names.tsv");
+
+/// A row of the table of names.
+#[derive(Clone, Copy, Debug)]
+struct Name {
+    view: &'static str,
+    scope: &'static str,
+    counter: &'static str,
+    /// The count of ropewalk; `None` if it has none.
+    of: Option<&'static str>,
+    /// The counter whose share this one is.
+    per: Option<&'static str>,
+    unit: &'static str,
+    about: &'static str,
+    /// Source of the name, or why ropewalk has no such count.
+    source: &'static str,
+}
+
+fn names() -> impl Iterator<Item = Name> {
+    NAMES.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let mut fields = line.split('\t');
+        let mut next = || fields.next();
+        let (view, scope, counter) = (next()?, next()?, next()?);
+        let mut some = || next().map(|field| Some(field).filter(|field| *field != "-"));
+        let (of, per) = (some()?, some()?);
+        Some(Name { view, scope, counter, of, per, unit: next()?, about: next()?, source: next()? })
+    })
+}
+
+/// The views: whose names there are.
+pub fn views() -> Vec<&'static str> {
+    let mut all: Vec<&str> = names().map(|name| name.view).collect();
+    all.dedup();
+    all
+}
+
+/// A counter of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Counter {
+    /// The operators' name.
+    pub name: &'static str,
+    /// Sum over the ports; for the longest queue, the longest of all. `None` if ropewalk has no such count.
+    pub total: Option<f64>,
+    /// Unit of the total.
+    pub unit: &'static str,
+    /// Sum per second of simulated time and port.
+    pub rate: Option<f64>,
+    /// Share of the counter `per`.
+    pub share: Option<f64>,
+    /// The counter of which this one is a share.
+    pub per: Option<&'static str>,
+    /// The port with the largest count, and that count.
+    pub most: Option<(String, f64)>,
+    /// Meaning.
+    pub about: &'static str,
+    /// Source of the name, or why ropewalk has no such count.
+    pub source: &'static str,
+    /// Counts by port, in the order of `ports`.
+    pub by_port: Vec<f64>,
+}
+
+/// The counters of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct View {
+    /// Whose names they are.
+    pub of: String,
+    /// Simulated time, s.
+    pub seconds: f64,
+    /// Names of the ports.
+    pub ports: Vec<String>,
+    /// The counters.
+    pub counters: Vec<Counter>,
+}
+
+/// The counters of a run under the names of `of`, at all ports or at those of the node `at`.
+///
+/// # Errors
+/// If there are no such names, no such node, or the run lacks a table.
+pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Finding> {
+    if !views().contains(&of) {
+        let text = format!("no counters have names of `{of}`; there are {}", views().join(", "));
+        return Err(code::UNKNOWN_NAME.plain(text));
+    }
+    let rows: Vec<Name> = names().filter(|name| name.view == of).collect();
+    let at_hosts = rows.iter().any(|name| name.scope == "nic");
+    let mut ports = ports::of(results, at_hosts)?;
+    if let Some(at) = at {
+        let all: Vec<String> = ports.iter().map(|port| port.node.clone()).collect();
+        ports.retain(|port| port.node == at || port.name == at);
+        if ports.is_empty() {
+            let what = if at_hosts { "host" } else { "switch" };
+            let some = all.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+            return Err(code::UNKNOWN_NAME
+                .plain(format!("the run has no {what} `{at}`; there are {some} and others")));
+        }
+    }
+    let seconds = results.summary.sim_time_us / 1e6;
+    let totals: Vec<(&str, Option<f64>)> =
+        rows.iter().map(|name| (name.counter, total(name, &ports))).collect();
+    let find = |counter: &str| totals.iter().find(|(name, _)| *name == counter).and_then(|(_, total)| *total);
+    let counters = rows.iter().map(|name| {
+        let by_port: Vec<f64> =
+            name.of.map_or(Vec::new(), |of| ports.iter().map(|port| port.count(of)).collect());
+        let total = find(name.counter);
+        let most = by_port
+            .iter()
+            .zip(&ports)
+            .max_by(|(a, p), (b, q)| a.total_cmp(b).then_with(|| q.name.cmp(&p.name)));
+        Counter {
+            name: name.counter,
+            total,
+            unit: name.unit,
+            rate: total
+                .filter(|_| seconds > 0.0 && !is_peak(name))
+                .map(|total| total / seconds / ports.len() as f64),
+            share: name.per.and_then(find).filter(|base| *base > 0.0).and_then(|base| Some(total? / base)),
+            per: name.per,
+            most: most.filter(|(count, _)| **count > 0.0).map(|(count, port)| (port.name.clone(), *count)),
+            about: name.about,
+            source: name.source,
+            by_port,
+        }
+    });
+    let counters = counters.collect();
+    Ok(View {
+        of: of.to_owned(),
+        seconds,
+        ports: ports.into_iter().map(|port| port.name).collect(),
+        counters,
+    })
+}
+
+/// True for a count whose largest value counts, not its sum.
+fn is_peak(name: &Name) -> bool {
+    name.of.is_some_and(|of| of.contains(".max_"))
+}
+
+fn total(name: &Name, ports: &[Port]) -> Option<f64> {
+    let counts = ports.iter().map(|port| port.count(name.of.unwrap_or_default()));
+    name.of?;
+    Some(if is_peak(name) { counts.fold(0.0, f64::max) } else { counts.sum() })
+}

@@ -1,0 +1,143 @@
+//! Counters of runs under operators' names.
+
+use counters::{View, compare, view, views};
+use lab::{Prepared, Run};
+use proptest::prelude::*;
+use scenario::{Source, check};
+
+/// Eight senders to one host behind a spine, with marks, CNPs and pauses; `more` are other settings.
+fn incast(more: &str) -> Run {
+    let text = format!(
+        "[topology.leaf-spine]\nleaves = 3\nspines = 2\nhosts-per-leaf = 4\n[[workload]]\nincast = {{ senders = 8, bytes = \"300kB\" }}\n{more}"
+    );
+    lab::run(
+        Prepared::by(|| check(&Source::new("c.toml", text), &[])).unwrap_or_else(|error| panic!("{error}")),
+    )
+}
+
+fn counter(view: &View, name: &str) -> f64 {
+    let found = view.counters.iter().find(|counter| counter.name == name);
+    found.and_then(|counter| counter.total).unwrap_or_else(|| panic!("{name}"))
+}
+
+fn seen(run: &Run, names: &str) -> View {
+    view(&run.results(Vec::new()), names, None).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_cnp_that_is_sent_is_handled_or_lost() {
+    let run = incast("");
+    let (nics, control) = (seen(&run, "mlx5"), run.outcome.control);
+    let (sent, handled) = (counter(&nics, "np_cnp_sent"), counter(&nics, "rp_cnp_handled"));
+    assert!(sent > 0.0 && sent == control.cnp as f64);
+    assert!(
+        handled <= sent && sent - handled <= (control.dropped + control.in_flight) as f64,
+        "{sent} {handled} {control:?}"
+    );
+    // A packet may be marked at several ports.
+    let marked: u64 = run.outcome.links.iter().map(|link| link.marks).sum();
+    let arrived = counter(&nics, "np_ecn_marked_roce_packets");
+    assert!(sent <= arrived && arrived <= marked as f64, "{sent} {arrived} {marked}");
+    assert_eq!(counter(&nics, "out_of_sequence"), run.outcome.data.out_of_order as f64);
+}
+
+#[test]
+fn a_pause_that_is_sent_arrives() {
+    let run = incast("[switch]\npfc.alpha = \"1/1024\"\n[nic.congestion.none]\n");
+    let (nics, ports) = (seen(&run, "mlx5"), seen(&run, "sonic"));
+    let received = counter(&nics, "rx_prio#_pause") + counter(&ports, "Rx PFC#");
+    let sent = counter(&nics, "tx_prio#_pause") + counter(&ports, "Tx PFC#");
+    assert!(received > 0.0 && received == sent);
+    assert_eq!(sent, run.outcome.control.pause as f64);
+    // The receiver's switch pauses what feeds it; the receiving NIC pauses nobody.
+    assert_eq!(counter(&nics, "tx_prio#_pause"), 0.0);
+}
+
+#[test]
+fn losses_of_a_lossy_fabric_are_where_operators_look() {
+    let run = incast("[switch]\npfc = \"off\"\nbuffer = \"200kB\"\n[nic.congestion.none]\n");
+    let (nics, ports, control) = (seen(&run, "mlx5"), seen(&run, "sonic"), run.outcome.control);
+    let drops = counter(&ports, "Drop/pkts");
+    assert!(drops > 0.0 && drops == run.outcome.data.dropped_buffer as f64);
+    let lost = (control.blocked + control.dropped + control.in_flight) as f64;
+    let nacks = counter(&nics, "packet_seq_err");
+    assert!(nacks > 0.0 && control.nack as f64 - nacks <= lost, "{nacks} {control:?}");
+    let spine = view(&run.results(Vec::new()), "sonic", Some("spine0")).unwrap();
+    assert!(spine.ports.iter().all(|port| port.starts_with("spine0:")) && !spine.ports.is_empty());
+    assert!(
+        view(&run.results(Vec::new()), "sonic", Some("spine9"))
+            .unwrap_err()
+            .to_string()
+            .contains("no switch `spine9`")
+    );
+    assert!(
+        view(&run.results(Vec::new()), "eos", None).unwrap_err().to_string().contains("mlx5, sonic, junos")
+    );
+}
+
+#[test]
+fn a_dump_stands_beside_the_run_in_shares_and_rates() {
+    let nics = seen(&incast(""), "mlx5");
+    let dump = "NIC statistics:\n     rx_vport_rdma_unicast_packets: 1000\n     np_ecn_marked_roce_packets: 10\n     rx_discards_phy: 0\n";
+    let later = dump.replace("1000", "3000").replace(": 10\n", ": 110\n");
+    let both = compare(&nics, &format!("{dump}{later}"), Some(10.0)).unwrap();
+    let of = |name: &str| both.counters.iter().find(|one| one.name == name).unwrap();
+    let marked = of("np_ecn_marked_roce_packets");
+    assert_eq!(
+        (both.readings, both.devices, marked.dump_share, marked.dump_rate),
+        (2, 1, Some(0.05), Some(10.0))
+    );
+    assert!(marked.run_share.is_some_and(|share| share > 0.0 && share < 1.0));
+    assert!(
+        of("rx_discards_phy").note.contains("not by NIC") && of("np_cnp_sent").note == "the dump lacks it"
+    );
+    assert!(both.text().contains("2 readings"));
+    assert_eq!(compare(&nics, dump, None).unwrap().readings, 1);
+    let none = compare(&nics, "hello\n", None).unwrap_err().to_string();
+    assert!(none.contains("the dump has no counter of mlx5"), "{none}");
+}
+
+/// Every count of the table of names is a column, and every share has its base.
+#[test]
+fn names_lead_to_columns() {
+    let results = incast("").results(Vec::new());
+    let columns = |table: &str| {
+        results
+            .table(table)
+            .unwrap()
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect::<Vec<_>>()
+    };
+    let (nics, links) = (columns("nics"), columns("links"));
+    for line in include_str!("../src/names.tsv").lines().skip(1) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        assert_eq!(fields.len(), 8, "{line}");
+        let known = match fields[3].split_once('.') {
+            None => fields[3] == "-",
+            Some(("nics", column)) => nics.iter().any(|own| own == column),
+            Some((_, column)) => links.iter().any(|own| own == column),
+        };
+        assert!(known, "{line}");
+    }
+    for names in views() {
+        let view = view(&results, names, None).unwrap();
+        for per in view.counters.iter().filter_map(|counter| counter.per) {
+            assert!(
+                view.counters.iter().any(|counter| counter.name == per && counter.total.is_some()),
+                "{per}"
+            );
+        }
+        assert!(view.text().contains("not counted"));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_dump_causes_a_panic(words in prop::collection::vec("(link|Port|Rx|Tx|TxQ|PFC3|Drop/pkts|Counter/pkts|np_cnp_sent|:|\n|-|[0-9,]{1,22}|.{0,4})", 0..60)) {
+        thread_local!(static VIEWS: Vec<View> = { let run = incast(""); views().into_iter().map(|names| seen(&run, names)).collect() });
+        VIEWS.with(|views| for view in views { let _ = compare(view, &words.join(" "), Some(1.0)).map(|comparison| comparison.text()); });
+    }
+}
