@@ -8,7 +8,7 @@ fn lines(header: &[&str], rows: impl Iterator<Item = Vec<String>>, right: std::o
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header.to_vec());
-    rows.for_each(|row| drop(table.add_row(row)));
+    table.add_rows(rows);
     for i in right {
         if let Some(column) = table.column_mut(i) {
             column.set_cell_alignment(CellAlignment::Right);

@@ -6,7 +6,6 @@ use crate::ledger::Ledger;
 use crate::sonic::Switch;
 use crate::write::Written;
 use crate::{Uses, note, place};
-use std::collections::BTreeSet;
 
 /// Why fields are ignored that became no setting: table, field or `*`, reason. The first row that fits counts.
 const REASONS: &[(&str, &str, &str)] = &[
@@ -144,13 +143,9 @@ const REASONS: &[(&str, &str, &str)] = &[
 
 /// Lists every field of every switch.
 pub(crate) fn list(facts: &Facts, fabric: &Fabric, made: &[Written], ledger: &mut Ledger) {
-    let in_fabric: BTreeSet<&str> = fabric.switches.iter().map(|(name, _)| name.as_str()).collect();
     let mut read = Uses::default();
-    for (name, written) in made.iter().filter(|(name, _)| in_fabric.contains(name.as_str())) {
-        debug_assert!(!name.is_empty());
-        for (key, made) in written {
-            made.from.iter().for_each(|place| note(&mut read, place, key));
-        }
+    for (key, made) in made.iter().flat_map(|(_, written)| written) {
+        made.from.iter().for_each(|place| note(&mut read, place, key));
     }
     for link in &fabric.links {
         note(&mut read, &link.at, "links of [topology.links]");

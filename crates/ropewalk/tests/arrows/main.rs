@@ -42,8 +42,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "ropewalk",
         &[
-            "busbw", "capture", "counters", "engine", "explain", "lab", "model", "papers", "report", "results",
-            "scenario", "site",
+            "busbw", "capture", "counters", "engine", "explain", "lab", "model", "papers", "report",
+            "results", "scenario", "site",
         ],
     ),
     ("workshop", &["farm", "lab", "papers", "results", "ropewalk", "scenario"]),
@@ -54,8 +54,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "python",
         &[
-            "busbw", "capture", "counters", "explain", "lab", "papers", "report", "results", "ropewalk", "scenario",
-            "schemes",
+            "busbw", "capture", "counters", "explain", "lab", "papers", "report", "results", "ropewalk",
+            "scenario", "schemes",
         ],
     ),
 ];

@@ -18,8 +18,8 @@ pub(super) fn read(facts: &mut Facts, file: &File<'_>, documents: &[Node], root:
         let sets: Vec<&Node> = sets.collect();
         all.extend(if sets.is_empty() && document.items().is_empty() { vec![document] } else { sets });
     }
-    let names = all.iter().filter_map(|set| set.at(&["system", "hostname"])?.text());
-    if let Some(name) = names.last() {
+    let mut names = all.iter().filter_map(|set| set.at(&["system", "hostname"])?.text());
+    if let Some(name) = names.next_back() {
         switch.name = files::printable::name(name);
     }
     if facts.switches.iter().any(|other| other.name == switch.name) {
