@@ -189,9 +189,8 @@ pub struct Known {
 
 /// What is known of a SKU whose switch has a role of SONiC's, such as "t0"; `None` if the tables lack the SKU.
 pub fn known(sku: &str, role: &str) -> Option<Known> {
-    let names = names();
     let of_role = format!("{sku}/{role}");
-    let name = [of_role.as_str(), sku].into_iter().find(|name| names.iter().any(|own| own == name))?;
+    let name = [of_role.as_str(), sku].into_iter().find(|name| preset(name).is_some())?;
     let chip =
         listed(ASICS, 1, sku).and_then(|fields| CHIPS.iter().find(|chip| fields.first() == Some(&chip.name)));
     Some(Known {
