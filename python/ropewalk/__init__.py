@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ropewalk import _native
-from ropewalk._asked import Scenario, as_json, asked, count, flag, warn
+from ropewalk._asked import Scenario, as_json, asked, count, flag, tolerance, warn
 from ropewalk._asked import schemes as _schemes
 from ropewalk._asked import seeds as _seeds
 from ropewalk._busbw import Busbw, busbw
@@ -108,20 +108,11 @@ def run(
     threads, record = count("threads", threads), flag("record", record)
     given: dict[str, Any] = dict(sets) if seed is None else {**sets, "seed": seed}
     with Line(progress, "run") as line:
-        native = _native.run(text, is_dict, as_json(given), threads, record, _tolerance(fast), _warn, line.listener)
+        native = _native.run(text, is_dict, as_json(given), threads, record, tolerance(fast), _warn, line.listener)
     result = Result(native)
     if native.faults:
         raise SimulationError("\n".join(native.faults), native.faults, result)
     return result
-
-
-def _tolerance(fast: bool | float) -> float | None:
-    """The largest error of what is left out, as a share."""
-    if isinstance(fast, bool):
-        return 0.01 if fast else None
-    if not isinstance(fast, (int, float)) or not 0 < fast <= 1:
-        raise ValueError(f"`fast` is True or a share above 0 and up to 1, such as 0.01; found {fast!r}")
-    return float(fast)
 
 
 def check(scenario: Scenario, **sets: Unpack[AllSettings]) -> dict[str, Any]:
@@ -140,6 +131,7 @@ def compare(
     seeds: Any = None,
     traffic_class: str | None = None,
     threads: int | None = None,
+    fast: bool | float = False,
     check: bool = True,
     progress: Progress = None,
     **sets: Unpack[AllSettings],
@@ -147,9 +139,9 @@ def compare(
     """Runs a scenario with several schemes and seeds, side by side on all cores.
 
     `schemes` is a list of names, or a text such as `"ecmp,themis"`. `seeds` is a number, `"1..5"`, a list or a range; the
-    default is the scenario's seed. `traffic_class` names the traffic class whose scheme changes. With `check`, the
-    contenders run again for what decides the comparison (`Comparison.decides`). Raises SimulationError if one of the runs
-    fails.
+    default is the scenario's seed. `traffic_class` names the traffic class whose scheme changes. `fast` leaves out exchanges
+    that repeat, as in `run`. With `check`, and without `fast`, the contenders run again for what decides the comparison
+    (`Comparison.decides`). Raises SimulationError if one of the runs fails.
     """
     text, is_dict = asked(scenario)
     threads = count("threads", threads)
@@ -162,6 +154,7 @@ def compare(
             _seeds(seeds),
             traffic_class,
             threads,
+            tolerance(fast),
             check,
             _warn,
             line.listener,

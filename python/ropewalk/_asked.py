@@ -94,3 +94,12 @@ def flag(name: str, value: Any) -> bool:
 def warn(text: str, level: int = 3) -> None:
     """Warns at the caller's line about a valid but suspicious setting."""
     warnings.warn(text, ScenarioWarning, stacklevel=level)
+
+
+def tolerance(fast: bool | float) -> float | None:
+    """The largest error of what is left out, as a share."""
+    if isinstance(fast, bool):
+        return 0.01 if fast else None
+    if not isinstance(fast, (int, float)) or not 0 < fast <= 1:
+        raise ValueError(f"`fast` is True or a share above 0 and up to 1, such as 0.01; found {fast!r}")
+    return float(fast)

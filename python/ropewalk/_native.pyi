@@ -128,6 +128,7 @@ class Work:
         output: Path | None,
         resume: bool,
         threads: int | None,
+        fast: float | None,
         listener: _Listener | None,
     ) -> Self: ...
     @property
@@ -173,6 +174,7 @@ def compare(
     seeds: str | None,
     class_: str | None,
     threads: int | None,
+    fast: float | None,
     check: bool,
     warn: Callable[[str], object],
     listener: _Listener | None,

@@ -1,10 +1,10 @@
 //! One scenario with several schemes and seeds, whole runs side by side.
 
 use crate::crew::Crew;
-use crate::execute::{Prepared, Run, execute, window_on};
+use crate::execute::Run;
 use crate::failure::Failure;
+use crate::fast::Ready;
 use crate::progress::Progress;
-use engine::Kind;
 use scenario::Checked;
 use std::collections::BTreeSet;
 
@@ -21,6 +21,8 @@ pub struct Comparison {
     pub seeds: Vec<u64>,
     /// True to use the reference engine with one thread for each run.
     pub reference: bool,
+    /// Largest error of the end of a run that leaves out what repeats, as a share of it; `None` to send everything.
+    pub fast: Option<f64>,
     /// Threads for all runs.
     pub crew: Crew,
 }
@@ -54,24 +56,20 @@ impl Comparison {
             let text = format!("scheme `{scheme}` is repeated: the same runs would give the same results");
             return Err(Failure::Asked(text));
         }
-        let mut prepared = Vec::new();
+        let (mut ready, base) = (Vec::new(), self.base.resolved());
         for scheme in &self.schemes {
-            let checked = self.base.with_scheme(self.class.as_deref(), scheme)?;
+            let resolved = base.with_scheme(self.class.as_deref(), scheme)?;
             for &seed in &self.seeds {
-                prepared.push(Prepared::by(|| checked.with_seed(seed))?);
+                ready.push(Ready::of(resolved.clone().with_seed(seed), self.fast)?);
             }
         }
-        let one = |one: Prepared, threads| {
-            let kind = match self.reference {
-                true => Kind::Reference,
-                false => window_on(threads, &one.checked.plan),
-            };
+        let one = |one: Ready, threads| {
             (!progress.stopped()).then(|| {
-                let run = execute(one, kind, progress);
+                let run = one.run((!self.reference).then_some(threads), progress)?;
                 each(&run).map(|()| run)
             })
         };
-        let runs = self.crew.side_by_side(prepared, one)?;
+        let runs = self.crew.side_by_side(ready, one)?;
         runs.into_iter().flatten().collect()
     }
 

@@ -1,13 +1,133 @@
 //! Runs that leave out exchanges which repeat, see the crate `fast`.
 
 use crate::clock::Stopwatch;
-use crate::execute::{Prepared, Run, Spent, conclude, window_on};
+use crate::execute::{self, Run, Spent, conclude, window_on};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use engine::Kind;
+use model::plan::Message;
 use results::summary::Fast;
 use scenario::outlined::Outlined;
-use scenario::{Checked, Resolved};
+use scenario::{Checked, Finding, Resolved};
 use std::num::NonZeroUsize;
+
+/// A scenario that was checked for a fast run.
+struct Prepared {
+    checked: Checked,
+    /// Largest error of the end, as a share of it; `None` to leave nothing out.
+    tolerance: Option<f64>,
+    how: How,
+    setup_s: f64,
+}
+
+enum How {
+    /// Exchanges are laid out when they start.
+    Driven(Box<Outlined>),
+    /// Everything is sent, for this reason.
+    Whole(&'static str),
+}
+
+impl Prepared {
+    /// Checks a scenario for a run that leaves out exchanges which repeat while the error of the end stays within `tolerance`, a share of
+    /// the end; `None` sends everything, in the same way.
+    ///
+    /// # Errors
+    /// The first mistake in the scenario.
+    fn of(resolved: Resolved, tolerance: Option<f64>) -> Result<Self, Finding> {
+        let watch = Stopwatch::start();
+        let mut reason = unfit(&resolved);
+        if reason.is_none() {
+            let (checked, outlined) = resolved.clone().outline()?;
+            if let Some(outlined) = outlined {
+                let how = How::Driven(Box::new(outlined));
+                return Ok(Prepared { checked, tolerance, how, setup_s: watch.cpu_s() });
+            }
+            reason = Some(
+                "the job has no collectives or transfers, or it has messages beside them, or its messages are split, delayed, slowed, \
+                 READs, on queue pairs in turn, or named one by one",
+            );
+        }
+        let checked = resolved.lay()?;
+        Ok(Prepared {
+            checked,
+            tolerance,
+            how: How::Whole(reason.unwrap_or_default()),
+            setup_s: watch.cpu_s(),
+        })
+    }
+
+    /// Runs it. The summary says what was left out.
+    ///
+    /// # Errors
+    /// If an exchange cannot be laid out.
+    fn run(self, progress: &Progress<'_>) -> Result<Run, Failure> {
+        let Prepared { checked, tolerance, how, setup_s } = self;
+        match how {
+            How::Driven(outlined) => driven(checked, *outlined, tolerance, setup_s, progress),
+            How::Whole(reason) => {
+                let kind = window_on(NonZeroUsize::MIN, &checked.plan);
+                let mut run = crate::execute(execute::Prepared { checked, setup_s }, kind, progress);
+                let packets = |m: &Message| run.checked.plan.wire.packets(m.bytes);
+                let sent = run.checked.plan.messages.iter().map(packets).sum();
+                run.summary.fast = Some(Fast {
+                    reason: Some(reason.to_owned()),
+                    sent,
+                    tolerance: tolerance.unwrap_or(0.0),
+                    ..Fast::default()
+                });
+                Ok(run)
+            }
+        }
+    }
+}
+
+/// Checks a scenario for a whole run, or for a fast one with a tolerance. The plan of a fast run has no messages yet.
+///
+/// # Errors
+/// The first mistake in the scenario.
+pub fn check(resolved: Resolved, tolerance: Option<f64>) -> Result<Checked, Finding> {
+    match tolerance {
+        None => resolved.lay(),
+        tolerance => Prepared::of(resolved, tolerance).map(|prepared| prepared.checked),
+    }
+}
+
+/// A run of several, ready to begin: whole, or fast.
+#[derive(Debug)]
+pub enum Ready {
+    /// Every packet is sent.
+    Whole(execute::Prepared),
+    /// What repeats is left out, with a tolerance. An outline stays on its thread, so the one of the check is made again.
+    Fast(Box<Resolved>, f64),
+}
+
+impl Ready {
+    /// Checks a scenario for a whole run, or for a fast one with a tolerance.
+    ///
+    /// # Errors
+    /// The first mistake in the scenario.
+    pub fn of(resolved: Resolved, tolerance: Option<f64>) -> Result<Self, Finding> {
+        let Some(tolerance) = tolerance else {
+            return execute::Prepared::by(|| resolved.lay()).map(Ready::Whole);
+        };
+        check(resolved.clone(), Some(tolerance))?;
+        Ok(Ready::Fast(Box::new(resolved), tolerance))
+    }
+
+    /// Runs it on `threads` threads, or with the reference engine if they are `None`. A fast run has one thread.
+    ///
+    /// # Errors
+    /// If an exchange of a fast run cannot be laid out.
+    pub fn run(self, threads: Option<NonZeroUsize>, progress: &Progress<'_>) -> Result<Run, Failure> {
+        match self {
+            Ready::Fast(resolved, tolerance) => run(*resolved, Some(tolerance), progress),
+            Ready::Whole(prepared) => {
+                let kind = threads.map_or(Kind::Reference, |n| window_on(n, &prepared.checked.plan));
+                Ok(crate::execute(prepared, kind, progress))
+            }
+        }
+    }
+}
 
 /// Runs a scenario, and leaves out exchanges that repeat while the error of the end stays within `tolerance`, a share of the end; `None`
 /// sends everything, in the same way. The summary says what was left out.
@@ -15,29 +135,7 @@ use std::num::NonZeroUsize;
 /// # Errors
 /// The first mistake in the scenario.
 pub fn run(resolved: Resolved, tolerance: Option<f64>, progress: &Progress<'_>) -> Result<Run, Failure> {
-    let watch = Stopwatch::start();
-    let mut reason = unfit(&resolved);
-    if reason.is_none() {
-        let (checked, outlined) = resolved.clone().outline()?;
-        if let Some(outlined) = outlined {
-            return driven(checked, outlined, tolerance, watch.cpu_s(), progress);
-        }
-        reason = Some(
-            "the job has no collectives or transfers, or it has messages beside them, or its messages are split, delayed, slowed, READs, \
-             on queue pairs in turn, or named one by one",
-        );
-    }
-    let prepared = Prepared { checked: resolved.lay()?, setup_s: watch.cpu_s() };
-    let kind = window_on(NonZeroUsize::MIN, &prepared.checked.plan);
-    let mut run = crate::execute(prepared, kind, progress);
-    let sent = run.checked.plan.messages.iter().map(|m| run.checked.plan.wire.packets(m.bytes)).sum();
-    run.summary.fast = Some(Fast {
-        reason: reason.map(str::to_owned),
-        sent,
-        tolerance: tolerance.unwrap_or(0.0),
-        ..Fast::default()
-    });
-    Ok(run)
+    Prepared::of(resolved, tolerance)?.run(progress)
 }
 
 fn driven(
@@ -54,8 +152,7 @@ fn driven(
     let room = observer.headroom.room();
     drop(observer);
     checked.plan = plan;
-    let mut run =
-        conclude(checked, outcome, Spent { wall_s, cpu_s, setup_s, kind: engine::Kind::Window }, room);
+    let mut run = conclude(checked, outcome, Spent { wall_s, cpu_s, setup_s, kind: Kind::Window }, room);
     run.summary.fast = Some(Fast {
         reason: None,
         tolerance: tolerance.unwrap_or(0.0),
@@ -106,7 +203,7 @@ mod tests {
         let source = Source::new("step.toml", text);
         let resolved = Resolved::of(&source, &[]).unwrap();
         let checked = resolved.clone().lay().unwrap();
-        let plain = crate::run(Prepared { checked, setup_s: 0.0 });
+        let plain = crate::run(execute::Prepared { checked, setup_s: 0.0 });
         let stop = AtomicBool::new(false);
         (plain, run(resolved, tolerance, &Progress::silent(&stop)).unwrap())
     }
@@ -230,7 +327,8 @@ mod tests {
             let apart = |us: u32| {
                 let text = text.replacen("[[workload]]\n", &format!("[[workload]]\nstart = \"{us}us\"\n"), 1);
                 let later = Resolved::of(&Source::new("step.toml", text), &[]).unwrap().lay().unwrap();
-                let later = crate::run(Prepared { checked: later, setup_s: 0.0 }).summary.sim_time_us;
+                let later =
+                    crate::run(execute::Prepared { checked: later, setup_s: 0.0 }).summary.sim_time_us;
                 (later - f64::from(us) - end).abs()
             };
             let bound = books.error_us + 2.0 * apart(1).max(apart(7)) + 1e-5 * end;

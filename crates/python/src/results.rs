@@ -274,13 +274,15 @@ pub(crate) fn compare(
     seeds: Option<&str>,
     class: Option<String>,
     threads: Option<NonZeroUsize>,
+    fast: Option<f64>,
     check: bool,
     warn: &Bound<'_, PyAny>,
     listener: Option<Py<PyAny>>,
 ) -> PyResult<(Vec<Results>, Option<String>)> {
     let asked = Asked::new(scenario, is_dict)?;
     let (source, sets) = (asked.scenario()?, asked::sets(sets)?);
-    let base = watched(py, 1, None, |_| scenario::check(&source, &sets))?.map_err(errors::scenario)?;
+    let resolved = scenario::Resolved::of(&source, &sets).map_err(errors::scenario)?;
+    let base = watched(py, 1, None, |_| lab::fast::check(resolved, fast))?.map_err(errors::scenario)?;
     for warning in base.warnings() {
         warn.call1((warning,))?;
     }
@@ -290,12 +292,14 @@ pub(crate) fn compare(
         None => vec![base.plan.seed],
     };
     let mut command = asked.command("compare", &sets);
+    let share = fast.map(|share| format!("--fast={}%", share * 100.0));
+    command.extend(share.filter(|_| !command.is_empty()));
     let comparison =
-        Comparison { base, class, schemes, seeds, reference: false, crew: Crew::new(threads, None) };
+        Comparison { base, class, schemes, seeds, reference: false, fast, crew: Crew::new(threads, None) };
     comparison.refuse_unused(seeds_given).map_err(failure)?;
     let decide = |progress: &lab::Progress<'_>| {
         let runs = comparison.run(progress)?;
-        let decides = if check { decides(&comparison, &runs, progress)? } else { None };
+        let decides = if check && fast.is_none() { decides(&comparison, &runs, progress)? } else { None };
         Ok((runs, decides))
     };
     let (runs, decides) = watched(py, comparison.runs(), listener, decide)?.map_err(failure)?;

@@ -58,7 +58,6 @@ pub mod directory;
 mod ended_by;
 pub mod error;
 mod failovers;
-mod fast;
 pub mod faults;
 pub mod flows;
 pub mod json;

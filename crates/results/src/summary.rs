@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 
 pub use crate::ended_by::EndedBy;
 pub use crate::failovers::Failover;
-pub use crate::fast::Fast;
 pub use crate::metrics::control::Control;
+pub use crate::metrics::fast::Fast;
 pub use crate::metrics::flows::{ByDistance, Distance, Flows, SizeBucket};
 pub use crate::metrics::hops::Hops;
 pub use crate::metrics::jobs::{Completion, Groups, JobSummary};
@@ -87,7 +87,7 @@ section! {
 
     /// What a run with `--fast` left out; left out for all other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fast: Option<Fast> = None;
+    fast: Option<Fast> = None => {};
 
     /// Simulated time at the end.
     sim_time_us: f64 = run.data.outcome.end.as_us() => { label: "simulated time", unit: Unit::Microseconds };

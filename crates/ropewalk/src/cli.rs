@@ -240,6 +240,10 @@ pub struct CompareArgs {
     /// Keep the runs in this directory [default with --record or --csv: results/SCENARIO-compare].
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// Leave out exchanges that repeat, as `ropewalk run --fast` does; what decides the answer is not looked for.
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "1%", value_parser = tolerance,
+          conflicts_with_all = ["engine", "record"])]
+    pub fast: Option<f64>,
     /// Record everything over time, as `ropewalk run --record` does, and keep the runs.
     #[arg(long)]
     pub record: bool,
@@ -332,6 +336,9 @@ pub struct SweepArgs {
     /// Check all points and list them; run nothing.
     #[arg(long, conflicts_with_all = ["resume", "report"])]
     pub dry_run: bool,
+    /// Leave out exchanges that repeat, as `ropewalk run --fast` does; what decides the answer is not looked for.
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "1%", value_parser = tolerance)]
+    pub fast: Option<f64>,
     /// Threads for all runs together; a run gets several if fewer runs than threads are left [default: all cores].
     #[arg(long, value_name = "N", value_parser = count)]
     pub threads: Option<NonZeroUsize>,

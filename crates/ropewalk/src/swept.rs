@@ -46,7 +46,8 @@ fn columns(points: &Table) -> Vec<Metric> {
         [job] => job.clone(),
         _ => slowest.clone(),
     };
-    std::iter::once(first).chain(Metric::shown_in(Shown::Sweep).cloned()).collect()
+    let told = |metric: &&Metric| !metric.rare || schema.fields().find(&metric.key).is_some();
+    std::iter::once(first).chain(Metric::shown_in(Shown::Sweep).filter(told).cloned()).collect()
 }
 
 /// Last parts of the keys of the axes, or whole keys where the last parts are ambiguous.

@@ -248,7 +248,7 @@ fn a_resumed_sweep_runs_a_damaged_point_again_and_says_so() {
     fs::remove_dir_all(damage.path("swept")).unwrap();
     let never = AtomicBool::new(false);
     let spec = scenario::sweep::load(damage.path("s.toml").to_str().unwrap(), &[]).unwrap();
-    let sweep = Sweep::check(spec, Crew::of_machine(), &Progress::silent(&never)).unwrap();
+    let sweep = Sweep::check(spec, None, Crew::of_machine(), &Progress::silent(&never)).unwrap();
     let work = Work::open(sweep, &damage.path("swept"), false).unwrap();
     for number in work.wanted() {
         work.keep_json(&run_point_json(&work.sweep().point(number).unwrap().to_json()).unwrap()).unwrap();

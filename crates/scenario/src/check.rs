@@ -55,8 +55,9 @@ impl Survey {
     /// Surveys a scenario. If this machine cannot run it, its findings say so.
     pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Finding> {
         let memory = MemoryBudget::new(Room::now()).counting();
-        let Read { checked, traffic, .. } = Checked::read(source, sets, Detail::Counted, memory)?;
-        Ok(Survey { checked: checked.warning(source), traffic: traffic.unwrap_or_default() })
+        let Read { checked, traffic, .. } =
+            Checked::read(Resolved::of(source, sets)?, Detail::Counted, memory)?;
+        Ok(Survey { checked, traffic: traffic.unwrap_or_default() })
     }
 
     /// Name of the scenario.
@@ -117,6 +118,8 @@ pub struct Resolved {
     /// The scenario.
     pub scenario: Scenario,
     document: Document,
+    /// Warnings about its source.
+    warnings: Vec<Finding>,
 }
 
 impl Resolved {
@@ -126,7 +129,7 @@ impl Resolved {
         resolve::resolve(&mut scenario, &|path| document.is_explicit(path))
             .and_then(|()| resolve::read_files(&mut scenario, source.folder()))
             .map_err(|error| document.locate(error))?;
-        Ok(Resolved { name: source.name.clone(), scenario, document })
+        Ok(Resolved { name: source.name.clone(), scenario, document, warnings: source.warnings.clone() })
     }
 
     /// The scenario of a source with `KEY=VALUE` changes.
@@ -144,7 +147,7 @@ impl Resolved {
         swapped(&self.scenario, &classes, class, name).map(|(_, path)| path)
     }
 
-    /// Replaces the scheme of a traffic class, as [`Checked::with_scheme`] does; errors point at `origin`.
+    /// Replaces the scheme of a traffic class, as [`Resolved::with_scheme`] does; errors point at `origin`.
     pub(crate) fn swap(&mut self, class: Option<&str>, name: &str, origin: &Origin) -> Result<(), Finding> {
         let classes = self.scenario.traffic_classes().map_err(|error| self.document.locate(error))?;
         let path = swapped(&self.scenario, &classes, class, name);
@@ -158,12 +161,34 @@ impl Resolved {
         Ok(())
     }
 
+    /// The scenario with another scheme for a traffic class. `None` means `foreground`, or all classes if none has a scheme of its own. A
+    /// scheme that the class already has keeps its settings; another scheme gets its defaults. `name` may be one of a scheme and a
+    /// feedback, `themis+long-haul`, which then is the only feedback; `themis+none` is without. A feedback that the scenario has keeps
+    /// its place and its settings.
+    ///
+    /// # Errors
+    /// If there is no such scheme, feedback or class.
+    pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Resolved, Finding> {
+        let classes = self.scenario.traffic_classes().map_err(|error| self.document.locate(error))?;
+        let (scenario, _) =
+            swapped(&self.scenario, &classes, class, name).map_err(|text| code::UNKNOWN_NAME.plain(text))?;
+        Ok(Resolved { scenario, ..self.clone() })
+    }
+
+    /// The scenario with another seed.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Resolved {
+        self.scenario.seed = seed;
+        self
+    }
+
     /// Makes the plan and checks it.
     ///
     /// # Errors
     /// The first mistake.
     pub fn lay(self) -> Result<Checked, Finding> {
-        Checked::whole(self.name, self.scenario, self.document)
+        let memory = MemoryBudget::new(Room::now());
+        Checked::read(self, Detail::Whole, memory).map(|read| read.checked)
     }
 
     /// Checks it for a run that lays out the exchanges of its job when they start; `None` in the place of the outline if the job must be
@@ -173,7 +198,7 @@ impl Resolved {
     /// The first mistake.
     pub fn outline(self) -> Result<(Checked, Option<Outlined>), Finding> {
         let memory = MemoryBudget::new(Room::now()).counting();
-        let Read { checked, kept, .. } = Checked::resolved(self, Detail::Outlined, memory)?;
+        let Read { checked, kept, .. } = Checked::read(self, Detail::Outlined, memory)?;
         let outlined = kept.map(|kept| Outlined::new(&checked, kept)).transpose()?;
         Ok((checked, outlined))
     }
@@ -333,13 +358,7 @@ impl Checked {
     }
 
     pub(crate) fn new(source: &Source, sets: &[String]) -> Result<Self, Finding> {
-        Self::on(source, sets, Room::now()).map(|checked| checked.warning(source))
-    }
-
-    /// This scenario with the warnings about its source.
-    fn warning(mut self, source: &Source) -> Self {
-        self.findings.splice(..0, source.warnings.iter().cloned());
-        self
+        Self::on(source, sets, Room::now())
     }
 
     /// Checks a scenario for a program that drives its run, see [`crate::load_program`].
@@ -350,33 +369,32 @@ impl Checked {
             changes.insert(0, Change::parse("workload=[{ program = {} }]")?);
             resolved = Resolved::new(source, &changes)?;
         }
-        resolved.lay().map(|checked| checked.warning(source))
+        let memory = MemoryBudget::new(Room::now());
+        Self::planned(resolved, Detail::Whole, memory).map(|read| read.checked)
     }
 
     /// Checks a scenario for a run that may take the memory of `room`.
     pub(crate) fn on(source: &Source, sets: &[String], room: Option<Room>) -> Result<Self, Finding> {
-        Self::read(source, sets, Detail::Whole, MemoryBudget::new(room)).map(|read| read.checked)
+        Self::read(Resolved::of(source, sets)?, Detail::Whole, MemoryBudget::new(room))
+            .map(|read| read.checked)
     }
 
-    /// Checks a scenario for a run on this machine.
-    fn whole(name: String, scenario: Scenario, document: Document) -> Result<Self, Finding> {
-        let memory = MemoryBudget::new(Room::now());
-        Self::lay(name, scenario, document, Detail::Whole, memory).map(|read| read.checked)
-    }
-
-    fn read(source: &Source, sets: &[String], detail: Detail, memory: MemoryBudget) -> Result<Read, Finding> {
-        Self::resolved(Resolved::of(source, sets)?, detail, memory)
-    }
-
-    fn resolved(resolved: Resolved, detail: Detail, memory: MemoryBudget) -> Result<Read, Finding> {
-        let Resolved { name, scenario, document } = resolved;
-        if let Some(program) = scenario.workload.iter().position(|entry| entry.program.is_some()) {
+    fn read(resolved: Resolved, detail: Detail, memory: MemoryBudget) -> Result<Read, Finding> {
+        if let Some(program) = resolved.scenario.workload.iter().position(|entry| entry.program.is_some()) {
             let text = "a program posts the messages of this workload, so the scenario cannot run by itself";
             let help = "drive it with `ropewalk serve`, with `Session` in Python or over the C interface";
             let error = code::PROGRAM.at(&format!("workload.{program}.program"), text).with_help(help);
-            return Err(document.locate(error));
+            return Err(resolved.document.locate(error));
         }
-        Self::lay(name, scenario, document, detail, memory)
+        Self::planned(resolved, detail, memory)
+    }
+
+    /// Makes the plan of a scenario, which a program may drive.
+    fn planned(resolved: Resolved, detail: Detail, memory: MemoryBudget) -> Result<Read, Finding> {
+        let Resolved { name, scenario, document, warnings } = resolved;
+        let mut read = Self::lay(name, scenario, document, detail, memory)?;
+        read.checked.findings.splice(..0, warnings);
+        Ok(read)
     }
 
     fn lay(
@@ -433,7 +451,7 @@ impl Checked {
         self.run_name(self.scenario.scheme_of("foreground").name())
     }
 
-    /// [`Checked::scheme_name`] of the run that `entry` of a comparison stands for, see [`Checked::with_scheme`].
+    /// [`Checked::scheme_name`] of the run that `entry` of a comparison stands for, see [`Resolved::with_scheme`].
     pub fn run_name(&self, entry: &str) -> String {
         let Entry { scheme, feedbacks } = Entry::of(entry);
         let names: BTreeSet<&str> = match feedbacks {
@@ -445,22 +463,22 @@ impl Checked {
         std::iter::once(scheme).chain(names).collect::<Vec<_>>().join("+")
     }
 
-    /// The scenario with another scheme for a traffic class. `None` means `foreground`, or all classes if none has a
-    /// scheme of its own. A scheme that the class already has keeps its settings; another scheme gets its defaults.
-    /// `name` may be one of a scheme and a feedback, `themis+long-haul`, which then is the only feedback; `themis+none` is
-    /// without. A feedback that the scenario has keeps its place and its settings.
+    /// The scenario before its plan was made.
+    pub fn resolved(&self) -> Resolved {
+        let (name, scenario) = (self.name.clone(), self.scenario.clone());
+        Resolved { name, scenario, document: self.document.clone(), warnings: Vec::new() }
+    }
+
+    /// See [`Resolved::with_scheme`].
     ///
     /// # Errors
     /// If there is no such scheme, feedback or class, or one of them cannot run in this scenario.
     pub fn with_scheme(&self, class: Option<&str>, name: &str) -> Result<Checked, Finding> {
-        let classes: Vec<&str> = self.plan.traffic_classes.iter().map(String::as_str).collect();
-        let (scenario, _) =
-            swapped(&self.scenario, &classes, class, name).map_err(|text| code::UNKNOWN_NAME.plain(text))?;
-        Self::whole(self.name.clone(), scenario, self.document.clone())
+        self.resolved().with_scheme(class, name)?.lay()
     }
 
     /// Refuses changes that a comparison of `schemes` would never use: settings of other schemes, settings that a later change
-    /// removes, and a seed if the comparison has `seeds`. See [`Checked::with_scheme`] for `class`.
+    /// removes, and a seed if the comparison has `seeds`. See [`Resolved::with_scheme`] for `class`.
     ///
     /// # Errors
     /// The first such change.
@@ -484,8 +502,7 @@ impl Checked {
     /// # Errors
     /// If the random draws of the seed give an impossible plan.
     pub fn with_seed(&self, seed: u64) -> Result<Checked, Finding> {
-        let scenario = Scenario { seed, ..self.scenario.clone() };
-        Self::whole(self.name.clone(), scenario, self.document.clone())
+        self.resolved().with_seed(seed).lay()
     }
 
     /// The scenario as TOML with every default filled in; repeating the run needs nothing else.

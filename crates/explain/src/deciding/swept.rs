@@ -14,7 +14,8 @@ use results::table::Table;
 /// Tables of settings whose values compete in a sweep without schemes: parts of the same fabric, with the same work to do.
 const PARTS: [&str; 4] = ["nic", "switch", "switch-role", "feedback"];
 
-/// What decides a finished sweep, from its `points.parquet`. The points that are looked into run again.
+/// What decides a finished sweep, from its `points.parquet`. The points that are looked into run again; those of a sweep of fast runs are
+/// not, as these cannot record where time goes.
 ///
 /// # Errors
 /// If the user interrupted it, or a point cannot run again.
@@ -24,6 +25,9 @@ pub fn of_sweep(
     crew: Crew,
     progress: &Progress<'_>,
 ) -> Result<Vec<Verdict>, Failure> {
+    if sweep.fast.is_some() {
+        return Ok(Vec::new());
+    }
     let seeds = sweep.spec.seeds.as_ref().map_or(1, Vec::len).max(1);
     let Some((metric, entries)) = entries(sweep, points, seeds) else { return Ok(Vec::new()) };
     let measure = |run: &Run| metric.in_table(|key| run.summary.number(key));

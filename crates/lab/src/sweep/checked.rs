@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Sweep {
     /// The sweep's file.
     pub spec: scenario::sweep::Sweep,
+    /// Largest error of the end of runs that leave out what repeats, as a share of it; `None` to send everything.
+    pub fast: Option<f64>,
     /// Ids of the runs by point; points with equal configurations have one id.
     ids: Vec<String>,
     /// Settings that are valid but probably not intended. Each warning stands here once, with its first point.
@@ -25,14 +27,19 @@ impl Sweep {
     /// # Errors
     /// The error of the first faulty point; [`Failure::Interrupted`].
     pub fn load(sweep: &str, set: &[String], crew: Crew, progress: &Progress<'_>) -> Result<Self, Failure> {
-        Self::check(scenario::sweep::load(sweep, set)?, crew, progress)
+        Self::check(scenario::sweep::load(sweep, set)?, None, crew, progress)
     }
 
-    /// Checks all points of a sweep, each as if it were to run.
+    /// Checks all points of a sweep, each as if it were to run: whole, or fast with a tolerance.
     ///
     /// # Errors
     /// See [`Sweep::load`].
-    pub fn check(spec: scenario::sweep::Sweep, crew: Crew, progress: &Progress<'_>) -> Result<Self, Failure> {
+    pub fn check(
+        spec: scenario::sweep::Sweep,
+        fast: Option<f64>,
+        crew: Crew,
+        progress: &Progress<'_>,
+    ) -> Result<Self, Failure> {
         // Points are taken in order, so all points before a faulty one are checked: the first error is always the same.
         let first_wrong = AtomicUsize::new(usize::MAX);
         let one = |number: usize, _| {
@@ -40,8 +47,8 @@ impl Sweep {
                 return None;
             }
             let checked = spec.point(number).and_then(|resolved| {
-                let id = Point::new(&resolved, spec.flows).id;
-                let checked = resolved.lay()?;
+                let id = Point::new(&resolved, spec.flows, fast).id;
+                let checked = crate::fast::check(resolved, fast)?;
                 Ok((id, checked.warnings(), oversubscription(&checked.plan.fabric)))
             });
             if checked.is_err() {
@@ -71,7 +78,7 @@ impl Sweep {
         };
         let changes = changing(&capacities, &|number| spec.label(number));
         let warnings = changes.into_iter().chain(warnings.into_iter().map(at)).collect();
-        Ok(Sweep { spec, ids, warnings })
+        Ok(Sweep { spec, fast, ids, warnings })
     }
 
     /// The number of points.
@@ -99,7 +106,7 @@ impl Sweep {
             return Err(Failure::Asked(format!("there is no point {number}: the sweep has {}", self.len())));
         };
         let resolved = self.spec.point(number).map_err(|e| self.spec.blame(number, e))?;
-        let mut point = Point::new(&resolved, self.spec.flows);
+        let mut point = Point::new(&resolved, self.spec.flows, self.fast);
         if point.id != *id {
             let text = format!("a file that the scenario names has changed since point {number} was checked");
             return Err(Failure::Asked(text));

@@ -1,7 +1,7 @@
 //! A point as text for other machines, and its result.
 
-use crate::execute::{Prepared, execute, window_on};
 use crate::failure::Failure;
+use crate::fast::Ready;
 use crate::progress::Progress;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A point of a sweep with everything that its run needs on any machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Id of the run; equal ids mean equal results.
     pub id: String,
@@ -30,19 +30,23 @@ pub struct Point {
     pub label: String,
     /// True if the sweep also keeps the flows.
     pub flows: bool,
+    /// Largest error of the end of a run that leaves out what repeats, as a share of it; left out to send everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast: Option<f64>,
     /// The resolved configuration, TOML.
     pub config: String,
 }
 
 impl Point {
     /// The point of a resolved scenario.
-    pub fn new(resolved: &Resolved, flows: bool) -> Self {
+    pub fn new(resolved: &Resolved, flows: bool, fast: Option<f64>) -> Self {
         let mut point = Point {
             id: String::new(),
             ropewalk: VERSION.to_owned(),
             scenario: resolved.name.clone(),
             label: String::new(),
             flows,
+            fast,
             config: resolved.to_toml(),
         };
         point.id = point.hash();
@@ -51,7 +55,10 @@ impl Point {
 
     fn hash(&self) -> String {
         let flows = if self.flows { "flows" } else { "" };
-        hash(&[&self.ropewalk, &self.scenario, flows, &self.config])
+        let fast = self.fast.map_or_else(String::new, |tolerance| format!("fast {tolerance}"));
+        let mut of = vec![&*self.ropewalk, &self.scenario, flows, &self.config];
+        of.extend(self.fast.is_some().then_some(&*fast));
+        hash(&of)
     }
 
     /// The point as one line of JSON.
@@ -165,9 +172,7 @@ pub fn run_point(
         label => format!("{} at {label}", point.scenario),
     };
     let source = Source { name: point.scenario.clone(), ..Source::new(file, point.config.clone()) };
-    let prepared = Prepared::by(|| scenario::check(&source, &[]))?;
-    let kind = window_on(threads, &prepared.checked.plan);
-    let run = execute(prepared, kind, progress);
+    let run = Ready::of(Resolved::of(&source, &[])?, point.fast)?.run(Some(threads), progress)?;
     run.ran_to_its_end()?;
     let flows = match point.flows {
         true => {

@@ -12,7 +12,7 @@ const TEXT: &str =
 fn sweep(text: &str) -> Sweep {
     let spec = scenario::sweep::Sweep::parse(&Source::new("small.toml", text), &[]).unwrap();
     let stop = AtomicBool::new(false);
-    Sweep::check(spec, Crew::of_machine(), &Progress::silent(&stop)).unwrap()
+    Sweep::check(spec, None, Crew::of_machine(), &Progress::silent(&stop)).unwrap()
 }
 
 fn bytes_of(dir: &Path) -> Vec<(String, Vec<u8>)> {
@@ -208,7 +208,7 @@ fn changed_points_and_results_are_errors() {
 fn an_interruption_while_checking_is_one() {
     let spec = scenario::sweep::Sweep::parse(&Source::new("s.toml", TEXT), &[]).unwrap();
     let stop = AtomicBool::new(true);
-    let checked = Sweep::check(spec, Crew::of_machine(), &Progress::silent(&stop));
+    let checked = Sweep::check(spec, None, Crew::of_machine(), &Progress::silent(&stop));
     assert!(matches!(checked, Err(Failure::Interrupted)));
 }
 

@@ -10,6 +10,7 @@
 //! | [`packets`], [`control`], [`hops`] | counts of packets and of link crossings |
 //! | [`flows`], [`jobs`], [`rates`] | completion times of flows and groups, goodput |
 //! | [`steps`] | steps of training, and collectives |
+//! | [`fast`] | what a fast run left out |
 //! | [`timing`] | time and memory that the run took |
 //! | [`section`] | the macro that turns entries into a section |
 //! | [`metric`] | a row of the table, and its declaration |
@@ -20,6 +21,7 @@
 #[macro_use]
 mod section;
 pub mod control;
+pub mod fast;
 pub mod flows;
 pub mod hops;
 pub mod jobs;

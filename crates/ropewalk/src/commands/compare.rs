@@ -32,7 +32,15 @@ struct Rows<'a> {
 /// # Errors
 /// If the input is wrong, a simulation failed or the user interrupted it.
 pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
-    let base = crate::input::load(&recording(args), None)?.checked;
+    let fast = args.fast.filter(|tolerance| *tolerance > 0.0);
+    let base = match fast {
+        None => crate::input::load(&recording(args), None)?.checked,
+        fast => {
+            let base = lab::fast::check(crate::input::resolved(&args.scenario, None)?, fast)?;
+            print::warnings(&base.findings);
+            base
+        }
+    };
     let seeds = args.seeds.as_ref().map_or_else(|| vec![base.plan.seed], |seeds| seeds.0.clone());
     let name = base.name.clone();
     let comparison = Comparison {
@@ -41,6 +49,7 @@ pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
         schemes: args.schemes.clone(),
         seeds,
         reference: matches!(args.engine, EngineArg::Reference),
+        fast,
         crew: Crew::new(args.threads, args.jobs),
     };
     check_threads(args, &comparison)?;
@@ -58,7 +67,7 @@ pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
     let runs = comparison.run_each(&shown.progress, |run| keep(args, again(run), run, keeper.as_ref()));
     shown.clear();
     let runs = runs?;
-    let decides = match args.no_check || shown.progress.stopped() {
+    let decides = match args.no_check || fast.is_some() || shown.progress.stopped() {
         true => None,
         false => match decides(args, &comparison, &runs, baseline) {
             // The runs of the comparison are complete.
