@@ -96,7 +96,7 @@ pub fn check(resolved: Resolved, tolerance: Option<f64>) -> Result<Checked, Find
 #[derive(Debug)]
 pub enum Ready {
     /// Every packet is sent.
-    Whole(execute::Prepared),
+    Whole(Box<execute::Prepared>),
     /// What repeats is left out, with a tolerance. An outline stays on its thread, so the one of the check is made again.
     Fast(Box<Resolved>, f64),
 }
@@ -108,7 +108,7 @@ impl Ready {
     /// The first mistake in the scenario.
     pub fn of(resolved: Resolved, tolerance: Option<f64>) -> Result<Self, Finding> {
         let Some(tolerance) = tolerance else {
-            return execute::Prepared::by(|| resolved.lay()).map(Ready::Whole);
+            return execute::Prepared::by(|| resolved.lay()).map(|prepared| Ready::Whole(Box::new(prepared)));
         };
         check(resolved.clone(), Some(tolerance))?;
         Ok(Ready::Fast(Box::new(resolved), tolerance))
@@ -123,7 +123,7 @@ impl Ready {
             Ready::Fast(resolved, tolerance) => run(*resolved, Some(tolerance), progress),
             Ready::Whole(prepared) => {
                 let kind = threads.map_or(Kind::Reference, |n| window_on(n, &prepared.checked.plan));
-                Ok(crate::execute(prepared, kind, progress))
+                Ok(crate::execute(*prepared, kind, progress))
             }
         }
     }
@@ -351,5 +351,33 @@ mod tests {
         );
         assert!(outside.len() as f64 <= 0.05 * cases as f64 + 1.0, "{outside:#?}");
         assert!(beyond.is_empty(), "{beyond:?} {outside:#?}");
+    }
+
+    #[test]
+    fn comparisons_and_sweeps_leave_out_what_a_run_leaves_out() {
+        let text = step("");
+        let source = Source::new("step.toml", text.as_str());
+        let resolved = Resolved::of(&source, &[]).unwrap();
+        let (stop, fast) = (AtomicBool::new(false), Some(0.01));
+        let progress = Progress::silent(&stop);
+        let alone = run(resolved.clone(), fast, &progress).unwrap().summary;
+        let comparison = crate::compare::Comparison {
+            base: check(resolved.clone(), fast).unwrap(),
+            class: None,
+            schemes: vec!["ecmp".to_owned()],
+            seeds: vec![alone.seed],
+            reference: false,
+            fast,
+            crew: crate::Crew::of_machine(),
+        };
+        let compared = comparison.run(&progress).unwrap().remove(0).summary;
+        let point = crate::sweep::Point::new(&resolved, false, fast);
+        assert_ne!(point.id, crate::sweep::Point::new(&resolved, false, None).id);
+        let point = crate::sweep::Point::from_json(&point.to_json()).unwrap();
+        let swept = crate::sweep::run_point(&point, NonZeroUsize::MIN, &progress).unwrap().summary;
+        for other in [compared, swept] {
+            assert_eq!((&other.digest, &other.fast), (&alone.digest, &alone.fast));
+        }
+        assert_eq!(alone.number("fast.error_us"), alone.fast.as_ref().map(|fast| fast.error_us));
     }
 }
