@@ -352,32 +352,4 @@ mod tests {
         assert!(outside.len() as f64 <= 0.05 * cases as f64 + 1.0, "{outside:#?}");
         assert!(beyond.is_empty(), "{beyond:?} {outside:#?}");
     }
-
-    #[test]
-    fn comparisons_and_sweeps_leave_out_what_a_run_leaves_out() {
-        let text = step("");
-        let source = Source::new("step.toml", text.as_str());
-        let resolved = Resolved::of(&source, &[]).unwrap();
-        let (stop, fast) = (AtomicBool::new(false), Some(0.01));
-        let progress = Progress::silent(&stop);
-        let alone = run(resolved.clone(), fast, &progress).unwrap().summary;
-        let comparison = crate::compare::Comparison {
-            base: check(resolved.clone(), fast).unwrap(),
-            class: None,
-            schemes: vec!["ecmp".to_owned()],
-            seeds: vec![alone.seed],
-            reference: false,
-            fast,
-            crew: crate::Crew::of_machine(),
-        };
-        let compared = comparison.run(&progress).unwrap().remove(0).summary;
-        let point = crate::sweep::Point::new(&resolved, false, fast);
-        assert_ne!(point.id, crate::sweep::Point::new(&resolved, false, None).id);
-        let point = crate::sweep::Point::from_json(&point.to_json()).unwrap();
-        let swept = crate::sweep::run_point(&point, NonZeroUsize::MIN, &progress).unwrap().summary;
-        for other in [compared, swept] {
-            assert_eq!((&other.digest, &other.fast), (&alone.digest, &alone.fast));
-        }
-        assert_eq!(alone.number("fast.error_us"), alone.fast.as_ref().map(|fast| fast.error_us));
-    }
 }

@@ -1,7 +1,8 @@
 use super::*;
 use crate::{Crew, Failure, Progress};
-use scenario::Source;
+use scenario::{Resolved, Source};
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -252,4 +253,35 @@ fn every_column_has_a_meaning_and_a_unit() {
     let columns = timing.schema();
     let names: Vec<&str> = columns.fields().iter().map(|field| field.name().as_str()).collect();
     assert_eq!(names[..4], ["point", "id", "wall_s", "cpu_s"]);
+}
+
+#[test]
+fn comparisons_and_sweeps_leave_out_what_a_run_leaves_out() {
+    let text = "[server]\ngpus = 2\nnvlink = { rate = \"800Gbps\", delay = \"1us\" }\n[topology.rails]\nservers = 4\nspines = 1\n\
+                [[workload]]\n[workload.training]\n\
+                model = { hidden = 256, layers = 4, heads = 4, kv-heads = 2, ffn = 1024, vocab = 1000, positions = 64 }\n\
+                compute = { flops = \"1TFLOPS\" }\nbatch = { global = 16, micro = 1, sequence = 64 }\n";
+    let source = Source::new("step.toml", text);
+    let resolved = Resolved::of(&source, &[]).unwrap();
+    let (stop, fast) = (AtomicBool::new(false), Some(0.01));
+    let progress = Progress::silent(&stop);
+    let alone = crate::fast::run(resolved.clone(), fast, &progress).unwrap().summary;
+    let comparison = crate::compare::Comparison {
+        base: crate::fast::check(resolved.clone(), fast).unwrap(),
+        class: None,
+        schemes: vec!["ecmp".to_owned()],
+        seeds: vec![alone.seed],
+        reference: false,
+        fast,
+        crew: Crew::of_machine(),
+    };
+    let compared = comparison.run(&progress).unwrap().remove(0).summary;
+    let point = Point::new(&resolved, false, fast);
+    assert_ne!(point.id, Point::new(&resolved, false, None).id);
+    let point = Point::from_json(&point.to_json()).unwrap();
+    let swept = run_point(&point, NonZeroUsize::MIN, &progress).unwrap().summary;
+    for other in [compared, swept] {
+        assert_eq!((&other.digest, &other.fast), (&alone.digest, &alone.fast));
+    }
+    assert_eq!(alone.number("fast.error_us"), alone.fast.as_ref().map(|fast| fast.error_us));
 }
