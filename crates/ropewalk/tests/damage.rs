@@ -81,7 +81,7 @@ fn unwrapped(text: &[u8]) -> String {
 #[test]
 fn whole_results_and_files_of_the_user_are_fine() {
     let damage = Damage::new();
-    assert_eq!(names(&damage.path("out")).len(), 15, "{:?}", names(&damage.path("out")));
+    assert_eq!(names(&damage.path("out")).len(), 17, "{:?}", names(&damage.path("out")));
     fs::write(damage.path("out/notes.txt"), "mine").unwrap();
     damage.ropewalk(&["report", "out"]).assert().code(0);
     damage.ropewalk(&["explain", "0", "out"]).assert().code(0);
