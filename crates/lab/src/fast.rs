@@ -81,6 +81,16 @@ impl Prepared {
     }
 }
 
+/// The tolerance of a fast run; a run with `--fast 0%` is a whole one.
+pub fn asked(tolerance: Option<f64>) -> Option<f64> {
+    tolerance.filter(|tolerance| *tolerance > 0.0)
+}
+
+/// The option of the command line with this tolerance.
+pub fn option(tolerance: f64) -> String {
+    format!("--fast={}%", tolerance * 100.0)
+}
+
 /// Checks a scenario for a whole run, or for a fast one with a tolerance. The plan of a fast run has no messages yet.
 ///
 /// # Errors

@@ -243,7 +243,7 @@ pub(crate) fn run(
         command.extend((!command.is_empty()).then(|| "--record".to_owned()));
     }
     if let Some(share) = fast {
-        command.extend((!command.is_empty()).then(|| format!("--fast={}%", share * 100.0)));
+        command.extend((!command.is_empty()).then(|| lab::fast::option(share)));
         let resolved = scenario::Resolved::of(&source, &sets).map_err(errors::scenario)?;
         let run = watched(py, 1, listener, |progress| lab::fast::run(resolved, Some(share), progress))?;
         let run = run.map_err(failure)?;
@@ -292,14 +292,14 @@ pub(crate) fn compare(
         None => vec![base.plan.seed],
     };
     let mut command = asked.command("compare", &sets);
-    let share = fast.map(|share| format!("--fast={}%", share * 100.0));
+    let share = fast.map(lab::fast::option);
     command.extend(share.filter(|_| !command.is_empty()));
     let comparison =
         Comparison { base, class, schemes, seeds, reference: false, fast, crew: Crew::new(threads, None) };
     comparison.refuse_unused(seeds_given).map_err(failure)?;
     let decide = |progress: &lab::Progress<'_>| {
         let runs = comparison.run(progress)?;
-        let decides = if check && fast.is_none() { decides(&comparison, &runs, progress)? } else { None };
+        let decides = if check { decides(&comparison, &runs, progress)? } else { None };
         Ok((runs, decides))
     };
     let (runs, decides) = watched(py, comparison.runs(), listener, decide)?.map_err(failure)?;

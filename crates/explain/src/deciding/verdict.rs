@@ -57,12 +57,15 @@ pub struct Verdict {
     pub answer: Vec<String>,
 }
 
-/// What decides a ranking; `None` if nothing competes, or no flow lost time. The fastest and the one with which it is compared run once
+/// What decides a ranking; `None` if nothing competes, no flow lost time, or runs left out what repeats: these cannot record where time goes. The fastest and the one with which it is compared run once
 /// more with events recorded, and the contenders with each variation.
 ///
 /// # Errors
 /// If the user interrupted it.
 pub fn of(asked: &Asked<'_>, progress: &Progress<'_>) -> Result<Option<Verdict>, Failure> {
+    if asked.contenders.iter().any(|of| of.run.summary.fast.is_some()) {
+        return Ok(None);
+    }
     let mut order: Vec<&Contender<'_>> = asked.contenders.iter().collect();
     order.sort_by(|a, b| a.us.total_cmp(&b.us));
     let (Some(fastest), Some(last)) = (order.first().copied(), order.last().copied()) else {

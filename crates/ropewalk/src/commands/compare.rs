@@ -32,7 +32,7 @@ struct Rows<'a> {
 /// # Errors
 /// If the input is wrong, a simulation failed or the user interrupted it.
 pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
-    let fast = args.fast.filter(|tolerance| *tolerance > 0.0);
+    let fast = lab::fast::asked(args.fast);
     let base = match fast {
         None => crate::input::load(&recording(args), None)?.checked,
         fast => {
@@ -67,7 +67,7 @@ pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
     let runs = comparison.run_each(&shown.progress, |run| keep(args, again(run), run, keeper.as_ref()));
     shown.clear();
     let runs = runs?;
-    let decides = match args.no_check || fast.is_some() || shown.progress.stopped() {
+    let decides = match args.no_check || shown.progress.stopped() {
         true => None,
         false => match decides(args, &comparison, &runs, baseline) {
             // The runs of the comparison are complete.

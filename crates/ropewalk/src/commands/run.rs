@@ -20,7 +20,7 @@ use std::path::PathBuf;
 /// # Errors
 /// If the input is wrong, the simulation failed or the user interrupted it.
 pub fn run(args: &Typed<RunArgs>) -> Result<(), Failure> {
-    if let Some(tolerance) = args.fast.filter(|tolerance| *tolerance > 0.0) {
+    if let Some(tolerance) = lab::fast::asked(args.fast) {
         return fast(args, tolerance);
     }
     let prepared = crate::input::load(&recording(args), args.seed).map_err(|failure| match failure {

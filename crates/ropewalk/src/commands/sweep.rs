@@ -39,7 +39,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     let crew = Crew::new(args.threads, args.jobs);
     let spec = scenario::sweep::load(&args.sweep, &args.set)?;
     let mut shown = Shown::new(args.quiet || args.json, spec.len());
-    let sweep = Sweep::check(spec, args.fast.filter(|fast| *fast > 0.0), crew, &shown.progress);
+    let sweep = Sweep::check(spec, lab::fast::asked(args.fast), crew, &shown.progress);
     shown.clear();
     let sweep = sweep?;
     for warning in &sweep.warnings {
@@ -111,7 +111,7 @@ fn unfinished(args: &SweepArgs, work: &Work, failure: Failure) -> Failure {
     for set in &args.set {
         again += &format!(" --set {}", word(set));
     }
-    again += &args.fast.map_or_else(String::new, |fast| format!(" --fast {}%", fast * 100.0));
+    again += &args.fast.map_or_else(String::new, |fast| format!(" {}", lab::fast::option(fast)));
     if let Some(dir) = &args.output {
         again += &format!(" -o {}", word(&dir.display().to_string()));
     }
