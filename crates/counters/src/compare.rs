@@ -38,8 +38,12 @@ pub struct Comparison {
 /// Lays a dump beside a run; `interval` is the time between its two readings, s.
 ///
 /// # Errors
-/// If the dump has no counter of the view.
+/// If the dump has no counter of the view, or the interval is no time.
 pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Comparison, Finding> {
+    if let Some(interval) = interval.filter(|interval| !(interval.is_finite() && *interval > 0.0)) {
+        let text = format!("the interval must be a number of seconds above 0, found {interval}");
+        return Err(code::RANGE.plain(text));
+    }
     let dump = Dump::read(dump);
     let is_known = |name: &str| view.counters.iter().any(|counter| fits(counter.name, name));
     let devices = dump.devices(is_known);

@@ -21,10 +21,11 @@ mod text;
 
 pub use compare::{Beside, Comparison, compare};
 
-use finding::{Finding, code};
+use finding::{Finding, code, suggestion};
 use ports::Port;
 use results::Results;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 const NAMES: &str = include_str!("names.tsv");
 
@@ -106,21 +107,21 @@ pub struct View {
 /// If there are no such names, no such node, or the run lacks a table.
 pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Finding> {
     if !views().contains(&of) {
-        let text = format!("no counters have names of `{of}`; there are {}", views().join(", "));
+        let text = format!("no counters have names of `{of}`; {}", suggestion(of, &views()));
         return Err(code::UNKNOWN_NAME.plain(text));
     }
     let rows: Vec<Name> = names().filter(|name| name.view == of).collect();
     let at_hosts = rows.iter().any(|name| name.scope == "nic");
     let mut ports = ports::of(results, at_hosts)?;
     if let Some(at) = at {
-        let all: Vec<String> = ports.iter().map(|port| port.node.clone()).collect();
-        ports.retain(|port| port.node == at || port.name == at);
-        if ports.is_empty() {
+        let fits = |port: &Port| port.node == at || port.name == at;
+        if !ports.iter().any(fits) {
             let what = if at_hosts { "host" } else { "switch" };
-            let some = all.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
-            return Err(code::UNKNOWN_NAME
-                .plain(format!("the run has no {what} `{at}`; there are {some} and others")));
+            let nodes: BTreeSet<&str> = ports.iter().map(|port| port.node.as_str()).collect();
+            let near = suggestion(at, &nodes.into_iter().collect::<Vec<_>>());
+            return Err(code::NO_NODE.plain(format!("the run has no {what} `{at}`; {near}")));
         }
+        ports.retain(fits);
     }
     let seconds = results.summary.sim_time_us / 1e6;
     let totals: Vec<(&str, Option<f64>)> =

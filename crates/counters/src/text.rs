@@ -1,32 +1,26 @@
 //! Counters and comparisons as text.
 
 use crate::{Comparison, View};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
+use results::text::{maybe, number, table};
+use std::ops::Range;
 
-/// Lines of a table without borders.
-fn lines(header: &[&str], rows: impl Iterator<Item = Vec<String>>, right: std::ops::Range<usize>) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(header.to_vec());
+/// A table; only the columns `right` hold numbers.
+fn drawn(header: &[&str], rows: impl Iterator<Item = Vec<String>>, right: Range<usize>) -> String {
+    let header: Vec<String> = header.iter().map(|&word| word.to_owned()).collect();
+    let mut table = table(&header, right.start);
+    table.column_iter_mut().skip(right.end).for_each(|words| words.set_cell_alignment(CellAlignment::Left));
     table.add_rows(rows);
-    for i in right {
-        if let Some(column) = table.column_mut(i) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// A number with at most four figures behind the point, or `-`.
-fn number(value: Option<f64>) -> String {
-    match value {
-        None => "-".to_owned(),
+/// A share, or `-`. Those of a fabric in operation may be a few in a million.
+fn share(share: Option<f64>) -> String {
+    match share {
         Some(0.0) => "0".to_owned(),
-        Some(value) if value >= 1e6 => format!("{value:.3e}"),
-        Some(value) if value.fract() == 0.0 => format!("{value:.0}"),
-        Some(value) if value >= 100.0 => format!("{value:.0}"),
-        Some(value) if value >= 0.001 => format!("{value:.4}"),
-        Some(value) => format!("{value:.2e}"),
+        Some(share) if share < 0.001 => format!("{share:.2e}"),
+        Some(share) => format!("{share:.4}"),
+        None => "-".to_owned(),
     }
 }
 
@@ -38,24 +32,24 @@ impl View {
             let most = counter
                 .most
                 .as_ref()
-                .map_or_else(String::new, |(port, count)| format!("{port} {}", number(Some(*count))));
+                .map_or_else(String::new, |(port, count)| format!("{port} {}", number(*count)));
             vec![
                 counter.name.to_owned(),
-                number(counter.total),
+                maybe(counter.total),
                 counter.unit.to_owned(),
-                number(counter.rate),
-                number(counter.share.filter(|_| counter.unit != "B")),
+                maybe(counter.rate),
+                share(counter.share),
                 per,
                 most,
             ]
         });
         let ports = self.ports.len();
         let mut out = format!("{ports} ports over {:.3} ms\n", self.seconds * 1e3);
-        out += &lines(&["counter", "total", "unit", "per s and port", "share", "", "most"], rows, 1..5);
+        out += &drawn(&["counter", "total", "unit", "per s and port", "share", "", "most"], rows, 1..5);
         let missing = self.counters.iter().filter(|counter| counter.total.is_none());
         let missing =
             missing.map(|counter| vec![counter.name.to_owned(), "-".to_owned(), counter.source.to_owned()]);
-        out + "\n" + &lines(&["not counted", "", "why"], missing, 3..3)
+        out + "\n" + &drawn(&["not counted", "", "why"], missing, 3..3)
     }
 }
 
@@ -65,10 +59,10 @@ impl Comparison {
         let rows = self.counters.iter().map(|one| {
             vec![
                 one.name.to_owned(),
-                number(one.run_share),
-                number(one.dump_share),
-                number(one.run_rate),
-                number(one.dump_rate),
+                share(one.run_share),
+                share(one.dump_share),
+                maybe(one.run_rate),
+                maybe(one.dump_rate),
                 one.note.clone(),
             ]
         });
@@ -76,7 +70,8 @@ impl Comparison {
             0 | 1 => "one reading: its values are those since the counters were zero".to_owned(),
             n => format!("{n} readings: their growth is compared"),
         };
-        format!("dump: {} devices, {since}\n", self.devices)
-            + &lines(&["counter", "share, run", "share, dump", "per s, run", "per s, dump", ""], rows, 1..5)
+        let devices = if self.devices == 1 { "device" } else { "devices" };
+        format!("dump: {} {devices}, {since}\n", self.devices)
+            + &drawn(&["counter", "share, run", "share, dump", "per s, run", "per s, dump", ""], rows, 1..5)
     }
 }

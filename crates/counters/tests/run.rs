@@ -68,11 +68,10 @@ fn losses_of_a_lossy_fabric_are_where_operators_look() {
         view(&run.results(Vec::new()), "sonic", Some("spine9"))
             .unwrap_err()
             .to_string()
-            .contains("no switch `spine9`")
+            .contains("no switch `spine9`; did you mean `spine")
     );
-    assert!(
-        view(&run.results(Vec::new()), "eos", None).unwrap_err().to_string().contains("mlx5, sonic, junos")
-    );
+    let unknown = view(&run.results(Vec::new()), "eos", None).unwrap_err().to_string();
+    assert!(unknown.contains("`mlx5`, `sonic`, `junos`"), "{unknown}");
 }
 
 #[test]
@@ -93,6 +92,7 @@ fn a_dump_stands_beside_the_run_in_shares_and_rates() {
     );
     assert!(both.text().contains("2 readings"));
     assert_eq!(compare(&nics, dump, None).unwrap().readings, 1);
+    assert!(compare(&nics, dump, Some(0.0)).unwrap_err().to_string().contains("seconds above 0"));
     let none = compare(&nics, "hello\n", None).unwrap_err().to_string();
     assert!(none.contains("the dump has no counter of mlx5"), "{none}");
 }

@@ -19,11 +19,6 @@ pub fn run(args: &CountersArgs) -> Result<(), Failure> {
     let Some(path) = &args.compare else {
         return print::out(&if args.json { print::json(&view) } else { view.text() });
     };
-    if let Some(interval) = args.interval.filter(|interval| !(interval.is_finite() && *interval > 0.0)) {
-        return Err(Failure::Asked(format!(
-            "the interval must be a number of seconds above 0, found {interval}"
-        )));
-    }
     let dump = file::read(path, READING)
         .map_err(|error| Failure::Asked(error.about(&path.display().to_string()).to_string()))?;
     let comparison = counters::compare(&view, &dump, args.interval)?;
