@@ -171,7 +171,7 @@ pub(crate) fn make(views: &[View<'_>], fabric: &Fabric, ledger: &mut Ledger) -> 
     // A model fills in what no file says, of all switches.
     if values(&all, "switch.model").len() > 1 {
         drop_rows(&mut all, "switch.model");
-        ledger.assumed("switches have several models: cells and slices are theirs, and what else no file says has ropewalk's defaults");
+        ledger.assumed("switches have several models: each has the cells and slices of its own, and settings that no file says have ropewalk's defaults");
     }
     // Queues are by DSCP or by kinds of packets.
     if values(&all, "switch.dscp-map").len() > 1 || all.iter().any(|(_, made)| has_map(made)) {

@@ -6,10 +6,13 @@ use crate::kind::value;
 use crate::said::{Place, Said};
 use rnic::vendor::{NAMES, Value};
 
+/// Why priorities of VLAN tags are ignored.
+const BY_DSCP: &str = "switches classify by DSCP here, not by the priority of VLAN tags";
+
 /// Names in dumps of `ecn/` and of tools that are no setting of DCQCN, and the reason why they are ignored.
 pub(crate) const IGNORED: &[(&str, &str)] = &[
-    ("cnp_802p_prio", "switches classify by DSCP here, not by the priority of VLAN tags"),
-    ("cnp_priority", "switches classify by DSCP here, not by the priority of VLAN tags"),
+    ("cnp_802p_prio", BY_DSCP),
+    ("cnp_priority", BY_DSCP),
     ("enable", "DCQCN is on for every priority of a run"),
     ("force_tc", "the class of data is that of its DSCP"),
     ("trust", "switches classify by DSCP here"),
@@ -185,10 +188,7 @@ pub(super) fn mlxconfig(facts: &mut Facts, file: &File<'_>) {
             Some(value) if NAMES.iter().any(|known| known.matches(name)) || is_cnp_dscp(name) => {
                 one(facts, &at, name, value)
             }
-            Some(_) if name.starts_with("CNP_") => {
-                let why = "switches classify by DSCP here, not by the priority of VLAN tags";
-                facts.ledger.ignored(&at, name, why)
-            }
+            Some(_) if name.starts_with("CNP_") => facts.ledger.ignored(&at, name, BY_DSCP),
             Some(_) => facts.ledger.ignored(&at, name, "it is no setting of DCQCN"),
             None => facts.ledger.ignored(&at, "a line", "it has no setting"),
         }
