@@ -15,12 +15,6 @@ pub fn table(run: RunData<'_>) -> Table {
         Column::text("from", "node that sends", rows().map(|(l, _)| fabric.name(l.from).to_owned())),
         Column::count("port", "-", "port of the sending node", rows().map(|(l, _)| l.port.0.into())),
         Column::text("to", "node that receives", rows().map(|(l, _)| fabric.name(l.to).to_owned())),
-        Column::count(
-            "peer_port",
-            "-",
-            "port of the receiving node",
-            rows().map(|(l, _)| l.peer_port.0.into()),
-        ),
         Column::text(
             "role",
             "role of the node that sends",
@@ -76,6 +70,13 @@ pub fn table(run: RunData<'_>) -> Table {
             "us",
             "time for which the port stood paused",
             rows().map(|(_, r)| Some(r.paused.as_us())),
+        ),
+        // The last one, so that the others keep their places for scripts that count columns.
+        Column::count(
+            "peer_port",
+            "-",
+            "port of the receiving node",
+            rows().map(|(l, _)| l.peer_port.0.into()),
         ),
     ];
     Table::new(columns, 1)
