@@ -28,6 +28,9 @@ pub struct Report {
     pub curves: Vec<Curve>,
     /// What decides the rankings among the cases, if that was asked.
     pub decides: Vec<Verdict>,
+    /// Why that is missing although it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undecided: Option<String>,
     /// Text below the rows.
     #[serde(skip)]
     more: String,
@@ -78,6 +81,7 @@ impl Report {
             rows: (experiment.rows)(runs, quick),
             curves: (experiment.curves)(runs),
             decides: Vec::new(),
+            undecided: None,
             more,
             incomplete: bad.map(|(case, _)| case.label.clone()).collect(),
             about: experiment.about,
@@ -157,6 +161,9 @@ impl Report {
         }
         for verdict in &self.decides {
             let _ = writeln!(text, "{}\n", text::wrapped(&verdict.answer.join(" ")));
+        }
+        if let Some(why) = &self.undecided {
+            let _ = writeln!(text, "note: what decides the answer is left out: {why}\n");
         }
         let _ = writeln!(text, "{}", self.more);
         text

@@ -130,8 +130,9 @@ impl Work {
             let mut report = Report::new(experiment, &runs, self.quick);
             if let Some(ranker) = self.ranker.filter(|_| !progress.stopped()) {
                 // An error loses the verdict alone: the runs of the experiment are complete.
-                if let Ok(verdicts) = deciding::of(&runs, ranker, crew, progress) {
-                    report.decides = verdicts;
+                match deciding::of(&runs, ranker, crew, progress) {
+                    Ok(verdicts) => report.decides = verdicts,
+                    Err(why) => report.undecided = Some(why.to_string()),
                 }
             }
             reports.push(if self.detailed { report.detailed(experiment, &runs) } else { report });
