@@ -138,6 +138,12 @@ impl Failures {
         &self.losses
     }
 
+    /// The links whose rate or chance of loss changes.
+    pub fn changed_links(&self) -> BTreeSet<LinkId> {
+        let rates = self.changes.iter().map(|change| change.link);
+        rates.chain(self.losses.iter().map(|change| change.link)).collect()
+    }
+
     /// True if the chance of loss of a link changes.
     pub fn is_gray(&self, link: LinkId) -> bool {
         self.losses.binary_search_by_key(&link, |change| change.link).is_ok()

@@ -299,6 +299,27 @@ mod tests {
     }
 
     #[test]
+    fn a_gray_link_leads_the_links_over_time_by_its_losses() {
+        let set = [
+            "workload.0.bytes=400kB",
+            "record.links=all",
+            "failure=[{links=[[\"leaf0\",\"spine1\"]],loss=0.02,at=\"10us\"}]",
+        ];
+        let run = results("quickstart", &set);
+        let series = &payload(&of_runs(std::slice::from_ref(&run)))["parts"][0]["series"];
+        let tracks = series["tracks"].as_array().unwrap();
+        let first = tracks.iter().find(|track| track["kind"] == "link").unwrap();
+        let ends = [first["from"].as_str().unwrap(), first["to"].as_str().unwrap()];
+        assert!(ends == ["leaf0", "spine1"] || ends == ["spine1", "leaf0"], "{ends:?}");
+        let lost: f64 = first["columns"]["lost"].as_array().unwrap().iter().filter_map(Value::as_f64).sum();
+        let table = frame::Frame::new(run.table("links").unwrap());
+        let row =
+            (0..table.rows()).find(|&i| [table.texts("from")[i], table.texts("to")[i]] == ends).unwrap();
+        assert_eq!(lost as u64, table.counts("lost")[row]);
+        assert!(lost > 0.0);
+    }
+
+    #[test]
     fn the_page_of_a_training_step_shows_what_its_gpus_did() {
         let run = results("gpt-13b", &["workload.0.training.scale=0.03"]);
         let page = of_runs(std::slice::from_ref(&run));

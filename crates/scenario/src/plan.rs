@@ -110,7 +110,7 @@ pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudge
     let fails_over = traffic_classes.iter().any(|class| scenario.nic_of(class).fails_over());
     let sharing = server.as_ref().and_then(|server| server.sharing(&failures, fails_over));
     let receive = receive::queues(scenario, &fabric, &switches, !own_queues.is_empty())?;
-    let record = scenario.record.plan(&fabric, &qps, &messages)?;
+    let record = scenario.record.plan(&fabric, &qps, &messages, &failures)?;
     let mut plan = Plan {
         seed: scenario.seed,
         fabric,

@@ -5,7 +5,7 @@ use crate::values::{Amount, LATEST};
 use finding::{Finding, code};
 use model::plan::{Message, Qp};
 use model::record::RecordPlan;
-use model::{Bytes, Fabric, LinkId, QpId, Time};
+use model::{Bytes, Fabric, Failures, LinkId, QpId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub struct RecordConfig {
     /// Number of queue pairs to record over time, or "all". Default 8 (our choice).
     pub flows: Amount,
     /// Number of links to record over time, or "all"; each direction counts as one link. A number selects links between
-    /// switches only. Default 8 (our choice).
+    /// switches only, and adds at most 16 links that fail. Default 8 (our choice).
     pub links: Amount,
     /// Whether to record the buffers of all switches over time. Default false (our choice).
     pub switches: bool,
@@ -67,6 +67,9 @@ impl Default for RecordConfig {
     }
 }
 
+/// Most failing links that are recorded beside those that were asked for (our choice).
+const FAILING: usize = 16;
+
 /// Most rows of the table of time series (our choice).
 const MOST_ROWS: usize = 1_000_000;
 
@@ -77,6 +80,7 @@ impl RecordConfig {
         fabric: &Fabric,
         qps: &[Qp],
         messages: &[Message],
+        failures: &Failures,
     ) -> Result<RecordPlan, Finding> {
         if !(2..=65_536).contains(&self.bins) || !self.bins.is_multiple_of(2) {
             let text = format!("expected an even number of bins between 2 and 65536, found {}", self.bins);
@@ -113,7 +117,10 @@ impl RecordConfig {
         }
         let mut qps: BTreeSet<QpId> = evenly(qps.len(), self.flows).map(|i| QpId(i as u32)).collect();
         qps.extend(&follow);
-        let links: Vec<LinkId> = evenly(links.len(), self.links).map(|i| links[i]).collect();
+        let mut links: BTreeSet<LinkId> = evenly(links.len(), self.links).map(|i| links[i]).collect();
+        if let Amount::Some(1..) = self.links {
+            links.extend(failures.changed_links().into_iter().take(FAILING));
+        }
         let switches = if self.switches { fabric.switch_count() } else { 0 };
         let tracks = qps.len() + links.len() + switches;
         if tracks > MOST_ROWS / 2 {
@@ -123,7 +130,7 @@ impl RecordConfig {
         Ok(RecordPlan {
             bins: self.bins.min((MOST_ROWS / tracks.max(1)).max(2) & !1),
             qps: qps.into_iter().collect(),
-            links,
+            links: links.into_iter().collect(),
             switches: self.switches,
             counters: self.counters,
             width: self.width,

@@ -8,6 +8,7 @@ const PANELS = [
   { title: "queue, kB", columns: [["max_queue_bytes", "longest queue", "wine"]], scale: 1e-3 },
   { title: "buffer, kB", columns: [["max_buffer_bytes", "buffer in use", "wine"]], scale: 1e-3 },
   { title: "pauses per µs", counts: true, columns: [["pauses", "pause frames", "red"]] },
+  { title: "losses per µs", counts: true, columns: [["lost", "lost or dropped", "red"]] },
 ];
 
 /** Name of a track. */

@@ -4,6 +4,7 @@ use super::super::frame::{Frame, short};
 use super::flows;
 use results::Results;
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Most queue pairs in the menu. Our choice.
@@ -23,7 +24,7 @@ enum Merge {
 }
 
 /// Columns of `series.parquet` that are shown, and how their bins are merged.
-const COLUMNS: [(&str, Merge); 12] = [
+const COLUMNS: [(&str, Merge); 13] = [
     ("rate_gbps", Merge::Mean),
     ("packets", Merge::Sum),
     ("retransmitted", Merge::Sum),
@@ -35,6 +36,7 @@ const COLUMNS: [(&str, Merge); 12] = [
     ("max_queue_bytes", Merge::Most),
     ("max_buffer_bytes", Merge::Most),
     ("pauses", Merge::Sum),
+    ("lost", Merge::Sum),
     ("timeouts", Merge::Sum),
 ];
 
@@ -128,7 +130,8 @@ pub(crate) fn of(run: &Results, cells: usize) -> Option<Series> {
     Some(Series { width_us: width * merged as f64, bins, merged, recorded, tracks })
 }
 
-/// The queue pairs with the slowest flows; the links with the longest queues; the switches with the fullest buffers.
+/// The queue pairs with the slowest flows; the links that lost most, then those with the longest queues; the switches with the fullest
+/// buffers.
 fn chosen<'a>(run: &Results, all: &'a [Rows], columns: &[(&str, Merge, Vec<f64>)]) -> Vec<&'a Rows> {
     let slow = flows::slow_queue_pairs(run);
     let place: BTreeMap<u64, usize> = slow.into_iter().enumerate().map(|(i, qp)| (qp, i)).collect();
@@ -137,7 +140,7 @@ fn chosen<'a>(run: &Results, all: &'a [Rows], columns: &[(&str, Merge, Vec<f64>)
             let values = columns.iter().filter(|(name, _, _)| wanted.contains(name));
             values.flat_map(|(_, _, v)| &v[track.rows.clone()]).copied().fold(0.0, f64::max)
         };
-        (of(&["max_queue_bytes", "max_buffer_bytes"]), of(&["rate_gbps", "pauses"]))
+        [of(&["lost"]), of(&["max_queue_bytes", "max_buffer_bytes"]), of(&["rate_gbps", "pauses"])]
     };
     let mut chosen = Vec::new();
     for (kind, most) in [("qp", QUEUE_PAIRS), ("link", OTHERS), ("switch", OTHERS)] {
@@ -145,8 +148,8 @@ fn chosen<'a>(run: &Results, all: &'a [Rows], columns: &[(&str, Merge, Vec<f64>)
         match kind {
             "qp" => of_kind.sort_by_key(|t| place.get(&t.id).copied().unwrap_or(usize::MAX)),
             _ => of_kind.sort_by(|a, b| {
-                let (a, b) = (peak(a), peak(b));
-                b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1))
+                let each = peak(b).into_iter().zip(peak(a)).map(|(b, a)| b.total_cmp(&a));
+                each.fold(Ordering::Equal, Ordering::then)
             }),
         }
         chosen.extend(of_kind.into_iter().take(most));
