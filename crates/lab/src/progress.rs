@@ -12,7 +12,7 @@ const PARTS: u64 = 1000;
 /// The progress of one or several runs, and the flag that stops them.
 pub struct Progress<'a> {
     stop: &'a AtomicBool,
-    runs: u64,
+    runs: AtomicU64,
     parts: AtomicU64,
     finished: AtomicU64,
     since: Stopwatch,
@@ -34,7 +34,7 @@ impl<'a> Progress<'a> {
     pub fn new(runs: usize, stop: &'a AtomicBool, reporter: Option<Reporter<'a>>) -> Self {
         Progress {
             stop,
-            runs: runs as u64,
+            runs: AtomicU64::new(runs as u64),
             parts: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             since: Stopwatch::start(),
@@ -46,6 +46,15 @@ impl<'a> Progress<'a> {
     /// The progress of one run that shows nothing.
     pub fn silent(stop: &'a AtomicBool) -> Self {
         Self::new(1, stop, None)
+    }
+
+    /// Counts `runs` more than were known at the beginning.
+    pub fn expect(&self, runs: usize) {
+        self.runs.fetch_add(runs as u64, Ordering::Relaxed);
+    }
+
+    fn runs(&self) -> u64 {
+        self.runs.load(Ordering::Relaxed)
     }
 
     /// True if the user asked to stop.
@@ -82,7 +91,7 @@ impl<'a> Progress<'a> {
     fn tell_how_many(&self, things: &str) {
         self.tell(|fraction, seconds| {
             let finished = self.finished.load(Ordering::Relaxed);
-            format!("{finished} of {} {things}  {}", self.runs, eta(fraction, seconds))
+            format!("{finished} of {} {things}  {}", self.runs(), eta(fraction, seconds))
         });
     }
 
@@ -96,7 +105,7 @@ impl<'a> Progress<'a> {
         }
         *last = now;
         let parts = self.parts.load(Ordering::Relaxed);
-        let fraction = parts as f64 / (self.runs.max(1) * PARTS) as f64;
+        let fraction = parts as f64 / (self.runs().max(1) * PARTS) as f64;
         (reporter.show)(fraction, message(fraction, now));
     }
 }
@@ -142,7 +151,7 @@ impl engine::Observer for Watch<'_> {
         let furthest = part(p.accepted, self.packets).max(flows).max(time);
         // The last part is for `drop`.
         self.advance(furthest.min(u128::from(PARTS - 1)) as u64);
-        if self.all.runs > 1 {
+        if self.all.runs() > 1 {
             self.all.tell_how_many("runs");
             return !self.all.stopped();
         }
@@ -169,7 +178,7 @@ impl Drop for Watch<'_> {
     fn drop(&mut self) {
         self.advance(PARTS);
         self.all.finished.fetch_add(1, Ordering::Relaxed);
-        if self.all.runs > 1 {
+        if self.all.runs() > 1 {
             // Short runs end before their first report.
             self.all.tell_how_many("runs");
         }
@@ -217,6 +226,20 @@ mod tests {
         }
         assert_eq!(all.parts.load(Ordering::Relaxed), PARTS);
         assert_eq!(all.finished.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn runs_that_are_added_later_count_in_the_share_that_is_done() {
+        let (stop, shown) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        let show = Box::new(|fraction, text| shown.lock().unwrap().push((fraction, text)));
+        let all = Progress::new(1, &stop, Some(Reporter { every_s: 0.0, show }));
+        all.one_done("runs");
+        all.expect(3);
+        all.one_done("runs");
+        drop(all);
+        let shown = shown.into_inner().unwrap();
+        assert_eq!(shown.iter().map(|(fraction, _)| *fraction).collect::<Vec<f64>>(), [1.0, 0.5]);
+        assert!(shown[1].1.starts_with("2 of 4 runs"), "{}", shown[1].1);
     }
 
     #[test]

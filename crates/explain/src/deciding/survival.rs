@@ -191,6 +191,7 @@ pub(super) fn of(
         run.ran_to_its_end()?;
         Ok(if run.summary.complete { measure(&run) } else { None })
     };
+    progress.expect(jobs.len());
     let times = crew.side_by_side(jobs, one)?.into_iter().collect::<Result<Vec<_>, _>>()?;
     let n = ranking.contenders.len();
     let tried = trials.into_iter().zip(times.chunks(n)).map(|(trial, us)| Tried {

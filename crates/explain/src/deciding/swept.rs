@@ -43,6 +43,7 @@ pub fn of_sweep(
             let run = execute(prepared, kind, progress);
             run.ran_to_its_end().map(|()| run)
         };
+        progress.expect(chosen.len());
         let runs = crew.side_by_side(chosen.clone(), one)?.into_iter().collect::<Result<Vec<_>, _>>()?;
         let contender = |(&i, run): (&usize, _)| {
             let Entry { name, us, .. } = &entries[i].1;

@@ -91,6 +91,7 @@ pub fn of(asked: &Asked<'_>, progress: &Progress<'_>) -> Result<Option<Verdict>,
         let blame = blame::of(&execute(prepared, kind, progress))?;
         Ok(blame.map(|blame| Blame { scheme: name, ..blame }))
     };
+    progress.expect(prepared.len());
     let time = asked.crew.side_by_side(prepared, one)?.into_iter().collect::<Result<Vec<_>, _>>()?;
     let time: Vec<Blame> = time.into_iter().flatten().collect();
     let Some(first) = time.iter().find(|blame| blame.scheme == against.name) else { return Ok(None) };

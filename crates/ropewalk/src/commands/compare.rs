@@ -136,7 +136,7 @@ fn decides(
     let outlines: Vec<Results> = runs.iter().map(Run::outline).collect();
     let Some((_, measure)) = report::measure(&outlines) else { return Ok(None) };
     let measure = |run: &Run| measure(&run.outline());
-    let mut shown = Shown::new(args.quiet || args.json, runs.len());
+    let mut shown = Shown::new(args.quiet || args.json, 0);
     let asked = deciding::Asked {
         contenders: deciding::schemes(runs, &measure),
         baseline,

@@ -92,7 +92,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
 
 /// What decides the sweep, as JSON. The results of its points are complete, whatever prevents this.
 fn decides(args: &SweepArgs, sweep: &Sweep, points: &Table, crew: Crew) -> Value {
-    let mut shown = Shown::new(args.quiet || args.json, sweep.runs().len());
+    let mut shown = Shown::new(args.quiet || args.json, 0);
     let verdicts = deciding::of_sweep(sweep, points, crew, &shown.progress);
     shown.clear();
     match verdicts {
