@@ -369,6 +369,9 @@ class Settings(TypedDict, total=False):
     record__width: Any
     routing: Any
     routing__detection: Any
+    routing__detection__install: Any
+    routing__detection__local: Any
+    routing__detection__per_hop: Any
     scheme: Any
     scheme__ar: Any
     scheme__ars: Any

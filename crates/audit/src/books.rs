@@ -1,7 +1,7 @@
 //! The books of a run, checked a second time from the outcome alone.
 
 use engine::link_name;
-use engine::outcome::{Ending, LinkRecord, MessageRecord, Outcome, TaskRecord};
+use engine::outcome::{Ending, LinkRecord, Losses, MessageRecord, Outcome, TaskRecord};
 use model::plan::Classes;
 use model::{LinkId, MessageId, Plan, Time};
 
@@ -21,6 +21,7 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         d.noticed,
         d.dropped_buffer,
         d.dropped_link,
+        d.dropped_loop,
         d.dropped_scheme,
         d.cut,
         d.held,
@@ -38,6 +39,10 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         c.created,
         c.arrived + c.heard + c.blocked + c.dropped + c.in_flight,
     );
+    let by = |f: fn(&Losses) -> u64| run.losses.iter().map(f).sum::<u64>();
+    let in_loops = |losses: &Losses| if losses.link.is_none() { losses.packets } else { 0 };
+    equal("packets lost in loops, by outage", d.dropped_loop, by(in_loops));
+    equal("packets lost into dead links, by outage", d.black_hole, by(|losses| losses.black_hole));
     equal("packets out of order, by class", d.out_of_order, run.out_of_order.iter().sum());
     let over_links = |f: fn(&LinkRecord) -> u64| run.links.iter().map(f).sum::<u64>();
     equal("hops and frames on links", run.data_hops + run.control_hops, over_links(|l| l.frames));
@@ -57,7 +62,7 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     }
     let drained = d.in_flight + d.headers_in_flight + d.held + c.in_flight == 0;
     if drained {
-        let lost = d.dropped_buffer + d.dropped_link + d.headers_lost + c.dropped;
+        let lost = d.dropped_buffer + d.dropped_link + d.headers_lost + c.dropped - c.looped;
         let of_links = over_links(|l| l.drops + l.lost);
         // A packet without room to be held is dropped before it has a link.
         let held = run.counters.iter().any(|(name, _)| *name == "holds");

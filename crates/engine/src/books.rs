@@ -1,6 +1,7 @@
 //! The books of a run: the counts of all nodes, their sums, and the rules of conservation, which are checked at the
 //! end of every run.
 
+use crate::failing::LinkLoss;
 use crate::host::Host;
 use crate::merge::merge;
 use crate::outcome::{Control, Data, Effort, Ending, Exceeded, Failover, LinkRecord, MessageRecord, Outcome};
@@ -25,6 +26,17 @@ merge!(Tally {
     merge: data, control;
     sum: data_hops, control_hops;
 });
+
+/// How a packet is lost outside schemes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// For lack of buffer.
+    Buffer,
+    /// On a link.
+    Link(LinkLoss),
+    /// At its last switch, after it has run in circles.
+    Loop,
+}
 
 impl Tally {
     #[inline]
@@ -51,13 +63,20 @@ impl Tally {
         }
     }
 
-    pub(crate) fn lost(&mut self, pkt: &Packet, for_lack_of_buffer: bool) {
-        match (pkt.kind(), for_lack_of_buffer) {
-            (Kind::Data, true) => self.data.dropped_buffer += 1,
-            (Kind::Data, false) => self.data.dropped_link += 1,
-            (Kind::Trimmed, _) => self.data.headers_lost += 1,
+    pub(crate) fn lost(&mut self, pkt: &Packet, how: Lost) {
+        match pkt.kind() {
+            Kind::Data => match how {
+                Lost::Buffer => self.data.dropped_buffer += 1,
+                Lost::Loop => self.data.dropped_loop += 1,
+                Lost::Link(loss) => {
+                    self.data.dropped_link += 1;
+                    self.data.black_hole += u64::from(matches!(loss, LinkLoss::Outage { into: true, .. }));
+                }
+            },
+            Kind::Trimmed => self.data.headers_lost += 1,
             _ => self.control.dropped += 1,
         }
+        self.control.looped += u64::from(how == Lost::Loop && !pkt.is_data());
     }
 
     /// Counts a data packet that a switch cuts.
@@ -163,6 +182,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         counters: counters(hosts, switches),
         failovers: failovers(hosts),
         recording: sampler.finish(plan, end),
+        losses: record::losses(recorders.clone()),
         notes: record::gather(setup, recorders),
         violations: Vec::new(),
         broke_lossless: (0..switches.len())
@@ -253,9 +273,10 @@ impl<'r> Ledger<'r> {
     fn data_packets(&self) -> Option<String> {
         let d = &self.data;
         let out = d.accepted + d.duplicate + d.discarded + d.noticed;
-        let dropped = d.dropped_buffer + d.dropped_link + d.dropped_scheme;
+        let dropped = d.dropped_buffer + d.dropped_link + d.dropped_loop + d.dropped_scheme;
         let whole = d.sent == out + dropped + d.cut + d.held + d.in_flight
-            && d.cut == d.headers_arrived + d.headers_lost + d.headers_in_flight;
+            && d.cut == d.headers_arrived + d.headers_lost + d.headers_in_flight
+            && d.black_hole <= d.dropped_link;
         (!whole).then(|| format!("data packets do not add up: {d:?}"))
     }
 
@@ -377,11 +398,16 @@ mod tests {
         assert_eq!(control, Control { blocked: 2, heard: 1, ..Control::default() });
         let made = tally(|tally, pkt| tally.made(pkt)).control;
         assert_eq!(made, Control { created: 5, forged: 4, signals: 1, ..Control::default() });
-        let Tally { data, control, .. } = tally(|tally, pkt| tally.lost(pkt, true));
+        let Tally { data, control, .. } = tally(|tally, pkt| tally.lost(pkt, Lost::Buffer));
         assert_eq!(data, Data { dropped_buffer: 1, headers_lost: 1, ..Data::default() });
         assert_eq!(control, Control { dropped: 3, ..Control::default() });
-        let data = tally(|tally, pkt| tally.lost(pkt, false)).data;
-        assert_eq!(data, Data { dropped_link: 1, headers_lost: 1, ..Data::default() });
+        let lost = |how| tally(|tally, pkt| tally.lost(pkt, how)).data;
+        let one = Data { headers_lost: 1, ..Data::default() };
+        assert_eq!(lost(Lost::Link(LinkLoss::Noise)), Data { dropped_link: 1, ..one });
+        let outage = |into| lost(Lost::Link(LinkLoss::Outage { since: 5, into }));
+        assert_eq!(outage(false), Data { dropped_link: 1, ..one });
+        assert_eq!(outage(true), Data { dropped_link: 1, black_hole: 1, ..one });
+        assert_eq!(lost(Lost::Loop), Data { dropped_loop: 1, ..one });
         let Tally { data, control, .. } = tally(|tally, pkt| tally.count_in_flight(pkt));
         assert_eq!(data, Data { in_flight: 1, headers_in_flight: 1, ..Data::default() });
         assert_eq!(control, Control { in_flight: 3, ..Control::default() });

@@ -10,7 +10,7 @@ pub(crate) enum FailureEvent {
     Rate { port: PortIndex, row: u32 },
     /// A direction of the link at a port has gone down or come back; `whole` is true if both directions work now.
     Reset { port: PortIndex, whole: bool },
-    /// Routes change; the number is an index into [`Failures::route_changes`].
+    /// Routes change; the number is that of [`Failures::change_at_switch`].
     RouteChange(usize),
 }
 
@@ -44,22 +44,34 @@ struct Scheduled {
 pub(crate) struct Failing {
     /// Outages of every link that has any, by time; sorted by link.
     down: Vec<(LinkId, Vec<Outage>)>,
-    /// Events of nodes except changes of routes; sorted.
+    /// Events of nodes except changes of all routes at once; sorted.
     events: Vec<Scheduled>,
-    /// Times of route changes.
+    /// Times of the changes of all routes at once.
     route_changes: Vec<u64>,
     /// Number of hosts, which is the number of the first switch.
     hosts: u32,
+    /// Times at which links go down or come back, in order.
+    turns: Vec<u64>,
     /// Time at which the last link comes back, ps.
     pub(crate) last_repair: u64,
+}
+
+/// How a link lost a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkLoss {
+    /// By chance, or because the plan says so.
+    Noise,
+    /// The link was down. `since`: the start of the outage; `into`: the packet started on a link that was down already.
+    Outage { since: u64, into: bool },
 }
 
 impl Failing {
     /// Collects the failures of a plan; `row` finds the row of a rate.
     pub(crate) fn new(plan: &Plan, mut row: impl FnMut(Rate) -> u32) -> Self {
         let (fabric, failures) = (&plan.fabric, &plan.failures);
+        let at_once = if failures.is_by_switch() { &[] } else { failures.route_changes() };
         let mut failing = Failing {
-            route_changes: failures.route_changes().iter().map(|change| change.at.ps()).collect(),
+            route_changes: at_once.iter().map(|change| change.at.ps()).collect(),
             hosts: fabric.servers() as u32,
             last_repair: failures.last_repair().ps(),
             ..Failing::default()
@@ -89,7 +101,18 @@ impl Failing {
             }
         }
         failing.find_resets(plan);
+        for (i, (node, change)) in failures.of_switches().iter().enumerate() {
+            let (node, at) = (*node, change.at.ps());
+            failing.events.push(Scheduled { node, at, event: FailureEvent::RouteChange(i) });
+        }
         failing.events.sort();
+        let ends = |(_, down): &(LinkId, Vec<Outage>)| {
+            let ends = down.iter().flat_map(|outage| [outage.from, outage.until]);
+            ends.filter(|&at| at != u64::MAX).collect::<Vec<_>>()
+        };
+        failing.turns = failing.down.iter().flat_map(ends).collect();
+        failing.turns.sort();
+        failing.turns.dedup();
         failing
     }
 
@@ -126,10 +149,18 @@ impl Failing {
         !self.outages(link.index()).is_empty()
     }
 
-    /// True if the link is down at any time between the start of a packet and its arrival.
+    /// The first outage of the link between the start of a packet and its arrival.
     #[inline(never)]
-    pub(crate) fn loses(&self, link: usize, start: u64, arrival: u64) -> bool {
-        self.outages(link).iter().any(|outage| outage.from < arrival && start < outage.until)
+    pub(crate) fn loses(&self, link: usize, start: u64, arrival: u64) -> Option<LinkLoss> {
+        let outage =
+            self.outages(link).iter().find(|outage| outage.from < arrival && start < outage.until)?;
+        Some(LinkLoss::Outage { since: outage.from, into: outage.from <= start })
+    }
+
+    /// Time of the last change of a link's state until `at`; 0 if there is none.
+    pub(crate) fn last_turn(&self, at: u64) -> u64 {
+        let until = self.turns.partition_point(|turn| *turn <= at);
+        self.turns[..until].last().copied().unwrap_or(0)
     }
 
     /// True if a pause frame made at `start` that would arrive at `arrival` is lost on one of the two directions of
@@ -284,12 +315,16 @@ mod tests {
     #[test]
     fn a_packet_is_lost_if_its_link_is_down_between_its_start_and_its_arrival() {
         let failing = failing(&checked(FAULTS));
-        let loses = |start, arrival| failing.loses(A_S, start, arrival);
+        let loses = |start, arrival| failing.loses(A_S, start, arrival).is_some();
         assert!(!loses(9 * US, 10 * US) && loses(9 * US, 10 * US + 1));
         assert!(loses(20 * US - 1, 21 * US) && !loses(20 * US, 21 * US));
         assert!(loses(12 * US, 13 * US) && loses(9 * US, 21 * US));
-        assert!(failing.loses(S_A, 12 * US, 13 * US), "both directions are down");
-        assert!(failing.loses(S_B, 32 * US, 33 * US) && !failing.loses(B_S, 32 * US, 33 * US));
+        let outage = |from, into| Some(LinkLoss::Outage { since: from * US, into });
+        assert_eq!(failing.loses(S_A, 12 * US, 13 * US), outage(10, true), "both directions are down");
+        assert_eq!(failing.loses(S_A, 9 * US, 13 * US), outage(10, false), "it was on the way");
+        assert_eq!(failing.loses(S_B, 32 * US, 33 * US), outage(30, true));
+        assert_eq!(failing.loses(B_S, 32 * US, 33 * US), None);
+        assert_eq!([9, 10, 15, 20, 99].map(|at| failing.last_turn(at * US) / US), [0, 10, 10, 20, 40]);
         let concerned = [A_S, B_S, S_A, S_B].map(|link| failing.concerns(LinkId(link as u32)));
         assert_eq!(concerned, [true, false, true, true]);
     }
@@ -314,7 +349,7 @@ mod tests {
         let gone = "[[failure]]\nlinks = [[\"a\", \"s\"]]\nat = \"5us\"\n";
         let gone = failing(&checked(gone));
         assert_eq!((all(&gone, A).len(), gone.last_repair), (1, 0), "the link never comes back");
-        assert!(gone.loses(A_S, u64::MAX - 2, u64::MAX - 1));
+        assert!(gone.loses(A_S, u64::MAX - 2, u64::MAX - 1).is_some());
     }
 
     #[test]

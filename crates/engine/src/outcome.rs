@@ -189,7 +189,7 @@ pub struct LinkRecord {
 }
 
 /// Counts of data packets. At the end of every run, `sent = accepted + duplicate + discarded + noticed +
-/// dropped_buffer + dropped_link + dropped_scheme + cut + held + in_flight`, and `cut = headers_arrived +
+/// dropped_buffer + dropped_link + dropped_loop + dropped_scheme + cut + held + in_flight`, and `cut = headers_arrived +
 /// headers_lost + headers_in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
@@ -213,6 +213,10 @@ pub struct Data {
     pub dropped_buffer: u64,
     /// Packets lost on links.
     pub dropped_link: u64,
+    /// Packets among these that started on a link that was down already.
+    pub black_hole: u64,
+    /// Packets that ran in circles until their hop limit.
+    pub dropped_loop: u64,
     /// Packets dropped by schemes.
     pub dropped_scheme: u64,
     /// Packets that switches cut.
@@ -240,7 +244,7 @@ pub struct Data {
 
 merge!(Data {
     sum: sent, accepted, retransmitted, spurious, duplicated, duplicate, discarded, out_of_order;
-    sum: dropped_buffer, dropped_link, dropped_scheme, noticed, reorder_sum, held, in_flight;
+    sum: dropped_buffer, dropped_link, black_hole, dropped_loop, dropped_scheme, noticed, reorder_sum, held, in_flight;
     sum: cut, cut_last_hop, headers_arrived, headers_lost, headers_in_flight;
     max: reorder_peak;
 });
@@ -284,12 +288,14 @@ pub struct Control {
     pub blocked: u64,
     /// Control packets lost on links or dropped for lack of buffer.
     pub dropped: u64,
+    /// Control packets among these, and headers of cut packets, that ran in circles until their hop limit.
+    pub looped: u64,
     /// Control packets on wires or in queues at the end of the run, or held by schemes.
     pub in_flight: u64,
 }
 
 merge!(Control {
-    sum: ack, nack, cnp, grants, probes, port_status, returned, returned_bytes, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, in_flight;
+    sum: ack, nack, cnp, grants, probes, port_status, returned, returned_bytes, pause, resume, timeout, created, forged, signals, heard, arrived, blocked, dropped, looped, in_flight;
 });
 
 /// Counts of a NIC's port, or of a NIC whose ports serve all its queue pairs. The counts of all NICs add up to those in [`Data`] and
@@ -484,6 +490,23 @@ pub struct Hop {
     pub most: u64,
 }
 
+/// Data packets that an outage cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Losses {
+    /// The direction of a link that lost them; `None` for packets that ran in circles.
+    pub link: Option<LinkId>,
+    /// Start of the link's outage, or the last time before that any link went down or came back.
+    pub since: Time,
+    /// Number of packets.
+    pub packets: u64,
+    /// Packets among these that started on a link that was down already.
+    pub black_hole: u64,
+    /// Time of the first loss: the start of the packet on the link, or its arrival at the last switch.
+    pub first: Time,
+    /// Time of the last loss.
+    pub last: Time,
+}
+
 /// A frame that a tap has recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
@@ -568,6 +591,8 @@ pub struct Outcome {
     pub counters: Vec<(&'static str, u64)>,
     /// Queue pairs that have left their ports, by time.
     pub failovers: Vec<Failover>,
+    /// Data packets that outages cost, by link and time; those that ran in circles first.
+    pub losses: Vec<Losses>,
     /// Time series.
     pub recording: Recording,
     /// Records of single packets.

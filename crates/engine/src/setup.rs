@@ -1,7 +1,7 @@
 //! Constants that both engines derive from a plan before the first packet: transmission times, port facts, keys.
 
 use crate::division;
-use crate::failing::{Failing, fastest};
+use crate::failing::{Failing, LinkLoss, fastest};
 use crate::listed::Listed;
 use crate::posted::{AnyMessage, Posted, PostedMessage};
 use model::digest::{Digest, Sight};
@@ -99,7 +99,11 @@ pub(crate) struct Setup<'a> {
     pub(crate) charged: Kinds,
     /// Messages that a program posts; `None` if no program drives the run.
     pub(crate) posted: Option<Posted>,
+    has_loops: bool,
 }
+
+/// Number of the switch that drops a packet: the default TTL of Linux (`IPDEFTTL`).
+const HOP_LIMIT: u16 = 64;
 
 /// Longest window, ps. Packets carry times inside a window in 29 bits. Half of their range keeps the number above the
 /// largest offset free: light visits add 1 to the offsets of arrivals.
@@ -195,6 +199,7 @@ impl<'a> Setup<'a> {
             cnps_with_acks: plan.classes.of(Kind::Cnp) == plan.classes.of(Kind::Ack),
             charged: plan.classes.charged(),
             posted: None,
+            has_loops: plan.failures.is_by_switch(),
         }
     }
 
@@ -282,22 +287,23 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// True if the link loses a packet that starts at `at` and would arrive at `arrival`. Called once for every
+    /// How the link loses a packet that starts at `at` and would arrive at `arrival`, if it does. Called once for every
     /// start.
     #[inline]
-    pub(crate) fn loses(&self, gp: usize, at: u64, arrival: u64, pkt: &Packet) -> bool {
+    pub(crate) fn loses(&self, gp: usize, at: u64, arrival: u64, pkt: &Packet) -> Option<LinkLoss> {
         let PortFacts { loss, listed, fails, gray, .. } = self.ports[gp];
-        if fails && self.failing.loses(gp, at, arrival) {
-            return true;
+        if fails && let Some(outage) = self.failing.loses(gp, at, arrival) {
+            return Some(outage);
         }
         if listed && self.listed.loses(gp, pkt) {
-            return true;
+            return Some(LinkLoss::Noise);
         }
         let loss =
             if gray { self.plan.failures.loss(LinkId(gp as u32), Time(at)).unwrap_or(loss) } else { loss };
-        !loss.is_zero()
+        let lost = !loss.is_zero()
             && (pkt.is_data() || self.plan.lose_replies && !matches!(pkt.kind(), Kind::Cnp | Kind::Signal))
-            && loss.hits(self.losses[gp].draw(at))
+            && loss.hits(self.losses[gp].draw(at));
+        lost.then_some(LinkLoss::Noise)
     }
 
     /// True if a pause frame is lost that port `gp` makes at `at` and that would arrive at `arrival`.
@@ -315,8 +321,23 @@ impl<'a> Setup<'a> {
     pub(crate) fn router(&self, node: NodeId, route_change: Option<usize>) -> Router<'a> {
         let failures = &self.plan.failures;
         let routing =
-            route_change.and_then(|route_change| failures.routing(&failures.route_changes()[route_change]));
+            route_change.and_then(|route_change| failures.routing(failures.change_at_switch(route_change)));
         self.fabric().router_by(routing, node)
+    }
+
+    /// Counts the switch at which a packet arrives; true if the packet has run in circles. Only where packets can
+    /// ([`Setup::has_loops`]).
+    #[inline]
+    pub(crate) fn counts_out<A: Annex>(&self, pkt: &mut Parcel<A>) -> bool {
+        let (state, switches) = pkt.annex.route_state().counted();
+        pkt.annex.set_route_state(state);
+        switches >= HOP_LIMIT
+    }
+
+    /// True if switches change their routes at different times, so that packets can run in circles.
+    #[inline]
+    pub(crate) fn has_loops(&self) -> bool {
+        self.has_loops
     }
 
     /// The endpoint whose host has the queue pairs of `host`: itself, unless its NIC shares its ports.

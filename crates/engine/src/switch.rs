@@ -387,7 +387,7 @@ impl<P: Parts> Switch<P> {
     ) {
         self.route_change = Some(route_change);
         let plan = setup.plan;
-        let routing = plan.failures.routing(&plan.failures.route_changes()[route_change]);
+        let routing = plan.failures.routing(plan.failures.change_at_switch(route_change));
         let mut cx = Cx::new(Time(now), self.keys(), effects);
         self.scheme.on_routes_change(&mut cx, &Reroute { site: Site { plan, node }, routing });
     }

@@ -37,6 +37,8 @@ pub enum Purpose {
     Jitter = 14,
     /// Whether a NIC begins to lose packets at a full port.
     Ingress = 15,
+    /// How long a switch takes to install routes.
+    Install = 16,
 }
 
 /// A seed, a purpose and an entity, mixed into one number; a draw adds the ordinal.

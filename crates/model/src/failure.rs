@@ -11,19 +11,21 @@
 //! * A gray link loses packets at random. The chance at a packet's start counts. Neither routing nor either end notices.
 //! * A pause frame is lost if either direction of its link is down while the frame is in flight. Pauses end when a link
 //!   goes down and when it comes back; a switch that still needs a pause then sends a new one.
-//! * All switches change their routes one delay after a link has gone down or come back, the *detection*. To routing a link
-//!   is down if either direction is down. Routing ignores rates. It avoids links that are down from the start from the
+//! * All switches change their routes one delay after a link has gone down or come back, the *detection*, or each of them
+//!   when it learns of it ([`Clocks`]). To routing a link is down if either direction is down. Routing ignores rates. It avoids links that are down from the start from the
 //!   start on.
 //! * Frozen routes never change: a detection of [`Time::NEVER`]. They lead over dead links for the whole run.
 //! * At one instant links change first, then routes, then everything else.
 
+mod detection;
 mod words;
 
 use crate::fabric::Routing;
-use crate::{Fabric, FabricError, HostId, LinkId, PortChoice, PortSharing, Probability, Rate, Time};
+use crate::{Fabric, FabricError, HostId, LinkId, NodeId, PortChoice, PortSharing, Probability, Rate, Time};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use detection::{Clocks, Learned};
 pub use words::{percent, rate_in_words, time_in_words, when};
 
 /// What a fault does to one direction of a link.
@@ -72,7 +74,20 @@ pub struct LinkChange {
     pub rate: Option<Rate>,
 }
 
-/// A change of the routes of all switches.
+/// A stretch of time in which a link is down, and the number of what took it down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cause {
+    /// The link, one direction.
+    pub link: LinkId,
+    /// Start of the outage.
+    pub at: Time,
+    /// Number of the cause.
+    pub entry: u32,
+    /// End of the outage.
+    pub until: Time,
+}
+
+/// A change of the routes of one switch or of all switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteChange {
     /// Time of the change.
@@ -88,9 +103,13 @@ pub struct Failures {
     changes: Vec<LinkChange>,
     /// By link, then by time. Consecutive entries of one link differ in their chance.
     losses: Vec<LossChange>,
-    /// Changes of routes in order of time.
+    /// Changes of routes in order of time, as all switches have them in the end.
     route_changes: Vec<RouteChange>,
+    /// Changes of single switches, by switch and then by time, if each switch learns of failures by itself.
+    of_switches: Vec<(NodeId, RouteChange)>,
     routings: Vec<Routing>,
+    /// Faults that take links down, each with the number of its cause; sorted.
+    causes: Vec<Cause>,
     /// Links that stay down for good, if routes are frozen. In a fabric of groups only links of hosts, as a detour may lead
     /// around the others.
     dead_for_good: BTreeSet<LinkId>,
@@ -104,8 +123,7 @@ impl Failures {
     /// # Errors
     /// If the routes do not fit into their table.
     pub fn new(fabric: &Fabric, faults: &[Fault], detection: Time) -> Result<Self, FabricError> {
-        let (changes, losses) = changes(fabric, faults);
-        let mut failures = Failures { changes, losses, ..Failures::default() };
+        let mut failures = Failures::without_routes(fabric, faults);
         match detection {
             Time::NEVER => {
                 let last =
@@ -120,6 +138,30 @@ impl Failures {
             _ => failures.find_route_changes(fabric, detection)?,
         }
         Ok(failures)
+    }
+
+    /// [`Failures::new`] without changes of routes; [`Failures::route_by`] adds them.
+    pub fn without_routes(fabric: &Fabric, faults: &[Fault]) -> Self {
+        let (changes, losses) = changes(fabric, faults);
+        Failures { changes, losses, ..Failures::default() }
+    }
+
+    /// Names the causes of outages, so that [`Failures::entry_of`] finds them.
+    #[must_use]
+    pub fn caused_by(mut self, mut causes: Vec<Cause>) -> Self {
+        causes.sort();
+        self.causes = causes;
+        self
+    }
+
+    /// The number of the cause of a link's outage that began at `since`; without a link, of the last failure or recovery at
+    /// that time. 0 if there is none.
+    pub fn entry_of(&self, link: Option<LinkId>, since: Time) -> u32 {
+        let found = match link {
+            Some(link) => within(&self.causes, |cause| (cause.link, cause.at).cmp(&(link, since))).first(),
+            None => self.causes.iter().find(|cause| cause.at == since || cause.until == since),
+        };
+        found.map_or(0, |cause| cause.entry)
     }
 
     /// True if no link ever goes down or changes its rate.
@@ -207,9 +249,29 @@ impl Failures {
         within(&self.changes, |change| change.link.cmp(&link))
     }
 
-    /// All changes of routes, in order of time.
+    /// All changes of routes, in order of time. If each switch learns of failures by itself, their times are those of the
+    /// last switch.
     pub fn route_changes(&self) -> &[RouteChange] {
         &self.route_changes
+    }
+
+    /// True if each switch learns of failures by itself. Packets may then run in circles.
+    pub fn is_by_switch(&self) -> bool {
+        !self.of_switches.is_empty()
+    }
+
+    /// The changes of single switches, by switch and then by time; empty if all switches change their routes at once.
+    pub fn of_switches(&self) -> &[(NodeId, RouteChange)] {
+        &self.of_switches
+    }
+
+    /// A change of the routes of a switch: of [`Failures::of_switches`], or else of all.
+    #[inline]
+    pub fn change_at_switch(&self, index: usize) -> &RouteChange {
+        match self.of_switches.is_empty() {
+            true => &self.route_changes[index],
+            false => &self.of_switches[index].1,
+        }
     }
 
     /// The routing after a change; `None` stands for the routes of the whole fabric.
@@ -246,15 +308,22 @@ impl Failures {
         fabric.reaches_by(last, from, to)
     }
 
-    fn find_route_changes(&mut self, fabric: &Fabric, detection: Time) -> Result<(), FabricError> {
+    /// Both directions of all links that ever go down.
+    fn ever_dead(&self, fabric: &Fabric) -> Vec<LinkId> {
+        let ever = self.changes.iter().filter(|change| change.rate.is_none());
+        let ever: BTreeSet<LinkId> = ever.flat_map(|c| [c.link, fabric.reverse(c.link)]).collect();
+        ever.into_iter().collect()
+    }
+
+    /// All changes of the set of dead links, in order of time.
+    fn turns(&self, fabric: &Fabric) -> Vec<Turn> {
         let mut by_time: Vec<(Time, LinkId, bool)> =
             self.changes.iter().map(|c| (c.at, c.link, c.rate.is_none())).collect();
         by_time.sort();
         let mut down = vec![false; fabric.links().len()];
         // By link, under the lower number of its two directions: the number of directions that are down.
         let mut dead: BTreeMap<LinkId, u8> = BTreeMap::new();
-        let mut known: BTreeMap<Vec<LinkId>, usize> = BTreeMap::new();
-        let (mut rerouter, mut now) = (None, Vec::new());
+        let mut turns: Vec<Turn> = Vec::new();
         for events in by_time.chunk_by(|a, b| a.0 == b.0) {
             for &(_, link, is_down) in events {
                 if down[link.index()] != is_down {
@@ -269,31 +338,40 @@ impl Failures {
             }
             let mut both: Vec<LinkId> = dead.keys().flat_map(|&l| [l, fabric.reverse(l)]).collect();
             both.sort();
-            if both == now {
-                continue;
+            if both != turns.last().map_or(&[][..], |turn| &turn.dead) {
+                turns.push(Turn { at: events[0].0, dead: both });
             }
-            now.clone_from(&both);
-            let routing = match known.get(&both) {
-                _ if both.is_empty() => None,
+        }
+        turns
+    }
+
+    fn find_route_changes(&mut self, fabric: &Fabric, detection: Time) -> Result<(), FabricError> {
+        let mut known: BTreeMap<Vec<LinkId>, usize> = BTreeMap::new();
+        let mut rerouter = None;
+        for Turn { at, dead } in self.turns(fabric) {
+            let routing = match known.get(&dead) {
+                _ if dead.is_empty() => None,
                 Some(&number) => Some(number),
                 None => {
-                    let rerouter = rerouter.get_or_insert_with(|| {
-                        let ever = self.changes.iter().filter(|change| change.rate.is_none());
-                        let ever: BTreeSet<LinkId> =
-                            ever.flat_map(|c| [c.link, fabric.reverse(c.link)]).collect();
-                        fabric.rerouter(&ever.into_iter().collect::<Vec<_>>())
-                    });
-                    self.routings.push(rerouter.around(both.clone())?);
-                    known.insert(both, self.routings.len() - 1);
+                    let rerouter = rerouter.get_or_insert_with(|| fabric.rerouter(&self.ever_dead(fabric)));
+                    self.routings.push(rerouter.around(dead.clone())?);
+                    known.insert(dead, self.routings.len() - 1);
                     Some(self.routings.len() - 1)
                 }
             };
-            let at = events[0].0;
             let at = if at == Time::ZERO { at } else { Time(at.ps().saturating_add(detection.ps())) };
             self.route_changes.push(RouteChange { at, routing });
         }
         Ok(())
     }
+}
+
+/// A change of the set of dead links.
+#[derive(Clone, Debug)]
+struct Turn {
+    at: Time,
+    /// Both directions of every link that is dead from then on, in ascending order.
+    dead: Vec<LinkId>,
 }
 
 /// The entries of a sorted list that are equal to what `order` compares with.

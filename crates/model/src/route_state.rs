@@ -67,6 +67,14 @@ impl RouteState {
         }
     }
 
+    /// In a fabric without groups: the state at the next switch, and the number of switches so far.
+    #[inline]
+    #[must_use]
+    pub const fn counted(self) -> (RouteState, u16) {
+        let switches = (self.0 >> NUMBER_SHIFT) + 1;
+        (RouteState(self.0 & (LEG | ENDED | MEMBER) | switches << NUMBER_SHIFT), switches)
+    }
+
     /// The leg on which the packet leaves the present switch; the first leg is 0.
     #[inline]
     pub const fn leg(self) -> u8 {
@@ -97,6 +105,16 @@ mod tests {
         assert_eq!((out.came_on(), out.leg()), (1, 1));
         let last = out.next(true, false);
         assert_eq!((last.came_on(), last.leg()), (1, 2));
+    }
+
+    #[test]
+    fn switches_are_counted_beside_the_leg() {
+        let mut state = RouteState::default();
+        for number in 1..=64 {
+            let (next, switches) = state.counted();
+            assert_eq!((switches, next.leg(), next.came_on()), (number, 0, 0));
+            state = next;
+        }
     }
 
     #[test]

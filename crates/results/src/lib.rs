@@ -65,6 +65,7 @@ pub mod kind;
 pub mod manifest;
 pub mod memory;
 mod operations;
+mod outages;
 #[macro_use]
 pub mod metrics;
 pub mod results;

@@ -38,6 +38,7 @@ pub use crate::metrics::packets::{Packets, ReorderBuffer};
 pub use crate::metrics::rates::{Goodput, SendingRate};
 pub use crate::metrics::steps::{Bus, Exposed, Steps};
 pub use crate::metrics::timing::Timing;
+pub use crate::outages::FailureLosses;
 
 /// What is known of a run besides its plan.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +85,10 @@ section! {
     /// Queue pairs that left a port by which their retries were used up, by time; left out if none did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failovers: Vec<Failover> = Failover::all(run.data.plan, run.data.outcome);
+
+    /// What failures that take links down cost, by their number; left out if they cost no packet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<FailureLosses> = FailureLosses::all(run.data.plan, run.data.outcome);
 
     /// What a run with `--fast` left out; left out for all other runs.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -114,6 +114,18 @@ impl Page {
         if !failures.is_empty() {
             self.line("failures", &failures);
         }
+        for lost in s.failures.iter().take(FAILURES) {
+            let of = |n: u64, what: &str| if n > 0 { format!("{} {what}", count(n)) } else { String::new() };
+            self.line(
+                &format!("lost to failure {}", lost.failure),
+                &[
+                    of(lost.lost, if lost.lost == 1 { "data packet" } else { "data packets" }),
+                    format!("from {} us until {} us", number(lost.first_us), number(lost.last_us)),
+                    of(lost.black_hole, "into dead links"),
+                    of(lost.in_loops, "in loops"),
+                ],
+            );
+        }
     }
 
     fn flows(&mut self, run: &Run) {

@@ -1,5 +1,6 @@
 //! `[[failure]]`: links and switches that fail and recover; `[routing]`: the delay until routing reacts.
 
+mod detection;
 mod words;
 
 use crate::footprint::MemoryBudget;
@@ -8,14 +9,16 @@ use crate::topology::links::possible_rate;
 use crate::values::{Chance, ReducedRate};
 use finding::{Finding, code, nearest};
 use model::draw::{Key, Purpose};
-use model::failure::{Effect, Fault};
-use model::{Fabric, Failures, HostId, LinkId, NodeId, Time};
+use model::failure::{Cause, Effect, Fault};
+use model::{Fabric, FabricError, Failures, HostId, LinkId, NodeId, Time};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
+
+pub use detection::{BySwitch, Detection, Local};
 
 /// Links that are down or slow, or that lose packets at random, for some time. Failures may overlap; the worst failure of a
 /// link counts.
@@ -66,75 +69,22 @@ impl Failure {
     }
 }
 
-/// Delay until routing reacts to failures.
+/// When routing reacts to failures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RoutingConfig {
     /// Time from a link's failure or recovery until all switches route accordingly; it is the same for all switches,
-    /// including the two ends of the link. Default 1 ms (our choice: as long as a retransmission timeout. A port detects
-    /// a lost signal within microseconds, rerouting in hardware takes tens of microseconds, and routing protocols with
-    /// BFD, RFC 5880, take tens of milliseconds). `"never"`: routes are frozen. They lead over dead links for the whole
-    /// run, over links that are dead from the start, too, and all packets there are lost.
+    /// including the two ends of the link. Default 1 ms, which `"all-at-once"` stands for, too (our choice: as long as a
+    /// retransmission timeout. A port detects a lost signal within microseconds, rerouting in hardware takes tens of
+    /// microseconds, and routing protocols with BFD, RFC 5880, take tens of milliseconds). A table: each switch learns of
+    /// it by itself; the name of a clock, such as `"bfd"`, is a table with this `local`. `"never"`: routes are frozen. They
+    /// lead over dead links for the whole run, over links that are dead from the start, too, and all packets there are lost.
     pub detection: Detection,
 }
 
 impl Default for RoutingConfig {
     fn default() -> Self {
-        RoutingConfig { detection: Detection(Time::from_ms(1)) }
-    }
-}
-
-/// Time until routing reacts to a failure; [`Time::NEVER`] stands for `"never"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Detection(pub Time);
-
-/// The word for frozen routes.
-const NEVER: &str = "never";
-
-impl Serialize for Detection {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Time::NEVER => to.serialize_str(NEVER),
-            time => time.serialize(to),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Detection {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ValueVisitor;
-
-        impl Visitor<'_> for ValueVisitor {
-            type Value = Detection;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a time such as \"1ms\", or \"never\"")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Detection, E> {
-                match text {
-                    NEVER => Ok(Detection(Time::NEVER)),
-                    _ => text.parse().map(Detection).map_err(E::custom),
-                }
-            }
-        }
-
-        deserializer.deserialize_any(ValueVisitor)
-    }
-}
-
-impl JsonSchema for Detection {
-    fn schema_name() -> Cow<'static, str> {
-        "Detection".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let time = generator.subschema_for::<Time>();
-        json_schema!({ "anyOf": [time, { "enum": [NEVER] }] })
+        RoutingConfig { detection: Detection::AllAtOnce(detection::USUAL) }
     }
 }
 
@@ -227,12 +177,19 @@ impl FailurePlanner<'_> {
         routing: &RoutingConfig,
         memory: &mut MemoryBudget,
     ) -> Result<Failures, Finding> {
-        let Detection(detection) = routing.detection;
-        if detection > self.latest && detection != Time::NEVER {
-            let text = format!("expected at most {}, found {detection}", self.latest);
-            return Err(code::RANGE.at("routing.detection", text));
+        let own = |clocks: BySwitch| {
+            [("local", clocks.local.0), ("per-hop", clocks.per_hop), ("install", clocks.install)]
+        };
+        let times = match routing.detection {
+            Detection::Never => Vec::new(),
+            Detection::AllAtOnce(time) => vec![("", time)],
+            Detection::BySwitch(clocks) => own(clocks).to_vec(),
+        };
+        if let Some((key, time)) = times.into_iter().find(|(_, time)| *time > self.latest) {
+            let text = format!("expected at most {}, found {time}", self.latest);
+            return Err(code::RANGE.at(key, text).within("routing.detection"));
         }
-        let (mut faults, mut times) = (Vec::new(), BTreeSet::new());
+        let (mut faults, mut times, mut causes) = (Vec::new(), BTreeSet::new(), Vec::new());
         for (i, entry) in list.iter().enumerate() {
             let within = |error: Finding| error.within(&format!("failure.{i}"));
             let links = self.entry(i as u64, entry).map_err(within)?;
@@ -255,6 +212,9 @@ impl FailurePlanner<'_> {
                     possible_rate("rate", rate).map_err(within)?;
                 }
                 let until = entry.until.unwrap_or(Time::NEVER);
+                if entry.is_down() {
+                    causes.push(Cause { link, at: entry.at, entry: i as u32, until });
+                }
                 let effects = [
                     entry.is_down().then_some(Effect::Down),
                     rate.map(Effect::Slow),
@@ -266,9 +226,28 @@ impl FailurePlanner<'_> {
         }
         let fabric = self.fabric;
         let targets = (fabric.racks().len(), fabric.groups());
-        let sets = if detection == Time::NEVER { 0 } else { times.len() };
+        let too_large = |e: FabricError| code::RANGE.at("failure", e.to_string());
+        let (sets, detection) = match routing.detection {
+            Detection::Never => (0, Time::NEVER),
+            Detection::AllAtOnce(time) => (times.len(), time),
+            Detection::BySwitch(clocks) => {
+                if fabric.groups() > 0 {
+                    let text = "a fabric of groups, such as a Dragonfly, changes all routes at once: routes of switches that know \
+                                different links could deadlock; set a time";
+                    return Err(code::CONFLICT.at("routing.detection", text));
+                }
+                let mut failures = Failures::without_routes(fabric, &faults);
+                let Some(learned) = failures.learned(fabric, self.seed, clocks.clocks()) else {
+                    let text = "too many switches learn of too many links; set a time, such as \"1ms\", for all switches";
+                    return Err(code::RANGE.at("routing.detection", text));
+                };
+                memory.add_routes(learned.sets(), fabric.switch_count(), targets)?;
+                failures.route_by(fabric, learned).map_err(too_large)?;
+                return Ok(failures.caused_by(causes));
+            }
+        };
         memory.add_routes(sets, fabric.switch_count(), targets)?;
-        Failures::new(fabric, &faults, detection).map_err(|e| code::RANGE.at("failure", e.to_string()))
+        Ok(Failures::new(fabric, &faults, detection).map_err(too_large)?.caused_by(causes))
     }
 
     /// The directed links that fail in an entry.

@@ -20,8 +20,10 @@ pub enum Carried {
 impl Carried {
     /// The least that the parts of a run can do with.
     pub fn by(plan: &Plan, schemes: &Assignment, nics: &Nics) -> Self {
-        // On a fabric of groups, switches note on a packet over which groups it goes.
-        let stamped = schemes.writes() || nics.are_selective() || plan.fabric.groups() > 0;
+        // On a fabric of groups, switches note on a packet over which groups it goes. Where packets can run in circles, they
+        // count on it.
+        let ways = plan.fabric.groups() > 0 || plan.failures.is_by_switch();
+        let stamped = schemes.writes() || nics.are_selective() || ways;
         match (nics.have_sacks(), nics.read_telemetry(), stamped) {
             (true, ..) => Carried::Sacks,
             (false, true, _) => Carried::Telemetry,

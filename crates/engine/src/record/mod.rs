@@ -10,9 +10,10 @@ mod earliest;
 pub(crate) mod sampler;
 
 use self::earliest::{Earliest, order};
+use crate::failing::LinkLoss;
 use crate::gentle::Gentle;
 use crate::observer::Observer;
-use crate::outcome::{Event, EventKind, Frame, Hop, Passed};
+use crate::outcome::{Event, EventKind, Frame, Hop, Losses, Passed};
 use crate::setup::Setup;
 use model::{LinkId, NodeId, Packet, PortIndex, QpId, Time};
 use std::collections::BTreeMap;
@@ -27,6 +28,8 @@ pub(crate) struct Recorder {
     frames: Vec<Frame>,
     /// The last packet or reply of each queue pair that a link lost: its start, ps, and the link. Only of runs with a limit on retries.
     last_lost: BTreeMap<QpId, (u64, LinkId)>,
+    /// Losses by link and start of its outage, ps.
+    losses: BTreeMap<(Option<LinkId>, u64), Losses>,
 }
 
 /// An [`Event`] without the fields of its packet.
@@ -104,14 +107,37 @@ impl Recorder {
         self.frames.push(Frame { link, at: Time(at), what });
     }
 
-    /// Records that link `gp` has lost a packet that started at `at`, in runs with a limit on retries.
+    /// Records that link `gp` has lost a packet that started at `at`: by an outage, or in runs with a limit on retries.
     #[cold]
     #[inline(never)]
-    pub(crate) fn lost(&mut self, setup: &Setup<'_>, gp: usize, at: u64, pkt: &Packet) {
+    pub(crate) fn lost(&mut self, setup: &Setup<'_>, gp: usize, at: u64, pkt: &Packet, how: LinkLoss) {
+        if let LinkLoss::Outage { since, into } = how {
+            self.count(Some(LinkId(gp as u32)), since, at, pkt, into);
+        }
         if !setup.plan.retries.is_empty() {
             let last = self.last_lost.entry(pkt.qp()).or_default();
             *last = (*last).max((at, LinkId(gp as u32)));
         }
+    }
+
+    /// Records that a packet has run in circles until `at`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn lost_in_loop(&mut self, setup: &Setup<'_>, at: u64, pkt: &Packet) {
+        self.count(None, setup.failing.last_turn(at), at, pkt, false);
+    }
+
+    fn count(&mut self, link: Option<LinkId>, since: u64, at: u64, pkt: &Packet, into: bool) {
+        if !pkt.is_data() {
+            return;
+        }
+        let (since, at) = (Time(since), Time(at));
+        let new = Losses { link, since, packets: 0, black_hole: 0, first: at, last: at };
+        let losses = self.losses.entry((link, since.ps())).or_insert(new);
+        losses.packets += 1;
+        losses.black_hole += u64::from(into);
+        losses.first = losses.first.min(at);
+        losses.last = losses.last.max(at);
     }
 
     /// Memory of the events and frames, bytes.
@@ -124,6 +150,19 @@ impl Recorder {
 /// The link that lost the last packet or reply of a queue pair, see [`Recorder::lost`].
 pub(crate) fn last_lost<'r>(recorders: impl Iterator<Item = &'r Recorder>, qp: QpId) -> Option<LinkId> {
     recorders.filter_map(|recorder| recorder.last_lost.get(&qp)).max().map(|&(_, link)| link)
+}
+
+/// The losses of all recorders.
+pub(crate) fn losses<'r>(recorders: impl Iterator<Item = &'r Recorder>) -> Vec<Losses> {
+    let mut all: BTreeMap<(Option<LinkId>, u64), Losses> = BTreeMap::new();
+    for (key, one) in recorders.flat_map(|recorder| &recorder.losses) {
+        let sum = all.entry(*key).or_insert(Losses { packets: 0, black_hole: 0, ..*one });
+        sum.packets += one.packets;
+        sum.black_hole += one.black_hole;
+        sum.first = sum.first.min(one.first);
+        sum.last = sum.last.max(one.last);
+    }
+    all.into_values().collect()
 }
 
 /// Hands the frames so far to an observer that takes them. Every later frame starts at `until` or later, ps.

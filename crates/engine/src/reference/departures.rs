@@ -1,6 +1,7 @@
 //! Departures in the reference engine: which packet starts at a port, and what happens when it does.
 
 use super::{NodeEvent, Reference};
+use crate::books::Lost;
 use crate::cells::Place;
 use crate::gentle::Gentle;
 use crate::host::Vacancy;
@@ -151,12 +152,12 @@ impl<P: Parts> Reference<'_, P> {
         let at = now + time + facts.delay;
         let lost = self.setup.loses(gp, now, at, &pkt);
         if facts.tapped {
-            self.recorder.frame(&self.setup, gp, now, Passed::Packet(pkt.label, lost));
+            self.recorder.frame(&self.setup, gp, now, Passed::Packet(pkt.label, lost.is_some()));
         }
-        if lost {
+        if let Some(how) = lost {
             self.links[gp].lost += 1;
-            self.tally.lost(&pkt, false);
-            self.recorder.lost(&self.setup, gp, now, &pkt);
+            self.tally.lost(&pkt, Lost::Link(how));
+            self.recorder.lost(&self.setup, gp, now, &pkt, how);
             self.note(now, node, EventKind::Lost, &pkt);
         } else {
             let tie = self.ties.rank(facts.peer, at, facts.peer_port);

@@ -2,6 +2,7 @@
 
 use super::port::Position;
 use super::{NodeEvent, Reference};
+use crate::books::Lost;
 use crate::buffer::Admission;
 use crate::cells::Place;
 use crate::outcome::{EventKind, Passed};
@@ -19,6 +20,11 @@ impl<P: Parts> Reference<'_, P> {
         let base = fabric.base(NodeId(node)) as usize;
         let router = self.setup.router(NodeId(node), route_change);
         let ingress = pkt.ingress();
+        if self.setup.has_loops() && self.setup.counts_out(&mut pkt) {
+            self.tally.lost(&pkt, Lost::Loop);
+            self.recorder.lost_in_loop(&self.setup, now, &pkt);
+            return self.note(now, node, EventKind::Lost, &pkt);
+        }
         let route = router.arrived(pkt.annex.route_state(), ingress);
         pkt.annex.set_route_state(route);
         let (ports, to_host) = router.onward(route, ingress, pkt.to());
@@ -46,7 +52,7 @@ impl<P: Parts> Reference<'_, P> {
                 Verdict::Hold => {
                     let room = self.admit(now, node, &pkt, None) != Admission::Dropped;
                     if !room {
-                        self.tally.lost(&pkt, true);
+                        self.tally.lost(&pkt, Lost::Buffer);
                         self.note(now, node, EventKind::Dropped, &pkt);
                     }
                     self.switches[node as usize - self.servers].hold(room.then_some(pkt));
@@ -111,7 +117,7 @@ impl<P: Parts> Reference<'_, P> {
 
     pub(super) fn drop(&mut self, now: u64, node: u32, gp: usize, pkt: &Parcel<P::Annex>) {
         self.links[gp].drops += 1;
-        self.tally.lost(pkt, true);
+        self.tally.lost(pkt, Lost::Buffer);
         self.note(now, node, EventKind::Dropped, pkt);
     }
 

@@ -15,6 +15,7 @@ use super::local::{CNPS, DATA, Play, REPLIES, in_order};
 use super::port::{LOSSY, MARKS_EARLY, TAPPED, TO_HOST};
 use super::queue::Queue;
 use super::setup::Setup;
+use crate::books::Lost;
 use crate::buffer::{Admission, Caps};
 use crate::cells::Place;
 use crate::outcome::EventKind;
@@ -292,7 +293,7 @@ impl<A: Annex> Play<'_, A> {
             Admission::AdmittedPause => self.send_pause(&pkt, (key, p), true),
             Admission::Dropped => {
                 self.out.links[p].drops += 1;
-                self.out.tally.lost(&pkt, true);
+                self.out.tally.lost(&pkt, Lost::Buffer);
                 return self.out.note(at, EventKind::Dropped, &pkt);
             }
             Admission::Cut(cut) => {

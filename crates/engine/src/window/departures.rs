@@ -9,7 +9,7 @@ use super::line::{LOW, NEVER, WHOLE_TICKS, departure, instant, key, spent, time}
 use super::out::Out;
 use super::port::{LOSSY, MARKS_EARLY, Port, TAPPED};
 use super::shelf::Shelf;
-use crate::outcome::{EventKind, Passed};
+use crate::outcome::Passed;
 use crate::setup::LinkState;
 use model::telemetry::TracedLink;
 use model::{Annex, Packet, Parcel};
@@ -472,16 +472,12 @@ impl<A: Annex> Departures<A> {
         let arrival = out.window.opened + time(self.free) + port.delay;
         let after = arrival - from;
         if port.is(LOSSY | TAPPED) {
-            let lost = port.is(LOSSY) && setup.loses(gp, at, arrival, &pkt);
+            let lost = if port.is(LOSSY) { setup.loses(gp, at, arrival, &pkt) } else { None };
             if port.is(TAPPED) {
-                out.recorder.frame(setup, gp, at, Passed::Packet(pkt.label, lost));
+                out.recorder.frame(setup, gp, at, Passed::Packet(pkt.label, lost.is_some()));
             }
-            if lost {
-                out.links[self.p].lost += 1;
-                out.tally.lost(&pkt, false);
-                out.recorder.lost(setup, gp, at, &pkt);
-                out.note(at, EventKind::Lost, &pkt);
-                return;
+            if let Some(how) = lost {
+                return out.lost(self.p, at, &pkt, how);
             }
         }
         let sent = pkt.arriving(after as u32, port.peer_port);

@@ -3,8 +3,8 @@
 use super::lanes::{Address, InnerMail, Lane, Outbox, Pause, Pool, add, bits};
 use super::port::{LATER, LOSSY, Port, TAPPED};
 use super::setup::Setup;
-use crate::books::Tally;
-use crate::failing::FailureEvent;
+use crate::books::{Lost, Tally};
+use crate::failing::{FailureEvent, LinkLoss};
 use crate::outcome::{EventKind, LinkRecord, Passed};
 use crate::record::{Note, Recorder};
 use model::plan::{MarkAt, Marking};
@@ -82,18 +82,25 @@ impl<A: Annex> Out<'_, A> {
         let time = self.occupy(port, at, &pkt);
         let gp = self.gp + p;
         let arrival = at + time + port.delay;
-        let lost = port.is(LOSSY) && self.setup.loses(gp, at, arrival, &pkt);
+        let lost = if port.is(LOSSY) { self.setup.loses(gp, at, arrival, &pkt) } else { None };
         if port.is(TAPPED) {
-            self.recorder.frame(self.setup, gp, at, Passed::Packet(pkt.label, lost));
+            self.recorder.frame(self.setup, gp, at, Passed::Packet(pkt.label, lost.is_some()));
         }
-        if lost {
-            self.links[p].lost += 1;
-            self.tally.lost(&pkt, false);
-            self.recorder.lost(self.setup, gp, at, &pkt);
-            self.note(at, EventKind::Lost, &pkt);
+        if let Some(how) = lost {
+            self.lost(p, at, &pkt, how);
         } else {
             self.send(p, port, arrival, pkt);
         }
+    }
+
+    /// Counts a packet that the link of port `p` loses.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn lost(&mut self, p: usize, at: u64, pkt: &Parcel<A>, how: LinkLoss) {
+        self.links[p].lost += 1;
+        self.tally.lost(pkt, Lost::Link(how));
+        self.recorder.lost(self.setup, self.gp + p, at, pkt, how);
+        self.note(at, EventKind::Lost, pkt);
     }
 
     /// Records an event of a packet, if its queue pair is followed.

@@ -20,6 +20,7 @@ use super::play::{self, Joining};
 use super::port::{LOSSY, PARTLY_PAUSED, Port, TAPPED, TO_HOST, UNCHARGED, WATCHED};
 use super::setup::Setup;
 use super::tie::Tie;
+use crate::books::Lost;
 use crate::buffer::Admission;
 use crate::cells::Place;
 use crate::failing::FailureEvent;
@@ -76,6 +77,8 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     out: Out<'v, P::Annex>,
     scratch: &'v mut Scratch<P::Annex>,
     router: Router<'v>,
+    /// True if routes go by group, or packets can run in circles.
+    special_ways: bool,
     interest: Interest,
     tie: Tie,
     /// Kinds of packets in the class of data.
@@ -133,6 +136,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             backlog,
             scratch,
             router,
+            special_ways: router.is_grouped() || out.setup.has_loops(),
             interest,
             tie: out.setup.tie(node.0, out.window.opened),
             out,
@@ -298,9 +302,28 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Forwards a packet that has arrived.
     #[inline(always)]
     fn forward(&mut self, now: u64, pkt: Parcel<P::Annex>) {
-        if P::Annex::CARRIES && self.router.is_grouped() {
+        if P::Annex::CARRIES && self.special_ways {
+            return self.forward_specially(now, pkt);
+        }
+        self.forward_plainly(now, pkt);
+    }
+
+    /// Forwards a packet whose route goes by group, or that may have run in circles.
+    #[inline(never)]
+    fn forward_specially(&mut self, now: u64, mut pkt: Parcel<P::Annex>) {
+        if self.router.is_grouped() {
             return self.forward_by_group(now, pkt);
         }
+        if self.out.setup.counts_out(&mut pkt) {
+            self.out.tally.lost(&pkt, Lost::Loop);
+            self.out.recorder.lost_in_loop(self.out.setup, now, &pkt);
+            return self.out.note(now, EventKind::Lost, &pkt);
+        }
+        self.forward_plainly(now, pkt);
+    }
+
+    #[inline(always)]
+    fn forward_plainly(&mut self, now: u64, pkt: Parcel<P::Annex>) {
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
             _ if self.plain.take(&pkt) => self.pass_reply(ports, now, pkt),
@@ -389,7 +412,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn hold(&mut self, now: u64, pkt: Parcel<P::Annex>) {
         let room = !HEAVY || self.admit(&pkt, now, None) != Admission::Dropped;
         if !room {
-            self.out.tally.lost(&pkt, true);
+            self.out.tally.lost(&pkt, Lost::Buffer);
             self.out.note(now, EventKind::Dropped, &pkt);
         }
         self.switch.hold(room.then_some(pkt));
@@ -688,7 +711,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn refuse(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, admission: Admission) {
         let Admission::Cut(rule) = admission else {
             self.out.links[p].drops += 1;
-            self.out.tally.lost(&pkt, true);
+            self.out.tally.lost(&pkt, Lost::Buffer);
             return self.out.note(now, EventKind::Dropped, &pkt);
         };
         let setup = self.out.setup;

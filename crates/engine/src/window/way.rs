@@ -76,7 +76,11 @@ impl Static {
         let makes = interest.makes_data || replies && interest.makes_replies;
         let unbounded = !plain || makes && !switch.buffer.lossless();
         Static {
-            by_port: exact_keys && interest.local && fabric.groups() == 0 && !setup.follows_any(),
+            by_port: exact_keys
+                && interest.local
+                && fabric.groups() == 0
+                && !setup.follows_any()
+                && !setup.has_loops(),
             only_arrivals: !unbounded && fabric.channels() == 1 && !interest.watches(),
             unbounded,
             cuts: switch.buffer.cuts(),

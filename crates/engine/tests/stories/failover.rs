@@ -85,6 +85,39 @@ fn a_flow_whose_cable_dies_finishes_by_the_other_port() {
     }
 }
 
+/// A flap of 1, 10 or 40 s under each of NCCL's timers. It ends the job if it outlasts seven retries: 0.47 s, 7.5 s or 30 s. Else
+/// the flow goes on with the first retry after it. With failover no flap ends the job.
+#[test]
+fn a_flap_ends_the_jobs_whose_seven_retries_it_outlasts() {
+    for (exponent, dies) in [(14, [true, true, true]), (18, [false, true, true]), (20, [false, false, true])]
+    {
+        for (seconds, dies) in [1, 10, 40].into_iter().zip(dies) {
+            let back = DOWN + seconds * 1000 * MS;
+            let rest = [failure(FIRST_CABLE, Some(back)), flows(PACKETS, &[0])].concat();
+            let (plan, alone) = devices(exponent, "job-ends", &rest);
+            let last = last_ack(&plan).1;
+            let error = Time(last + 8 * timer(exponent));
+            match alone.ending {
+                Ending::RetryExceeded(Exceeded { at, .. }) => {
+                    assert!(dies && at == error, "{exponent}, {seconds} s")
+                }
+                Ending::Finished => {
+                    let retries = (back - last).div_ceil(timer(exponent));
+                    let retry = Time(last + retries * timer(exponent));
+                    let acked = alone.messages[0].acked;
+                    // The `ideal` NIC needs a timer for every lost packet.
+                    assert!(!dies && acked > retry, "{exponent}, {seconds} s: {acked}");
+                }
+                other => panic!("{other:?}"),
+            }
+            let (_, moves) = devices(exponent, "nccl-failover", &rest);
+            assert_eq!(moves.ending, Ending::Finished);
+            let moved: Vec<Time> = moves.failovers.iter().map(|failover| failover.at).collect();
+            assert_eq!(moved, if dies { vec![error] } else { Vec::new() }, "{exponent}, {seconds} s");
+        }
+    }
+}
+
 /// It does not matter at which end a cable dies, or whether only the ACKs are lost.
 #[test]
 fn a_dead_cable_of_the_receiver_and_lost_acks_move_a_queue_pair_as_well() {

@@ -110,6 +110,17 @@ const FAILURES: [&str; 7] = [
     "loss = 0.1\nrate = 0.7",
 ];
 
+const DETECTIONS: [&str; 8] = [
+    "\"0us\"",
+    "\"1ns\"",
+    "\"700ns\"",
+    "\"20us\"",
+    "\"1ms\"",
+    "{ local = \"1us\", per-hop = \"3us\", install = \"20us\" }",
+    "{ local = \"0us\", per-hop = \"40us\", install = \"0us\" }",
+    "{ local = \"5us\", per-hop = \"0us\", install = \"300us\" }",
+];
+
 /// Rate and delay of a link, as indices into the lists above; small indices are more frequent.
 fn cable() -> impl Strategy<Value = (usize, usize)> {
     (0..RATES.len() * 2, 0..DELAYS.len() * 2).prop_map(|(r, d)| (r % 8 % RATES.len(), d % 11 % DELAYS.len()))
@@ -178,8 +189,7 @@ fn story() -> impl Strategy<Value = Story> {
         prop::option::of(1..80_000_000u64),
         any::<bool>(),
     );
-    let failures =
-        (prop::collection::vec(failure, 0..4), select(&["0us", "1ns", "700ns", "20us", "1ms"][..]));
+    let failures = (prop::collection::vec(failure, 0..4), select(&DETECTIONS[..]));
     let verb = prop::bool::weighted(0.3).prop_map(|reads| if reads { READS } else { "" });
     let run = (
         0..1000u32,
@@ -249,7 +259,7 @@ fn story() -> impl Strategy<Value = Story> {
             if let Some(after) = stop {
                 writeln!(text, "after = \"{after}ps\"").unwrap();
             }
-            writeln!(text, "[routing]\ndetection = \"{detection}\"").unwrap();
+            writeln!(text, "[routing]\ndetection = {detection}").unwrap();
             for (which, what, at, span, one_way) in failures {
                 // Either a host's link, or some links of a switch.
                 let ends = match which {

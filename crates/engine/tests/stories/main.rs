@@ -37,6 +37,7 @@
 //! | [`reads`] | a READ takes the time of its request and its data, and so many under way give their sizes per round trip |
 //! | [`ethereal`] | subflows fill all uplinks evenly, and leave a dead path after a timeout |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
+//! | [`detection`] | switches that learn of a failure by themselves lose packets in black holes and circles until the news has arrived |
 //! | [`frozen`] | replies with entropies of their own outlive a dead cable in frozen routes |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and the recovery mode retransmits it |
 //! | [`telemetry`] | data packets report the load of their links; HPCC empties queues with it, Swift keeps delays near a target |
@@ -64,6 +65,7 @@ mod collectives;
 mod conservation;
 mod cuts;
 mod deadlock;
+mod detection;
 mod dragonfly;
 mod drains;
 mod endpoint;

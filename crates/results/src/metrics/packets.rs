@@ -66,12 +66,22 @@ section! {
         unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Always(10),
     };
 
+    /// Data packets among these that started on a link that was down already.
+    lost_black_hole: u64 = run.outcome.data.black_hole => {
+        label: "lost into dead links", unit: Unit::Packets, better: Better::Less, share_of: SENT,
+    };
+
+    /// Data packets that ran in circles until their hop limit of 64 switches.
+    lost_loop: u64 = run.outcome.data.dropped_loop => {
+        label: "lost in loops", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
+    };
+
     /// Data packets dropped by a scheme.
     dropped_scheme: u64 = run.outcome.data.dropped_scheme => {
         unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Always(11),
     };
 
-    /// Data packets dropped for lack of buffer, lost on a link or dropped by a scheme.
+    /// Data packets dropped for lack of buffer, lost on a link or in a loop, or dropped by a scheme.
     dropped: u64 = dropped(run) => {
         unit: Unit::Packets, better: Better::Less, shown: Shown::Page, share_of: SENT,
     };
@@ -152,7 +162,7 @@ fn mean_waiting(run: RunData<'_>) -> f64 {
 
 fn dropped(run: RunData<'_>) -> u64 {
     let data = &run.outcome.data;
-    data.dropped_buffer + data.dropped_link + data.dropped_scheme
+    data.dropped_buffer + data.dropped_link + data.dropped_loop + data.dropped_scheme
 }
 
 fn out_of_order_by_class(run: RunData<'_>) -> BTreeMap<String, u64> {
@@ -173,7 +183,7 @@ mod tests {
         assert_eq!(
             keys(&section),
             "sent accepted retransmitted spurious duplicated duplicate discarded out_of_order \
-             out_of_order_by_class dropped_buffer dropped_link dropped_scheme dropped held in_flight \
+             out_of_order_by_class dropped_buffer dropped_link lost_black_hole lost_loop dropped_scheme dropped held in_flight \
              noticed cut reorder_buffer"
         );
     }
