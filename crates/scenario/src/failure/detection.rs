@@ -103,7 +103,10 @@ fn of_text<T, E: de::Error>(
     }
     text.parse().map(time).map_err(|error| match text.starts_with(|c: char| c.is_ascii_digit()) {
         true => E::custom(error),
-        false => E::custom(format!("no clock is named `{text}`; {}", suggestion(text, words))),
+        false => E::custom(format!(
+            "expected a time such as \"1ms\" or a name, found {text:?}; {}",
+            suggestion(text, words)
+        )),
     })
 }
 

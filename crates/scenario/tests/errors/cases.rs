@@ -213,7 +213,11 @@ pub(crate) const FAILURES: &[Case] = &[
     ),
     (
         "H[routing]\ndetection = \"nevr\"\nJ",
-        "s.toml:6:13: expected a time with a unit such as \"1us\", found \"nevr\"",
+        "s.toml:6:13: expected a time such as \"1ms\" or a name, found \"nevr\"; did you mean `never`?",
+    ),
+    (
+        "H[routing]\ndetection = { local = \"bfd-bpg\" }\nJ",
+        "s.toml:6:23: expected a time such as \"1ms\" or a name, found \"bfd-bpg\"; did you mean `bfd-bgp`?",
     ),
     ("H[routing]\ndetektion = \"1us\"\nJ", "s.toml:6:1: unknown key `detektion`; did you mean `detection`?"),
 ];
