@@ -48,7 +48,9 @@ impl<P: Parts> Group<P> {
         let arrivals = sorter.sort(lanes, count, window.length, tie);
         let arrivals = self.outputs.before_the_end(arrivals, window).to_vec();
         self.outputs.give(pool, incoming.drain(..));
-        let events = port_events.drain(..ports).collect();
+        // Of what other hosts gave back the last ones fill the places, so nothing moves up.
+        let mut events: Vec<_> = (0..ports).rev().map(|p| port_events.swap_remove(p)).collect();
+        events.reverse();
         let parked =
             Parked { arrivals, taken: 0, next_end: None, events, waits, settled: 0, booked: u64::MAX };
         self.parked.as_mut().map(|all| all[n].insert(parked));
