@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ropewalk import _native
-from ropewalk._asked import Scenario, as_json, asked, count, flag, tolerance, warn
+from ropewalk._asked import Scenario, as_json, asked, count, flag, leave, warn
 from ropewalk._asked import schemes as _schemes
 from ropewalk._asked import seeds as _seeds
 from ropewalk._busbw import Busbw, busbw
@@ -93,6 +93,7 @@ def run(
     threads: int = 1,
     record: bool = False,
     fast: bool | float = False,
+    memo: StrPath | None = None,
     progress: Progress = None,
     **sets: Unpack[Settings],
 ) -> Result:
@@ -100,7 +101,7 @@ def run(
 
     `threads` is the number of threads for the run; results do not depend on it. `record` records everything over time, and
     all events of eight queue pairs. `fast` leaves out exchanges that repeat: True, or the largest error of the end as a share of it
-    (0.01); `result.summary["fast"]` says what was left out. `progress` is True, False, or a function of (fraction, text). By
+    (0.01); `result.summary["fast"]` says what was left out. `memo` is a directory that keeps what repeats for later runs. `progress` is True, False, or a function of (fraction, text). By
     default, a run of more than a second shows a progress line in a notebook or on a terminal. Raises ScenarioError before the
     run, and SimulationError if the simulation fails. Ctrl-C stops the run.
     """
@@ -108,7 +109,7 @@ def run(
     threads, record = count("threads", threads), flag("record", record)
     given: dict[str, Any] = dict(sets) if seed is None else {**sets, "seed": seed}
     with Line(progress, "run") as line:
-        native = _native.run(text, is_dict, as_json(given), threads, record, tolerance(fast), _warn, line.listener)
+        native = _native.run(text, is_dict, as_json(given), threads, record, leave(fast, memo), _warn, line.listener)
     result = Result(native)
     if native.faults:
         raise SimulationError("\n".join(native.faults), native.faults, result)
@@ -132,6 +133,7 @@ def compare(
     traffic_class: str | None = None,
     threads: int | None = None,
     fast: bool | float = False,
+    memo: StrPath | None = None,
     check: bool = True,
     progress: Progress = None,
     **sets: Unpack[AllSettings],
@@ -140,7 +142,7 @@ def compare(
 
     `schemes` is a list of names, or a text such as `"ecmp,themis"`. `seeds` is a number, `"1..5"`, a list or a range; the
     default is the scenario's seed. `traffic_class` names the traffic class whose scheme changes. `fast` leaves out exchanges
-    that repeat, as in `run`. With `check`, and without `fast`, the contenders run again for what decides the comparison
+    that repeat, as in `run`, and `memo` keeps them. With `check`, and without `fast`, the contenders run again for what decides the comparison
     (`Comparison.decides`). Raises SimulationError if one of the runs fails.
     """
     text, is_dict = asked(scenario)
@@ -154,7 +156,7 @@ def compare(
             _seeds(seeds),
             traffic_class,
             threads,
-            tolerance(fast),
+            leave(fast, memo),
             check,
             _warn,
             line.listener,

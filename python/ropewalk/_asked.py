@@ -96,10 +96,12 @@ def warn(text: str, level: int = 3) -> None:
     warnings.warn(text, ScenarioWarning, stacklevel=level)
 
 
-def tolerance(fast: bool | float) -> float | None:
-    """The largest error of what is left out, as a share."""
-    if isinstance(fast, bool):
-        return 0.01 if fast else None
-    if not isinstance(fast, (int, float)) or not 0 < fast <= 1:
+def leave(fast: bool | float, memo: str | os.PathLike[str] | None) -> tuple[float, str | None] | None:
+    """How much may be left out: the largest error as a share, and the directory of records that outlast a run."""
+    if fast is False:
+        if memo is not None:
+            raise ValueError("`memo` keeps what repeats, which only runs with `fast` leave out")
+        return None
+    if fast is not True and (not isinstance(fast, (int, float)) or not 0 < fast <= 1):
         raise ValueError(f"`fast` is True or a share above 0 and up to 1, such as 0.01; found {fast!r}")
-    return float(fast)
+    return (0.01 if fast is True else float(fast)), None if memo is None else os.fspath(memo)

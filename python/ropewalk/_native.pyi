@@ -128,7 +128,7 @@ class Work:
         output: Path | None,
         resume: bool,
         threads: int | None,
-        fast: float | None,
+        fast: tuple[float, str | None] | None,
         listener: _Listener | None,
     ) -> Self: ...
     @property
@@ -162,7 +162,7 @@ def run(
     sets: str,
     threads: int,
     record: bool,
-    fast: float | None,
+    fast: tuple[float, str | None] | None,
     warn: Callable[[str], object],
     listener: _Listener | None,
 ) -> Results: ...
@@ -174,7 +174,7 @@ def compare(
     seeds: str | None,
     class_: str | None,
     threads: int | None,
-    fast: float | None,
+    fast: tuple[float, str | None] | None,
     check: bool,
     warn: Callable[[str], object],
     listener: _Listener | None,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ropewalk import _native
-from ropewalk._asked import Scenario, as_json, asked, count, flag, tolerance, warn
+from ropewalk._asked import Scenario, as_json, asked, count, flag, leave, warn
 from ropewalk._errors import Error, RequestError, ResultsError, SweepError
 from ropewalk._progress import Line, Progress
 from ropewalk._results import StrPath
@@ -149,6 +149,7 @@ def sweep(
     threads: int | None = None,
     jobs: int | None = None,
     fast: bool | float = False,
+    memo: StrPath | None = None,
     check: bool = True,
     progress: Progress = None,
     **sets: Unpack[AllSettings],
@@ -159,7 +160,7 @@ def sweep(
     dict, too. Results go to `output` (default `results/NAME`). Points run on all cores of this machine (`threads` in all,
     `jobs` runs side by side), or on `executor`: an object whose `submit(fn, *args)` returns futures with `result()`, or a
     `joblib.Parallel`. Finished points are always kept, and `resume=True` continues with the others. `fast` leaves out
-    exchanges that repeat, as in `run`. With `check`, and without `fast`, points run again on this machine for what decides the
+    exchanges that repeat, as in `run`, and `memo` keeps them for all points. With `check`, and without `fast`, points run again on this machine for what decides the
     answer (`Sweep.decides`).
 
     Raises SweepError if points could not be run. A point whose simulation fails is a result: see `Sweep.failed`.
@@ -167,13 +168,13 @@ def sweep(
     # All arguments are checked before the directory is created, so a refused call leaves nothing behind.
     text, is_dict = asked(sweep)
     resume, threads, jobs, check = flag("resume", resume), count("threads", threads), count("jobs", jobs), flag("check", check)
-    share = tolerance(fast)
+    left_out = leave(fast, memo)
     if executor is not None and not _is_joblib(executor) and not callable(getattr(executor, "submit", None)):
         raise TypeError(f"an executor needs a method submit(fn, *args); {type(executor).__name__} has none")
     with Line(progress, "checking") as line:
         place = None if output is None else Path(output)
         try:
-            work = _native.Work(text, is_dict, as_json(sets), place, resume, threads, share, line.listener)
+            work = _native.Work(text, is_dict, as_json(sets), place, resume, threads, left_out, line.listener)
         except (RequestError, ResultsError) as error:
             raise type(error)(_in_python(str(error))) from None
     try:

@@ -7,7 +7,8 @@ mod exchanges;
 mod lanes;
 mod work;
 
-use crate::footprint::Footprints;
+use crate::footprint::{Footprints, Shape};
+use crate::memo::Memo;
 use crate::series::{Class, Error, Record};
 use crate::told::Told;
 use engine::Observer;
@@ -18,6 +19,7 @@ use model::{Plan, Time};
 use scenario::outlined::{Cause, Effect, Laid, Nature, Outlined, Trigger};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
+use std::path::PathBuf;
 use std::rc::Rc;
 use work::Piece;
 
@@ -137,6 +139,8 @@ struct Series {
     /// Rounds up to this one are sent.
     hold: u32,
     known: bool,
+    /// Time of its first round, ps.
+    since: u64,
 }
 
 /// What is known of the exchanges of a track in one cell before the first of them begins.
@@ -157,9 +161,11 @@ struct Lane {
     /// Exchanges under way over NICs, and those of them that are left out.
     busy: u32,
     left_out: u32,
-    /// Whether others have used its links at the same time.
-    touched: bool,
-    /// Lanes that have.
+    /// Packets that a member sends in the exchange that began last.
+    packets: u64,
+    /// The last time at which others of its size were found on its links, ps.
+    met: Option<u64>,
+    /// Lanes that have used them at the same time.
     others: Vec<u32>,
     /// The last time for which its exchanges were left out.
     absent: (u64, u64),
@@ -197,6 +203,8 @@ pub struct Books {
     pub exchanges: (u64, u64),
     /// Situations: classes of exchanges that repeat.
     pub situations: u64,
+    /// Those that the memo knew.
+    pub remembered: u64,
     /// Audits, and their largest difference as a share of the exchange.
     pub audits: (u64, f64),
     /// Cells of ranks that are told, and all of them.
@@ -247,6 +255,11 @@ pub(crate) struct Director<'a> {
     shared: BTreeMap<(u32, u32, u32), u32>,
     /// By track and cell.
     learned: Vec<Learned>,
+    /// By number of a shape.
+    shapes: Vec<Vec<Shape>>,
+    memo: Option<&'a Memo>,
+    /// Classes with a file in the memo.
+    files: Vec<(u32, PathBuf)>,
     /// By link: exchanges under way, and the lane that used it last.
     links: Vec<(u32, u32)>,
     pub(crate) told: Told,
@@ -259,6 +272,7 @@ impl<'a> Director<'a> {
         (plan, footprints): (&'a Plan, Footprints<'a>),
         live: Box<dyn Live + 'a>,
         tolerance: Option<f64>,
+        memo: Option<&'a Memo>,
     ) -> Self {
         let (cells, stride) = outlined.cells();
         let each = |needs: &[u32]| needs.iter().flat_map(|&n| (0..cells).map(move |_| n)).collect::<Vec<_>>();
@@ -312,6 +326,9 @@ impl<'a> Director<'a> {
             classes: Vec::new(),
             shared: BTreeMap::new(),
             learned: Vec::new(),
+            shapes: Vec::new(),
+            memo,
+            files: Vec::new(),
             books: Books::default(),
             outlined,
         }
@@ -347,7 +364,8 @@ impl<'a> Director<'a> {
 
     /// Adds up the books, also those of a run that ended early.
     fn add_up(&mut self) {
-        for class in self.classes.iter().filter(|class| class.sent > 0) {
+        let known = |class: &&Class| class.sent > 0 || class.before > 0;
+        for class in self.classes.iter().filter(known) {
             self.books.audits.0 += class.audits.count;
             if class.left_out > 0 {
                 self.books.audits.1 = self.books.audits.1.max(class.audits.worst);
@@ -355,7 +373,7 @@ impl<'a> Director<'a> {
         }
         self.books.error += self.books.apart;
         self.books.cells = (self.told.cells, self.cells);
-        self.books.situations = self.classes.iter().filter(|class| class.sent > 0).count() as u64;
+        self.books.situations = self.classes.iter().filter(known).count() as u64;
     }
 
     /// The plan of everything posted, and the outcome.

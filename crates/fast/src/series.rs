@@ -1,10 +1,11 @@
 //! What is known about exchanges that repeat: their records, the audits of these, and the bound on the error.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 /// An exchange that was sent: when its members entered and left.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Record {
     /// By member: time of its entry, ps from the first one.
     pub(crate) entries: Vec<u64>,
@@ -94,6 +95,8 @@ pub(crate) struct Class {
     pub(crate) record: Option<Rc<Record>>,
     /// Their records.
     newest: VecDeque<Rc<Record>>,
+    /// Whether a round of those has been taken that count.
+    settled: bool,
     /// By round: the lane whose exchange is sent for all lanes, or was.
     pub(crate) leaders: BTreeMap<u32, (u32, Leader)>,
     pub(crate) audits: Audits,
@@ -103,15 +106,62 @@ pub(crate) struct Class {
     pub(crate) sent: u32,
     /// Exchanges left out.
     pub(crate) left_out: u32,
+    /// Rounds of this run, and of those before it that are known from a memo.
+    pub(crate) rounds: u32,
+    pub(crate) before: u32,
+    /// Records of the first rounds, which begin on an idle fabric.
+    opening: BTreeMap<u32, Rc<Record>>,
+    /// Whether its lanes share links with others, so that its records hold for this run alone.
+    pub(crate) contended: bool,
 }
 
+/// What a memo keeps of a class.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Kept {
+    rounds: u32,
+    opening: BTreeMap<u32, Rc<Record>>,
+    newest: VecDeque<Rc<Record>>,
+    audits: Audits,
+    apart: f64,
+}
+
+impl Kept {
+    /// Whether the records tell the same members.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let all = || self.newest.iter().chain(self.opening.values());
+        let Some(first) = self.newest.front() else { return Err("`newest` is empty".into()) };
+        let like = |one: &Rc<Record>| {
+            let of = |record: &Record| (record.entries.len(), record.left.len());
+            of(one) == of(first) && one.entries.iter().chain(&one.left).all(|time| *time < LATEST)
+        };
+        if first.entries.is_empty() || !all().all(like) {
+            return Err("its records have different members, or times beyond a hundred days".into());
+        }
+        if self.audits.newest.len() > NEWEST || self.newest.len() > TURNS {
+            return Err("it has too many records or audits".into());
+        }
+        let finite = |x: &f64| x.is_finite() && *x >= 0.0;
+        let audits = self.audits.newest.iter().all(|x| x.is_finite());
+        if finite(&self.apart) && finite(&self.audits.worst) && audits && self.rounds < u32::MAX / 2 {
+            return Ok(());
+        }
+        Err("a number is out of range".into())
+    }
+
+    /// Whether the record has `members` members and `events` events.
+    pub(crate) fn fits(&self, members: usize, events: usize) -> bool {
+        self.newest.iter().all(|record| (record.entries.len(), record.left.len()) == (members, events))
+    }
+}
+
+/// Latest time of a record, ps: a hundred days. A later one is damage.
+const LATEST: u64 = 100 * 86_400 * 1_000_000_000_000;
+
 /// Differences of audits from the record before them, as shares of the exchange.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Audits {
     pub(crate) count: u64,
-    mean: f64,
-    /// Sum of the squares about the mean.
-    squares: f64,
+    newest: VecDeque<f64>,
     /// The largest one.
     pub(crate) worst: f64,
 }
@@ -119,19 +169,20 @@ pub(crate) struct Audits {
 impl Audits {
     fn add(&mut self, difference: f64) {
         self.count += 1;
-        let from = difference - self.mean;
-        self.mean += from / self.count as f64;
-        self.squares += from * (difference - self.mean);
+        self.newest.push_back(difference);
+        if self.newest.len() > NEWEST {
+            self.newest.pop_front();
+        }
         self.worst = self.worst.max(difference.abs());
     }
 
     /// The bound of a single difference at 95 %; infinite before there are two.
     fn bound(&self) -> f64 {
-        if self.count < 2 {
-            return f64::INFINITY;
-        }
-        let t = STUDENT.get(self.count as usize - 2).copied().unwrap_or(1.96);
-        self.mean.abs() + t * (self.squares / (self.count - 1) as f64).sqrt()
+        let count = self.newest.len();
+        let Some(t) = count.checked_sub(2).map(|freedom| STUDENT[freedom]) else { return f64::INFINITY };
+        let mean = self.newest.iter().sum::<f64>() / count as f64;
+        let squares: f64 = self.newest.iter().map(|one| (one - mean).powi(2)).sum();
+        mean.abs() + t * (squares / (count - 1) as f64).sqrt()
     }
 }
 
@@ -153,18 +204,68 @@ pub(crate) enum Leader {
     Ended(Rc<Record>),
 }
 
-/// The first difference that counts is that of this round: the rounds before it begin on an idle fabric.
-const FIRST_AUDIT: u32 = 3;
+/// The first round whose record stays: the rounds before it begin on an idle fabric, or among members that come from elsewhere.
+const SETTLED: u32 = 3;
+
+/// Differences that count for the bound. Those of the first rounds of a chain, whose members come from elsewhere, must not count for ever.
+/// Our choice.
+const NEWEST: usize = 8;
 
 /// Quantiles of Student's t at 97.5 %, by degrees of freedom from 1 on, from the usual tables.
-const STUDENT: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+const STUDENT: [f64; NEWEST - 1] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365];
+
+/// The lane of a leader of an earlier run.
+const NOBODY: u32 = u32::MAX;
 
 /// Whether a round is sent although it is known: 1 to 4, 8, 32, 128 and so on.
-pub(crate) fn is_audit(round: u32) -> bool {
+fn is_audit(round: u32) -> bool {
     round <= 4 || (round.is_power_of_two() && round.trailing_zeros() % 2 == 1)
 }
 
 impl Class {
+    /// A class that a memo knows. Its first rounds are led by those of an earlier run.
+    pub(crate) fn of(kept: Kept) -> Self {
+        let mut newest = kept.newest;
+        let record = Some(Rc::new(Record::mean(newest.make_contiguous())));
+        let leader =
+            |(&round, record): (&u32, &Rc<Record>)| (round, (NOBODY, Leader::Ended(Rc::clone(record))));
+        Class {
+            leaders: kept.opening.iter().map(leader).collect(),
+            opening: kept.opening,
+            newest,
+            record,
+            settled: true,
+            audits: kept.audits,
+            apart: kept.apart,
+            before: kept.rounds,
+            ..Class::default()
+        }
+    }
+
+    /// What a memo keeps of it; `None` if it does not say more than before, or would never be left out.
+    pub(crate) fn kept(&self) -> Option<Kept> {
+        (!self.contended && self.rounds > 0 && self.settled && self.audits.newest.len() >= 2).then(|| Kept {
+            rounds: self.before + self.rounds,
+            opening: self.opening.clone(),
+            newest: self.newest.clone(),
+            audits: self.audits.clone(),
+            apart: self.apart,
+        })
+    }
+
+    /// Notes that its lanes share links with others: what a memo knows does not hold here.
+    pub(crate) fn contend(&mut self) {
+        if self.before > 0 {
+            *self = Class::default();
+        }
+        self.contended = true;
+    }
+
+    /// Whether a round is sent although it is known.
+    pub(crate) fn audits(&self, round: u32) -> bool {
+        is_audit(self.before + round)
+    }
+
     /// Lets an exchange of a lane lead a round, unless another one does.
     pub(crate) fn lead(&mut self, round: u32, lane: u32, slot: u32) {
         self.leaders.entry(round).or_insert((lane, Leader::UnderWay(slot)));
@@ -173,12 +274,15 @@ impl Class {
     /// Takes the record of a round whose first member entered at `first`. One that met what was left out is no audit. If lanes differ,
     /// the first rounds of lanes count, too.
     pub(crate) fn take(&mut self, round: u32, record: Rc<Record>, first: u64, clean: bool, differ: bool) {
-        if let (Some(before), true) = (&self.record, clean && (differ || round >= FIRST_AUDIT)) {
+        if let (Some(before), true) = (&self.record, clean && (differ || self.settled)) {
             let (mean, apart) = before.differs(&record, first);
             self.audits.add(mean);
             self.apart = self.apart.max(apart);
         }
         if clean || self.record.is_none() {
+            if round >= SETTLED && !std::mem::replace(&mut self.settled, true) && !differ {
+                self.newest.clear();
+            }
             self.newest.push_back(Rc::clone(&record));
             if self.newest.len() > TURNS {
                 self.newest.pop_front();
@@ -188,6 +292,9 @@ impl Class {
             let turns = self.newest.iter().map(|record| record.apart(&mean)).max();
             self.apart = self.apart.max(2.0 * turns.unwrap_or(0) as f64);
             self.record = Some(Rc::new(mean));
+        }
+        if round < SETTLED + 2 {
+            self.opening.entry(round).or_insert_with(|| Rc::clone(&record));
         }
         if let Some((_, leader)) = self.leaders.get_mut(&round) {
             *leader = Leader::Ended(record);
@@ -258,18 +365,18 @@ mod tests {
     #[test]
     fn the_bound_needs_two_audits_and_shrinks_with_more_of_them() {
         let mut class = Class::default();
-        for (round, left) in [(1, 1_000), (2, 1_000), (3, 1_004)] {
+        for (round, left) in [(1, 9_000), (2, 1_100), (3, 1_000), (4, 1_004)] {
             class.take(round, record(left), 0, true, false);
-            assert_eq!(class.audits.bound(), f64::INFINITY);
+            assert_eq!(class.audits.bound(), f64::INFINITY, "round {round}");
         }
-        class.take(4, record(1_001), 0, true, false);
+        class.take(5, record(1_001), 0, true, false);
         let two = class.audits.bound();
         assert!(two > 0.01 && two < 0.1, "{two}");
-        for round in 5..9 {
+        for round in 6..10 {
             class.take(round, record(1_001), 0, true, false);
         }
         assert!(class.audits.bound() < two / 4.0, "{}", class.audits.bound());
-        class.take(9, record(2_000), 0, false, false);
+        class.take(10, record(2_000), 0, false, false);
         assert_eq!(class.audits.count, 6, "a round that met what was left out is no audit");
     }
 }

@@ -3,7 +3,7 @@
 use crate::crew::Crew;
 use crate::execute::Run;
 use crate::failure::Failure;
-use crate::fast::Ready;
+use crate::fast::{Leave, Ready};
 use crate::progress::Progress;
 use scenario::Checked;
 use std::collections::BTreeSet;
@@ -21,8 +21,8 @@ pub struct Comparison {
     pub seeds: Vec<u64>,
     /// True to use the reference engine with one thread for each run.
     pub reference: bool,
-    /// Largest error of the end of a run that leaves out what repeats, as a share of it; `None` to send everything.
-    pub fast: Option<f64>,
+    /// How much the runs may leave out; `None` to send everything.
+    pub fast: Option<Leave>,
     /// Threads for all runs.
     pub crew: Crew,
 }
@@ -60,7 +60,7 @@ impl Comparison {
         for scheme in &self.schemes {
             let resolved = base.with_scheme(self.class.as_deref(), scheme)?;
             for &seed in &self.seeds {
-                ready.push(Ready::of(resolved.clone().with_seed(seed), self.fast)?);
+                ready.push(Ready::of(resolved.clone().with_seed(seed), self.fast.as_ref())?);
             }
         }
         let one = |one: Ready, threads| {

@@ -5,17 +5,46 @@ use crate::execute::{self, Run, Spent, conclude, window_on};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use engine::Kind;
+use fast::Memo;
 use model::plan::Message;
 use results::summary::Fast;
 use scenario::outlined::Outlined;
 use scenario::{Checked, Finding, Resolved};
+use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// How much a fast run may leave out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Leave {
+    /// Largest error of the end, as a share of it.
+    pub tolerance: f64,
+    /// Directory of records that outlast a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memo: Option<PathBuf>,
+}
+
+impl Leave {
+    /// What a command asks for; a run with `--fast 0%` is a whole one.
+    pub fn asked(tolerance: Option<f64>, memo: Option<&Path>) -> Option<Self> {
+        let tolerance = tolerance.filter(|tolerance| *tolerance > 0.0)?;
+        Some(Leave { tolerance, memo: memo.map(Path::to_owned) })
+    }
+
+    /// The options of the command line that ask for it.
+    pub fn options(&self) -> Vec<String> {
+        let memo = self.memo.iter().map(|dir| format!("--memo={}", dir.display()));
+        std::iter::once(format!("--fast={}%", self.tolerance * 100.0)).chain(memo).collect()
+    }
+}
 
 /// A scenario that was checked for a fast run.
 struct Prepared {
     checked: Checked,
-    /// Largest error of the end, as a share of it; `None` to leave nothing out.
-    tolerance: Option<f64>,
+    /// What it may leave out; `None` for nothing.
+    leave: Option<Leave>,
+    /// What its exchanges have in common with those of other scenarios.
+    common: String,
     how: How,
     setup_s: f64,
 }
@@ -28,19 +57,21 @@ enum How {
 }
 
 impl Prepared {
-    /// Checks a scenario for a run that leaves out exchanges which repeat while the error of the end stays within `tolerance`, a share of
-    /// the end; `None` sends everything, in the same way.
+    /// Checks a scenario for a run that leaves out exchanges which repeat while the error of the end stays within a tolerance; `None`
+    /// sends everything, in the same way.
     ///
     /// # Errors
     /// The first mistake in the scenario.
-    fn of(resolved: Resolved, tolerance: Option<f64>) -> Result<Self, Finding> {
+    fn of(resolved: Resolved, leave: Option<Leave>) -> Result<Self, Finding> {
         let watch = Stopwatch::start();
+        let common =
+            leave.iter().filter(|leave| leave.memo.is_some()).map(|_| in_common(&resolved)).collect();
         let mut reason = unfit(&resolved);
         if reason.is_none() {
             let (checked, outlined) = resolved.clone().outline()?;
             if let Some(outlined) = outlined {
                 let how = How::Driven(Box::new(outlined));
-                return Ok(Prepared { checked, tolerance, how, setup_s: watch.cpu_s() });
+                return Ok(Prepared { checked, leave, common, how, setup_s: watch.cpu_s() });
             }
             reason = Some(
                 "the job has no collectives or transfers, or it has messages beside them, or its messages are split, delayed, slowed, \
@@ -50,7 +81,8 @@ impl Prepared {
         let checked = resolved.lay()?;
         Ok(Prepared {
             checked,
-            tolerance,
+            leave,
+            common,
             how: How::Whole(reason.unwrap_or_default()),
             setup_s: watch.cpu_s(),
         })
@@ -61,9 +93,14 @@ impl Prepared {
     /// # Errors
     /// If an exchange cannot be laid out.
     fn run(self, progress: &Progress<'_>) -> Result<Run, Failure> {
-        let Prepared { checked, tolerance, how, setup_s } = self;
+        let Prepared { checked, leave, common, how, setup_s } = self;
+        let tolerance = leave.as_ref().map(|leave| leave.tolerance);
         match how {
-            How::Driven(outlined) => driven(checked, *outlined, tolerance, setup_s, progress),
+            How::Driven(outlined) => {
+                let memo =
+                    leave.and_then(|leave| leave.memo).map(|dir| Memo::at(&dir, common)).transpose()?;
+                driven(checked, *outlined, (tolerance, memo.as_ref()), setup_s, progress)
+            }
             How::Whole(reason) => {
                 let kind = window_on(NonZeroUsize::MIN, &checked.plan);
                 let mut run = crate::execute(execute::Prepared { checked, setup_s }, kind, progress);
@@ -81,24 +118,14 @@ impl Prepared {
     }
 }
 
-/// The tolerance of a fast run; a run with `--fast 0%` is a whole one.
-pub fn asked(tolerance: Option<f64>) -> Option<f64> {
-    tolerance.filter(|tolerance| *tolerance > 0.0)
-}
-
-/// The option of the command line with this tolerance.
-pub fn option(tolerance: f64) -> String {
-    format!("--fast={}%", tolerance * 100.0)
-}
-
-/// Checks a scenario for a whole run, or for a fast one with a tolerance. The plan of a fast run has no messages yet.
+/// Checks a scenario for a whole run, or for a fast one. The plan of a fast run has no messages yet.
 ///
 /// # Errors
 /// The first mistake in the scenario.
-pub fn check(resolved: Resolved, tolerance: Option<f64>) -> Result<Checked, Finding> {
-    match tolerance {
+pub fn check(resolved: Resolved, leave: Option<&Leave>) -> Result<Checked, Finding> {
+    match leave {
         None => resolved.lay(),
-        tolerance => Prepared::of(resolved, tolerance).map(|prepared| prepared.checked),
+        Some(leave) => Prepared::of(resolved, Some(leave.clone())).map(|prepared| prepared.checked),
     }
 }
 
@@ -107,21 +134,21 @@ pub fn check(resolved: Resolved, tolerance: Option<f64>) -> Result<Checked, Find
 pub enum Ready {
     /// Every packet is sent.
     Whole(Box<execute::Prepared>),
-    /// What repeats is left out, with a tolerance. An outline stays on its thread, so the one of the check is made again.
-    Fast(Box<Resolved>, f64),
+    /// What repeats is left out. An outline stays on its thread, so the one of the check is made again.
+    Fast(Box<Resolved>, Leave),
 }
 
 impl Ready {
-    /// Checks a scenario for a whole run, or for a fast one with a tolerance.
+    /// Checks a scenario for a whole run, or for a fast one.
     ///
     /// # Errors
     /// The first mistake in the scenario.
-    pub fn of(resolved: Resolved, tolerance: Option<f64>) -> Result<Self, Finding> {
-        let Some(tolerance) = tolerance else {
+    pub fn of(resolved: Resolved, leave: Option<&Leave>) -> Result<Self, Finding> {
+        let Some(leave) = leave else {
             return execute::Prepared::by(|| resolved.lay()).map(|prepared| Ready::Whole(Box::new(prepared)));
         };
-        check(resolved.clone(), Some(tolerance))?;
-        Ok(Ready::Fast(Box::new(resolved), tolerance))
+        check(resolved.clone(), Some(leave))?;
+        Ok(Ready::Fast(Box::new(resolved), leave.clone()))
     }
 
     /// Runs it on `threads` threads, or with the reference engine if they are `None`. A fast run has one thread.
@@ -130,7 +157,7 @@ impl Ready {
     /// If an exchange of a fast run cannot be laid out.
     pub fn run(self, threads: Option<NonZeroUsize>, progress: &Progress<'_>) -> Result<Run, Failure> {
         match self {
-            Ready::Fast(resolved, tolerance) => run(*resolved, Some(tolerance), progress),
+            Ready::Fast(resolved, leave) => run(*resolved, Some(leave), progress),
             Ready::Whole(prepared) => {
                 let kind = threads.map_or(Kind::Reference, |n| window_on(n, &prepared.checked.plan));
                 Ok(crate::execute(*prepared, kind, progress))
@@ -139,25 +166,37 @@ impl Ready {
     }
 }
 
-/// Runs a scenario, and leaves out exchanges that repeat while the error of the end stays within `tolerance`, a share of the end; `None`
-/// sends everything, in the same way. The summary says what was left out.
+/// Runs a scenario, and leaves out exchanges that repeat while the error of the end stays within a tolerance; `None` sends everything, in
+/// the same way. The summary says what was left out.
 ///
 /// # Errors
-/// The first mistake in the scenario.
-pub fn run(resolved: Resolved, tolerance: Option<f64>, progress: &Progress<'_>) -> Result<Run, Failure> {
-    Prepared::of(resolved, tolerance)?.run(progress)
+/// The first mistake in the scenario, or in a memo.
+pub fn run(resolved: Resolved, leave: Option<Leave>, progress: &Progress<'_>) -> Result<Run, Failure> {
+    Prepared::of(resolved, leave)?.run(progress)
+}
+
+/// All that decides the time of an exchange beside the exchange itself, as a text: the version, and the scenario without its work.
+fn in_common(resolved: &Resolved) -> String {
+    let mut all: toml::Table = resolved.to_toml().parse().unwrap_or_default();
+    let jobs = all.remove("workload");
+    for key in ["name", "record", "stop"] {
+        all.remove(key);
+    }
+    let mut job = jobs.and_then(|jobs| jobs.get(0)?.as_table().cloned()).unwrap_or_default();
+    job.retain(|key, value| !value.is_table() && !["name", "start"].contains(&key));
+    format!("ropewalk {}\n{all}\n{job}", env!("CARGO_PKG_VERSION"))
 }
 
 fn driven(
     mut checked: Checked,
     mut outlined: Outlined,
-    tolerance: Option<f64>,
+    (tolerance, memo): (Option<f64>, Option<&Memo>),
     setup_s: f64,
     progress: &Progress<'_>,
 ) -> Result<Run, Failure> {
     let watch = Stopwatch::start();
     let mut observer = progress.watch(&checked.plan);
-    let (plan, outcome, books) = fast::run(&checked, &mut outlined, tolerance, &mut observer)?;
+    let (plan, outcome, books) = fast::run(&checked, &mut outlined, tolerance, memo, &mut observer)?;
     let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s());
     let room = observer.headroom.room();
     drop(observer);
@@ -171,6 +210,7 @@ fn driven(
         exchanges: books.exchanges.0,
         exchanges_sent: books.exchanges.1,
         situations: books.situations,
+        remembered: books.remembered,
         audits: books.audits.0,
         worst_audit: books.audits.1,
         unclean_audits: books.unclean,
@@ -215,7 +255,8 @@ mod tests {
         let checked = resolved.clone().lay().unwrap();
         let plain = crate::run(execute::Prepared { checked, setup_s: 0.0 });
         let stop = AtomicBool::new(false);
-        (plain, run(resolved, tolerance, &Progress::silent(&stop)).unwrap())
+        let leave = Leave::asked(tolerance, None);
+        (plain, run(resolved, leave, &Progress::silent(&stop)).unwrap())
     }
 
     /// Queue pair, size, and times of all messages.
@@ -283,6 +324,57 @@ mod tests {
                 error <= books.error_us.max(1e-4 * plain.summary.sim_time_us),
                 "{scheme}: {error} us, {books:?}"
             );
+        }
+    }
+
+    fn with_memo(text: &str, dir: &Path) -> Result<Fast, Failure> {
+        let resolved = Resolved::of(&Source::new("step.toml", text), &[]).unwrap();
+        let stop = AtomicBool::new(false);
+        let run = run(resolved, Leave::asked(Some(0.01), Some(dir)), &Progress::silent(&stop))?;
+        Ok(run.summary.fast.unwrap())
+    }
+
+    #[test]
+    fn a_memo_serves_later_runs_of_the_same_exchanges_and_no_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let memo = dir.path().join("memo");
+        let few = step("bucket = \"100kB\"\nsteps = 6");
+        let first = with_memo(&few, &memo).unwrap();
+        let again = with_memo(&few, &memo).unwrap();
+        assert_eq!(first.remembered, 0);
+        assert!(again.remembered > 0 && again.sent * 2 < first.sent, "{first:?} {again:?}");
+
+        // A larger batch has longer computations and the same buckets.
+        let more = few.replace("global = 16", "global = 32");
+        let (plain, _) = both(&more, None);
+        let resolved = Resolved::of(&Source::new("step.toml", &more), &[]).unwrap();
+        let stop = AtomicBool::new(false);
+        let fast = run(resolved, Leave::asked(Some(0.01), Some(&memo)), &Progress::silent(&stop)).unwrap();
+        let books = fast.summary.fast.clone().unwrap();
+        let error = (fast.summary.sim_time_us - plain.summary.sim_time_us).abs();
+        assert!(books.remembered > 0 && books.sent * 2 < first.sent, "{books:?}");
+        assert!(error <= books.error_us, "{error} us, {books:?}");
+
+        let other = format!("[wire]\npayload = \"2KiB\"\n{few}");
+        assert_eq!(with_memo(&other, &memo).unwrap().remembered, 0, "other packets take other times");
+    }
+
+    #[test]
+    fn a_damaged_memo_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = step("bucket = \"100kB\"\nsteps = 6");
+        with_memo(&text, dir.path()).unwrap();
+        let files: Vec<PathBuf> =
+            std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(!files.is_empty());
+        let whole = std::fs::read_to_string(&files[0]).unwrap();
+        let cut = &whole[..whole.len() / 2];
+        for wrong in
+            ["", "{}", cut, &whole.replace("\"newest\":[", "\"newest\":[{\"entries\":[0],\"left\":[1]},")]
+        {
+            files.iter().for_each(|file| std::fs::write(file, wrong).unwrap());
+            let error = with_memo(&text, dir.path()).unwrap_err().to_string();
+            assert!(files.iter().any(|file| error.contains(&file.display().to_string())), "{error}");
         }
     }
 

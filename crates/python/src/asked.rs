@@ -1,12 +1,14 @@
 //! Arguments from Python: a scenario or a sweep, by name or as a dict, and settings.
 
 use crate::errors;
+use lab::fast::Leave;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use scenario::Source;
 use scenario::sweep::Sweep;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use toml::{Table, Value};
 
@@ -120,4 +122,9 @@ fn hyphenated() -> &'static BTreeSet<String> {
         }
         keys
     })
+}
+
+/// How much a fast run may leave out: the tolerance and the memo.
+pub(crate) fn leave(fast: Option<(f64, Option<PathBuf>)>) -> Option<Leave> {
+    fast.and_then(|(tolerance, memo)| Leave::asked(Some(tolerance), memo.as_deref()))
 }

@@ -13,6 +13,7 @@ use explain::deciding;
 use lab::Comparison;
 use lab::RECORD_EVERYTHING;
 use lab::execute::{execute, window_on};
+use lab::fast::Leave;
 use lab::{Crew, Failure, Prepared, Run};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -231,7 +232,7 @@ pub(crate) fn run(
     sets: &str,
     threads: NonZeroUsize,
     record: bool,
-    fast: Option<f64>,
+    fast: Option<(f64, Option<PathBuf>)>,
     warn: &Bound<'_, PyAny>,
     listener: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
@@ -242,10 +243,10 @@ pub(crate) fn run(
         sets.splice(..0, RECORD_EVERYTHING.map(str::to_owned));
         command.extend((!command.is_empty()).then(|| "--record".to_owned()));
     }
-    if let Some(share) = fast {
-        command.extend((!command.is_empty()).then(|| lab::fast::option(share)));
+    if let Some(leave) = asked::leave(fast) {
+        command.extend(Some(leave.options()).filter(|_| !command.is_empty()).into_iter().flatten());
         let resolved = scenario::Resolved::of(&source, &sets).map_err(errors::scenario)?;
-        let run = watched(py, 1, listener, |progress| lab::fast::run(resolved, Some(share), progress))?;
+        let run = watched(py, 1, listener, |progress| lab::fast::run(resolved, Some(leave), progress))?;
         let run = run.map_err(failure)?;
         for warning in run.checked.warnings() {
             warn.call1((warning,))?;
@@ -274,7 +275,7 @@ pub(crate) fn compare(
     seeds: Option<&str>,
     class: Option<String>,
     threads: Option<NonZeroUsize>,
-    fast: Option<f64>,
+    fast: Option<(f64, Option<PathBuf>)>,
     check: bool,
     warn: &Bound<'_, PyAny>,
     listener: Option<Py<PyAny>>,
@@ -282,7 +283,9 @@ pub(crate) fn compare(
     let asked = Asked::new(scenario, is_dict)?;
     let (source, sets) = (asked.scenario()?, asked::sets(sets)?);
     let resolved = scenario::Resolved::of(&source, &sets).map_err(errors::scenario)?;
-    let base = watched(py, 1, None, |_| lab::fast::check(resolved, fast))?.map_err(errors::scenario)?;
+    let fast = asked::leave(fast);
+    let base =
+        watched(py, 1, None, |_| lab::fast::check(resolved, fast.as_ref()))?.map_err(errors::scenario)?;
     for warning in base.warnings() {
         warn.call1((warning,))?;
     }
@@ -292,8 +295,9 @@ pub(crate) fn compare(
         None => vec![base.plan.seed],
     };
     let mut command = asked.command("compare", &sets);
-    let share = fast.map(lab::fast::option);
-    command.extend(share.filter(|_| !command.is_empty()));
+    let bare = command.is_empty();
+    let options = fast.iter().flat_map(Leave::options).collect::<Vec<_>>();
+    command.extend(options.into_iter().filter(|_| !bare));
     let comparison =
         Comparison { base, class, schemes, seeds, reference: false, fast, crew: Crew::new(threads, None) };
     comparison.refuse_unused(seeds_given).map_err(failure)?;

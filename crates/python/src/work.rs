@@ -64,12 +64,13 @@ impl Work {
         output: Option<PathBuf>,
         resume: bool,
         threads: Option<NonZeroUsize>,
-        fast: Option<f64>,
+        fast: Option<(f64, Option<PathBuf>)>,
         listener: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let spec = asked::sweep(&sweep, is_dict, &asked::sets(sets)?)?;
         let crew = Crew::new(threads, None);
         let runs = spec.len();
+        let fast = asked::leave(fast);
         let sweep = watched(py, runs, listener, |progress| sweep::Sweep::check(spec, fast, crew, progress))?
             .map_err(failure)?;
         let directory = output.unwrap_or_else(|| Path::new("results").join(&sweep.spec.name));

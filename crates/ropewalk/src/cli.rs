@@ -169,6 +169,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "1%", value_parser = tolerance,
           conflicts_with_all = ["threads", "engine", "record", "pcap"])]
     pub fast: Option<f64>,
+    /// With --fast: keep what repeats in this directory, so that later runs leave it out from the beginning.
+    #[arg(long, value_name = "DIR", requires = "fast")]
+    pub memo: Option<PathBuf>,
     /// With --fast: also run with everything sent, and print the error.
     #[arg(long, value_name = "all", requires = "fast", value_parser = ["all"])]
     pub audit: Option<String>,
@@ -244,6 +247,9 @@ pub struct CompareArgs {
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "1%", value_parser = tolerance,
           conflicts_with_all = ["engine", "record"])]
     pub fast: Option<f64>,
+    /// With --fast: keep what repeats in this directory, so that later runs leave it out from the beginning.
+    #[arg(long, value_name = "DIR", requires = "fast")]
+    pub memo: Option<PathBuf>,
     /// Record everything over time, as `ropewalk run --record` does, and keep the runs.
     #[arg(long)]
     pub record: bool,
@@ -339,6 +345,9 @@ pub struct SweepArgs {
     /// Leave out exchanges that repeat, as `ropewalk run --fast` does; what decides the answer is not looked for.
     #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "1%", value_parser = tolerance)]
     pub fast: Option<f64>,
+    /// With --fast: keep what repeats in this directory, so that later runs leave it out from the beginning.
+    #[arg(long, value_name = "DIR", requires = "fast")]
+    pub memo: Option<PathBuf>,
     /// Threads for all runs together; a run gets several if fewer runs than threads are left [default: all cores].
     #[arg(long, value_name = "N", value_parser = count)]
     pub threads: Option<NonZeroUsize>,

@@ -305,10 +305,14 @@ impl Page {
                     count(fast.sent + fast.left_out)
                 ),
                 format!(
-                    "{} of {} exchanges, in {} situations",
+                    "{} of {} exchanges, in {} situations{}",
                     count(fast.exchanges_sent),
                     count(fast.exchanges),
-                    count(fast.situations)
+                    count(fast.situations),
+                    match fast.remembered {
+                        0 => String::new(),
+                        known => format!(", {} of them from the memo", count(known)),
+                    }
                 ),
             ],
         );

@@ -386,6 +386,14 @@ impl Outlined {
         (self.gated[&exchange.alike][member as usize], out, into)
     }
 
+    /// What an exchange does, as a text that is equal for equal ones.
+    pub fn content(&self, number: u32) -> String {
+        match &self.kept.outline.exchanges[number as usize].what {
+            What::Transfer(bytes) => format!("transfer {bytes}"),
+            What::Collective(planned) => format!("{:?} {:?}", planned.algorithm, planned.call),
+        }
+    }
+
     /// The queue pairs of the messages of an exchange, their bytes, and how many of them there are.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Exchanges from the entry of their first member to the exit of the last: sent, replayed by a record, or led by another one.
 
 use super::{Director, Exchange, Kind, Mode, NEVER, NONE, Sent, Who, order};
-use crate::series::{Class, Error, Leader, Record, is_audit};
+use crate::series::{Class, Error, Leader, Record};
 use finding::Finding;
 use model::QpId;
 use model::plan::SliceTimes;
@@ -80,11 +80,12 @@ impl Director<'_> {
         let place = outline.track * self.cells + cell;
         let (series, learned) = (2 * place + in_a_row, self.learned[place as usize]);
         let over_nics = learned.packets > 0;
+        let members = outline.members * if outline.spans { self.cells } else { 1 };
         if over_nics {
-            self.touch(lane);
+            self.touch(lane, learned.packets / u64::from(members));
         }
         let repeats = matches!(outline.nature, Nature::Transfer | Nature::Collective { coupled: true });
-        let round = self.next_round((series, lane), 2 * outline.alike + in_a_row, learned);
+        let round = self.next_round((series, lane), (x, in_a_row), learned)?;
         let mode = match self.tolerance {
             Some(tolerance) if repeats && over_nics => self.choose((series, lane), round, error, tolerance),
             _ => None,
@@ -125,7 +126,6 @@ impl Director<'_> {
             Mode::Sent(_) if over_nics => self.missed(lane, series),
             _ => 0.0,
         };
-        let members = outline.members * if outline.spans { self.cells } else { 1 };
         let leaves = outline.leaves * if outline.spans { self.cells } else { 1 };
         self.exchanges[slot as usize] = Some(Box::new(Exchange {
             number: x,
@@ -164,22 +164,24 @@ impl Director<'_> {
                     Some(Mode::Replayed(Rc::clone(record), class.mirrored(record, tolerance)))
                 }
                 Some((_, Leader::UnderWay(leader))) => Some(Mode::Follows(*leader)),
-                None if is_audit(round) || held => None,
+                None if class.audits(round) || held => None,
                 None => replay(class),
             };
         }
         let own = &self.classes[state.own as usize];
-        if held || is_audit(round - state.before_own) && own.may_leave_out(self.now, error, tolerance) {
+        if held || own.audits(round - state.before_own) && own.may_leave_out(self.now, error, tolerance) {
             return None;
         }
         // An audit of the class of all lanes is sent together with those that it meets.
         let leads = match leader {
-            None => is_audit(round),
+            None => class.audits(round),
             Some((first, _)) => {
                 *first == lane || self.lanes[lane as usize].others.binary_search(first).is_ok()
             }
         };
-        replay(own).or_else(|| replay(class).filter(|_| !leads))
+        let better = own.error(tolerance).each <= class.error(tolerance).each;
+        let of_all = || replay(class).filter(|_| !leads);
+        if better { replay(own).or_else(of_all) } else { of_all().or_else(|| replay(own)) }
     }
 
     pub(super) fn lay(&mut self, x: u32, cell: u32, round: u32, series: u32) -> Result<Sent, Finding> {
@@ -230,7 +232,9 @@ impl Director<'_> {
         let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return };
         let fitted = record.fit(&exchange.entries);
         exchange.start = Some(fitted.start);
-        exchange.error += error.each + fitted.spread as f64;
+        // No member leaves before all have entered, so what is predicted for one that comes late is at most this far off.
+        let spread = fitted.spread.min(record.duration()) as f64;
+        exchange.error += error.each + spread;
         self.books.apart = self.books.apart.max(error.once);
         for (n, &left) in (0..).zip(&record.left) {
             self.mirror(slot, n, left);
@@ -324,7 +328,7 @@ impl Director<'_> {
             let (lane, span) =
                 (self.lane_of(exchange), (first, first + record.left.iter().max().copied().unwrap_or(0)));
             // An exchange that others met unforeseen is no audit of those that meet none.
-            let alone = own.0 == NONE && self.lanes[lane as usize].touched;
+            let alone = own.0 == NONE && self.is_met(series, lane);
             let clean = self.is_clean(lane, span) && !alone;
             if !clean {
                 self.books.unclean += 1;

@@ -2,13 +2,16 @@
 
 use super::{Director, Exchange, Learned, NONE, Series};
 use crate::footprint::Shape;
+use crate::memo;
 use crate::series::Class;
 use finding::Finding;
 use scenario::outlined::{Nature, Outline};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 
-/// An exchange that met what was left out for more than this part of its time is no audit. Our choice.
+/// An exchange that met what was left out for more than this part of its time is no audit. One that meets others of less than this part
+/// of its own packets meets nothing. Our choice.
 const MOST_ABSENT: u64 = 8;
 
 impl Director<'_> {
@@ -45,27 +48,75 @@ impl Director<'_> {
             let load = links.iter().map(|&link| loads[&(alike, link)]).max().unwrap_or(0);
             self.learned[place as usize].load = load;
         }
+        let mut shapes: Vec<(Vec<Shape>, u32)> = shapes.into_iter().collect();
+        shapes.sort_by_key(|(_, number)| *number);
+        self.shapes = shapes.into_iter().map(|(shape, _)| shape).collect();
         Ok(())
     }
 
-    /// Prepares a series for its next exchange. Returns its round.
-    pub(super) fn next_round(&mut self, (series, lane): (u32, u32), alike: u32, learned: Learned) -> u32 {
+    /// Prepares a series for its next exchange, which is `x`. Returns its round.
+    pub(super) fn next_round(
+        &mut self,
+        (series, lane): (u32, u32),
+        (x, in_a_row): (u32, u32),
+        learned: Learned,
+    ) -> Result<u32, Finding> {
         if !self.series[series as usize].known {
             let next = self.classes.len() as u32;
+            let alike = 2 * self.outlined.exchanges()[x as usize].alike + in_a_row;
             let class = *self.shared.entry((alike, learned.shape, learned.load)).or_insert(next);
             if class == next {
-                self.classes.push(Class::default());
+                let (class, file) = self.remember(x, in_a_row, learned)?;
+                self.books.remembered += u64::from(class.before > 0);
+                self.files.extend(file.map(|file| (next, file)));
+                self.classes.push(class);
             }
             self.lanes[lane as usize].series.push(series);
-            self.series[series as usize] = Series { class, own: NONE, known: true, ..Series::default() };
+            self.series[series as usize] =
+                Series { class, own: NONE, known: true, since: self.now, ..Series::default() };
+        }
+        let contended = learned.load > 1 || self.is_met(series, lane);
+        let state = &mut self.series[series as usize];
+        if state.own == NONE && contended {
+            (state.own, state.before_own) = (self.classes.len() as u32, state.rounds);
+            let class = state.class;
+            self.classes.push(Class::default());
+            self.classes[class as usize].contend();
         }
         let state = &mut self.series[series as usize];
-        if state.own == NONE && (learned.load > 1 || self.lanes[lane as usize].touched) {
-            (state.own, state.before_own) = (self.classes.len() as u32, state.rounds);
-            self.classes.push(Class::default());
-        }
         state.rounds += 1;
-        state.rounds
+        let class = &mut self.classes[state.class as usize];
+        class.rounds = class.rounds.max(state.rounds);
+        Ok(state.rounds)
+    }
+
+    /// The class of an exchange as the memo knows it, and its file. Exchanges that may share links with their like have none.
+    fn remember(&self, x: u32, in_a_row: u32, learned: Learned) -> Result<(Class, Option<PathBuf>), Finding> {
+        let Some(memo) = self.memo.filter(|_| learned.packets > 0 && learned.load <= 1) else {
+            return Ok((Class::default(), None));
+        };
+        let outline = &self.outlined.exchanges()[x as usize];
+        let cells = if outline.spans { self.cells } else { 1 };
+        let shape = &self.shapes[learned.shape as usize];
+        let file = memo.file(&format!("{} {in_a_row} {cells} {shape:?}", self.outlined.content(x)));
+        let kept = memo::read(&file)?
+            .filter(|kept| kept.fits((outline.members * cells) as usize, (outline.leaves * cells) as usize));
+        Ok((kept.map_or_else(Class::default, Class::of), Some(file)))
+    }
+
+    /// Writes what is known to the memo.
+    pub(crate) fn keep(&self) -> Result<(), Finding> {
+        for (class, file) in &self.files {
+            if let Some(kept) = self.classes[*class as usize].kept() {
+                memo::write(file, &kept)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a lane has met others since the first round of a series.
+    pub(super) fn is_met(&self, series: u32, lane: u32) -> bool {
+        self.lanes[lane as usize].met.is_some_and(|met| met >= self.series[series as usize].since)
     }
 
     fn occupy_links(&mut self, lane: u32, links: &[u32]) {
@@ -75,8 +126,9 @@ impl Director<'_> {
         }
     }
 
-    /// Notes which other lanes have exchanges under way on the links of a lane.
-    pub(super) fn touch(&mut self, lane: u32) {
+    /// Notes which other lanes have exchanges under way on the links of a lane, where one begins in which a member sends so many packets.
+    pub(super) fn touch(&mut self, lane: u32, packets: u64) {
+        self.lanes[lane as usize].packets = packets;
         let links = Rc::clone(&self.lanes[lane as usize].links);
         let mut met: Vec<u32> = links
             .iter()
@@ -88,8 +140,12 @@ impl Director<'_> {
         met.dedup();
         for other in met {
             for (one, two) in [(lane, other), (other, lane)] {
+                let theirs = self.lanes[two as usize].packets;
                 let state = &mut self.lanes[one as usize];
-                state.touched = true;
+                if theirs < state.packets / MOST_ABSENT {
+                    continue;
+                }
+                state.met = Some(self.now);
                 if let Err(place) = state.others.binary_search(&two) {
                     state.others.insert(place, two);
                 }

@@ -3,6 +3,7 @@
 use super::point::Point;
 use crate::crew::Crew;
 use crate::failure::Failure;
+use crate::fast::Leave;
 use crate::progress::Progress;
 use scenario::sheet::oversubscription;
 use std::collections::BTreeMap;
@@ -13,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Sweep {
     /// The sweep's file.
     pub spec: scenario::sweep::Sweep,
-    /// Largest error of the end of runs that leave out what repeats, as a share of it; `None` to send everything.
-    pub fast: Option<f64>,
+    /// How much the runs may leave out; `None` to send everything.
+    pub fast: Option<Leave>,
     /// Ids of the runs by point; points with equal configurations have one id.
     ids: Vec<String>,
     /// Settings that are valid but probably not intended. Each warning stands here once, with its first point.
@@ -30,13 +31,13 @@ impl Sweep {
         Self::check(scenario::sweep::load(sweep, set)?, None, crew, progress)
     }
 
-    /// Checks all points of a sweep, each as if it were to run: whole, or fast with a tolerance.
+    /// Checks all points of a sweep, each as if it were to run: whole, or fast.
     ///
     /// # Errors
     /// See [`Sweep::load`].
     pub fn check(
         spec: scenario::sweep::Sweep,
-        fast: Option<f64>,
+        fast: Option<Leave>,
         crew: Crew,
         progress: &Progress<'_>,
     ) -> Result<Self, Failure> {
@@ -47,8 +48,8 @@ impl Sweep {
                 return None;
             }
             let checked = spec.point(number).and_then(|resolved| {
-                let id = Point::new(&resolved, spec.flows, fast).id;
-                let checked = crate::fast::check(resolved, fast)?;
+                let id = Point::new(&resolved, spec.flows, fast.clone()).id;
+                let checked = crate::fast::check(resolved, fast.as_ref())?;
                 Ok((id, checked.warnings(), oversubscription(&checked.plan.fabric)))
             });
             if checked.is_err() {
@@ -106,7 +107,7 @@ impl Sweep {
             return Err(Failure::Asked(format!("there is no point {number}: the sweep has {}", self.len())));
         };
         let resolved = self.spec.point(number).map_err(|e| self.spec.blame(number, e))?;
-        let mut point = Point::new(&resolved, self.spec.flows, self.fast);
+        let mut point = Point::new(&resolved, self.spec.flows, self.fast.clone());
         if point.id != *id {
             let text = format!("a file that the scenario names has changed since point {number} was checked");
             return Err(Failure::Asked(text));

@@ -1,7 +1,7 @@
 //! A point as text for other machines, and its result.
 
 use crate::failure::Failure;
-use crate::fast::Ready;
+use crate::fast::{Leave, Ready};
 use crate::progress::Progress;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -30,16 +30,16 @@ pub struct Point {
     pub label: String,
     /// True if the sweep also keeps the flows.
     pub flows: bool,
-    /// Largest error of the end of a run that leaves out what repeats, as a share of it; left out to send everything.
+    /// How much a fast run may leave out; left out to send everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fast: Option<f64>,
+    pub fast: Option<Leave>,
     /// The resolved configuration, TOML.
     pub config: String,
 }
 
 impl Point {
     /// The point of a resolved scenario.
-    pub fn new(resolved: &Resolved, flows: bool, fast: Option<f64>) -> Self {
+    pub fn new(resolved: &Resolved, flows: bool, fast: Option<Leave>) -> Self {
         let mut point = Point {
             id: String::new(),
             ropewalk: VERSION.to_owned(),
@@ -55,7 +55,7 @@ impl Point {
 
     fn hash(&self) -> String {
         let flows = if self.flows { "flows" } else { "" };
-        let fast = self.fast.map_or_else(String::new, |tolerance| format!("fast {tolerance}"));
+        let fast = self.fast.as_ref().map_or_else(String::new, |leave| format!("fast {}", leave.tolerance));
         let mut of = vec![&*self.ropewalk, &self.scenario, flows, &self.config];
         of.extend(self.fast.is_some().then_some(&*fast));
         hash(&of)
@@ -172,7 +172,7 @@ pub fn run_point(
         label => format!("{} at {label}", point.scenario),
     };
     let source = Source { name: point.scenario.clone(), ..Source::new(file, point.config.clone()) };
-    let run = Ready::of(Resolved::of(&source, &[])?, point.fast)?.run(Some(threads), progress)?;
+    let run = Ready::of(Resolved::of(&source, &[])?, point.fast.as_ref())?.run(Some(threads), progress)?;
     run.ran_to_its_end()?;
     let flows = match point.flows {
         true => {

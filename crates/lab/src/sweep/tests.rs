@@ -263,16 +263,16 @@ fn comparisons_and_sweeps_leave_out_what_a_run_leaves_out() {
                 compute = { flops = \"1TFLOPS\" }\nbatch = { global = 16, micro = 1, sequence = 64 }\n";
     let source = Source::new("step.toml", text);
     let resolved = Resolved::of(&source, &[]).unwrap();
-    let (stop, fast) = (AtomicBool::new(false), Some(0.01));
+    let (stop, fast) = (AtomicBool::new(false), crate::fast::Leave::asked(Some(0.01), None));
     let progress = Progress::silent(&stop);
-    let alone = crate::fast::run(resolved.clone(), fast, &progress).unwrap().summary;
+    let alone = crate::fast::run(resolved.clone(), fast.clone(), &progress).unwrap().summary;
     let comparison = crate::compare::Comparison {
-        base: crate::fast::check(resolved.clone(), fast).unwrap(),
+        base: crate::fast::check(resolved.clone(), fast.as_ref()).unwrap(),
         class: None,
         schemes: vec!["ecmp".to_owned()],
         seeds: vec![alone.seed],
         reference: false,
-        fast,
+        fast: fast.clone(),
         crew: Crew::of_machine(),
     };
     let compared = comparison.run(&progress).unwrap().remove(0).summary;

@@ -27,6 +27,9 @@ section! {
     /// Situations: exchanges that do the same count as one.
     situations: u64;
 
+    /// Situations that the memo knew.
+    remembered: u64;
+
     /// Exchanges that were sent although they were known, and compared with what was known.
     audits: u64;
 

@@ -9,6 +9,7 @@ use lab::compare::{Comparison, usual_baseline};
 use lab::crew::Crew;
 use lab::execute::Run;
 use lab::failure::Failure;
+use lab::fast::Leave;
 use results::Results;
 use results::comparison::{Asked, Keeper, OverSeeds, over_seeds};
 use results::summary::Summary;
@@ -32,11 +33,11 @@ struct Rows<'a> {
 /// # Errors
 /// If the input is wrong, a simulation failed or the user interrupted it.
 pub fn run(args: &Typed<CompareArgs>) -> Result<(), Failure> {
-    let fast = lab::fast::asked(args.fast);
-    let base = match fast {
+    let fast = Leave::asked(args.fast, args.memo.as_deref());
+    let base = match &fast {
         None => crate::input::load(&recording(args), None)?.checked,
         fast => {
-            let base = lab::fast::check(crate::input::resolved(&args.scenario, None)?, fast)?;
+            let base = lab::fast::check(crate::input::resolved(&args.scenario, None)?, fast.as_ref())?;
             print::warnings(&base.findings);
             base
         }

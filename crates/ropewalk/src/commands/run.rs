@@ -8,6 +8,7 @@ use capture::Capture;
 use engine::Kind;
 use engine::outcome::Ending;
 use lab::execute::{Run, execute_on, window_on};
+use lab::fast::Leave;
 use lab::{Failure, Tape};
 use model::Plan;
 use report::PageFile;
@@ -20,8 +21,8 @@ use std::path::PathBuf;
 /// # Errors
 /// If the input is wrong, the simulation failed or the user interrupted it.
 pub fn run(args: &Typed<RunArgs>) -> Result<(), Failure> {
-    if let Some(tolerance) = lab::fast::asked(args.fast) {
-        return fast(args, tolerance);
+    if let Some(leave) = Leave::asked(args.fast, args.memo.as_deref()) {
+        return fast(args, leave);
     }
     let prepared = crate::input::load(&recording(args), args.seed).map_err(|failure| match failure {
         Failure::Scenario(error) if !args.pcap.is_empty() => {
@@ -85,7 +86,7 @@ fn conclude(
 }
 
 /// Runs a scenario and leaves out what repeats.
-fn fast(args: &Typed<RunArgs>, tolerance: f64) -> Result<(), Failure> {
+fn fast(args: &Typed<RunArgs>, leave: Leave) -> Result<(), Failure> {
     let resolved = crate::input::resolved(&args.scenario, args.seed)?;
     let default = || PathBuf::from("results").join(&resolved.name);
     let target = Target::at(args.output.clone().unwrap_or_else(default))?;
@@ -94,7 +95,7 @@ fn fast(args: &Typed<RunArgs>, tolerance: f64) -> Result<(), Failure> {
     let page = super::report::place(&args.report, || target.path().join("report.html"))?;
     let mut shown = Shown::new(args.quiet || args.json, 1);
     let whole = args.audit.is_some().then(|| resolved.clone());
-    let run = lab::fast::run(resolved, Some(tolerance), &shown.progress)?;
+    let run = lab::fast::run(resolved, Some(leave), &shown.progress)?;
     let whole = whole.map(|whole| lab::fast::run(whole, None, &shown.progress)).transpose()?;
     shown.clear();
     print::warnings(&run.checked.findings);

@@ -7,6 +7,7 @@ use crate::swept;
 use explain::deciding;
 use lab::crew::Crew;
 use lab::failure::Failure;
+use lab::fast::Leave;
 use lab::shell::word;
 use lab::sweep::{self, Finished, Sweep, Work, dataset};
 use report::PageFile;
@@ -39,7 +40,7 @@ pub fn run(args: &SweepArgs) -> Result<(), Failure> {
     let crew = Crew::new(args.threads, args.jobs);
     let spec = scenario::sweep::load(&args.sweep, &args.set)?;
     let mut shown = Shown::new(args.quiet || args.json, spec.len());
-    let sweep = Sweep::check(spec, lab::fast::asked(args.fast), crew, &shown.progress);
+    let sweep = Sweep::check(spec, Leave::asked(args.fast, args.memo.as_deref()), crew, &shown.progress);
     shown.clear();
     let sweep = sweep?;
     for warning in &sweep.warnings {
@@ -111,7 +112,9 @@ fn unfinished(args: &SweepArgs, work: &Work, failure: Failure) -> Failure {
     for set in &args.set {
         again += &format!(" --set {}", word(set));
     }
-    again += &args.fast.map_or_else(String::new, |fast| format!(" {}", lab::fast::option(fast)));
+    for option in work.sweep().fast.iter().flat_map(Leave::options) {
+        again += &format!(" {}", word(&option));
+    }
     if let Some(dir) = &args.output {
         again += &format!(" -o {}", word(&dir.display().to_string()));
     }
