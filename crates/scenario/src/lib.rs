@@ -71,6 +71,7 @@ pub mod reader;
 mod receive;
 mod record;
 mod resolve;
+mod rounded;
 mod rules;
 mod schema;
 pub mod server;

@@ -7,6 +7,7 @@ use super::peers::{PeerSet, Peers};
 use super::sizes::{Clamp, Sizes};
 use super::{Generate, QpUse};
 use crate::footprint::MOST_MESSAGES;
+use crate::rounded::exponential;
 use crate::values::LATEST;
 use finding::{Finding, code};
 use model::draw::{Key, below, scaled};
@@ -319,52 +320,5 @@ impl Generate for Poisson {
 
     fn usual_qp(&self) -> QpUse {
         QpUse::PerMessage
-    }
-}
-
-/// An exponentially distributed number with mean 1, from a uniform 64-bit `draw`.
-fn exponential(draw: u64) -> f64 {
-    // The draw selects one of 2^52 equal parts of the range from 0 to 1; its middle is exact in a float and never 0 or 1.
-    -ln(((draw >> 12) as f64 + 0.5) / (1u64 << 52) as f64)
-}
-
-/// The natural logarithm of a normal number above 0, computed with + - * / only. The standard library's logarithm may
-/// differ in the last bit between machines, and results would differ with it.
-pub(super) fn ln(x: f64) -> f64 {
-    const MANTISSA: u64 = (1 << 52) - 1;
-    // x = m 2^e, with m first in 1/2 to 1, then in 1/sqrt(2) to sqrt(2).
-    let (mut m, mut e) =
-        (f64::from_bits((x.to_bits() & MANTISSA) | (1022 << 52)), (x.to_bits() >> 52) as f64 - 1022.0);
-    if m < std::f64::consts::FRAC_1_SQRT_2 {
-        (m, e) = (2.0 * m, e - 1.0);
-    }
-    // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...). As |s| <= 0.172, twelve terms reach the last bit.
-    let s = (m - 1.0) / (m + 1.0);
-    let series = (0..12).rev().fold(0.0, |sum, k| sum * s * s + 1.0 / f64::from(2 * k + 1));
-    2.0 * s * series + e * std::f64::consts::LN_2
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn our_logarithm_agrees_with_the_standard_librarys() {
-        for i in 1..100_000u32 {
-            for x in [f64::from(i) / 100_000.0, f64::from(i) * 1e-15, 1.0 - f64::from(i) * 1e-12] {
-                let (ours, theirs) = (ln(x), x.ln());
-                assert!((ours - theirs).abs() <= 4e-16 * theirs.abs().max(0.5), "ln {x}: {ours}, {theirs}");
-            }
-        }
-    }
-
-    #[test]
-    fn gaps_are_exponential_with_mean_1() {
-        let n = 1u64 << 16;
-        let gaps: Vec<f64> = (0..n).map(|i| exponential((i << 48) | (1 << 47))).collect();
-        let mean = gaps.iter().sum::<f64>() / n as f64;
-        let square = gaps.iter().map(|gap| gap * gap).sum::<f64>() / n as f64;
-        assert!((mean - 1.0).abs() < 1e-4 && (square - 2.0).abs() < 2e-3, "{mean}, {square}");
-        assert!(exponential(0) > 36.0 && exponential(u64::MAX) > 0.0);
     }
 }

@@ -1,7 +1,7 @@
 //! Routing of tokens to experts.
 
 use super::model::Moe;
-use crate::workload::poisson::ln;
+use crate::rounded::{exp, ln};
 use collective::{After, Builder, Schedule, Way};
 use model::draw::{Key, below};
 use schemars::JsonSchema;
@@ -134,20 +134,6 @@ impl Routing {
     }
 }
 
-/// The exponential function for x from -745 to 0, within a few units in the last place. It uses only operations that all machines
-/// round alike, so that results are the same everywhere.
-fn exp(x: f64) -> f64 {
-    let halves = (x / std::f64::consts::LN_2).round();
-    let rest = x - halves * std::f64::consts::LN_2;
-    let mut term = 1.0;
-    let mut sum = 1.0;
-    for i in 1..20 {
-        term *= rest / f64::from(i);
-        sum += term;
-    }
-    (0..-(halves as i64)).fold(sum, |sum, _| sum / 2.0)
-}
-
 /// The schedule of an exchange in which each member sends so many `tokens` of so many `bytes` to every expert of all others;
 /// backwards, they come back. `tokens` is by member and by expert of the member. The peers come in ascending order from the sender on.
 pub(super) fn exchange(tokens: &[Vec<u64>], bytes: u64, message: TokenMessage, back: bool) -> Schedule {
@@ -225,14 +211,6 @@ mod tests {
         }
         let even = Routing::default().load(DEEPSEEK, 4096, key());
         assert!(even.tokens.iter().all(|&tokens| tokens == 128));
-    }
-
-    #[test]
-    fn our_exponential_is_that_of_the_machine() {
-        for i in 0..2000 {
-            let x = -f64::from(i) / 37.0;
-            assert!((exp(x) / x.exp() - 1.0).abs() < 1e-13, "{x}");
-        }
     }
 
     #[test]
