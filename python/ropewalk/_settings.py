@@ -13,6 +13,12 @@ class Settings(TypedDict, total=False):
     failure: Any
     failure__0__at: Any
     failure__0__down: Any
+    failure__0__flaps: Any
+    failure__0__flaps__down: Any
+    failure__0__flaps__down__median: Any
+    failure__0__flaps__down__sigma: Any
+    failure__0__flaps__per_link_day: Any
+    failure__0__flaps__up: Any
     failure__0__links: Any
     failure__0__loss: Any
     failure__0__one_way: Any
@@ -82,9 +88,16 @@ class Settings(TypedDict, total=False):
     feedback__long_haul__step: Any
     feedback__none: Any
     links: Any
+    links__codeword_loss: Any
+    links__codeword_loss__ber: Any
+    links__gilbert: Any
+    links__gilbert__bad_to_good: Any
+    links__gilbert__good_to_bad: Any
+    links__gilbert__loss_in_bad: Any
     links__lose: Any
     links__lose_replies: Any
     links__loss: Any
+    links__noisy: Any
     nccl: Any
     nccl__env: Any
     nccl__nvls: Any

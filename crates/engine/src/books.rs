@@ -70,7 +70,15 @@ impl Tally {
                 Lost::Loop => self.data.dropped_loop += 1,
                 Lost::Link(loss) => {
                     self.data.dropped_link += 1;
-                    self.data.black_hole += u64::from(matches!(loss, LinkLoss::Outage { into: true, .. }));
+                    match loss {
+                        LinkLoss::Chance => self.data.by_chance += 1,
+                        LinkLoss::Codeword => self.data.by_codeword += 1,
+                        LinkLoss::Burst => self.data.in_bursts += 1,
+                        LinkLoss::Outage { into, .. } => {
+                            self.data.in_outages += 1;
+                            self.data.black_hole += u64::from(into);
+                        }
+                    }
                 }
             },
             Kind::Trimmed => self.data.headers_lost += 1,
@@ -276,7 +284,8 @@ impl<'r> Ledger<'r> {
         let dropped = d.dropped_buffer + d.dropped_link + d.dropped_loop + d.dropped_scheme;
         let whole = d.sent == out + dropped + d.cut + d.held + d.in_flight
             && d.cut == d.headers_arrived + d.headers_lost + d.headers_in_flight
-            && d.black_hole <= d.dropped_link;
+            && d.dropped_link == d.by_chance + d.by_codeword + d.in_bursts + d.in_outages
+            && d.black_hole <= d.in_outages;
         (!whole).then(|| format!("data packets do not add up: {d:?}"))
     }
 
@@ -347,6 +356,11 @@ mod tests {
                 noticed: 3,
                 dropped_buffer: 5,
                 dropped_link: 7,
+                by_chance: 1,
+                by_codeword: 1,
+                in_bursts: 2,
+                in_outages: 3,
+                black_hole: 2,
                 dropped_scheme: 10,
                 cut: 9,
                 headers_arrived: 6,
@@ -403,10 +417,13 @@ mod tests {
         assert_eq!(control, Control { dropped: 3, ..Control::default() });
         let lost = |how| tally(|tally, pkt| tally.lost(pkt, how)).data;
         let one = Data { headers_lost: 1, ..Data::default() };
-        assert_eq!(lost(Lost::Link(LinkLoss::Noise)), Data { dropped_link: 1, ..one });
+        let on_link = Data { dropped_link: 1, ..one };
+        assert_eq!(lost(Lost::Link(LinkLoss::Chance)), Data { by_chance: 1, ..on_link });
+        assert_eq!(lost(Lost::Link(LinkLoss::Codeword)), Data { by_codeword: 1, ..on_link });
+        assert_eq!(lost(Lost::Link(LinkLoss::Burst)), Data { in_bursts: 1, ..on_link });
         let outage = |into| lost(Lost::Link(LinkLoss::Outage { since: 5, into }));
-        assert_eq!(outage(false), Data { dropped_link: 1, ..one });
-        assert_eq!(outage(true), Data { dropped_link: 1, black_hole: 1, ..one });
+        assert_eq!(outage(false), Data { in_outages: 1, ..on_link });
+        assert_eq!(outage(true), Data { in_outages: 1, black_hole: 1, ..on_link });
         assert_eq!(lost(Lost::Loop), Data { dropped_loop: 1, ..one });
         let Tally { data, control, .. } = tally(|tally, pkt| tally.count_in_flight(pkt));
         assert_eq!(data, Data { in_flight: 1, headers_in_flight: 1, ..Data::default() });
@@ -436,6 +453,10 @@ mod tests {
         report(|d| d.noticed += 1);
         report(|d| d.dropped_buffer += 1);
         report(|d| d.dropped_link += 1);
+        // Causes of losses on links add up, and a black hole is an outage.
+        report(|d| d.by_codeword += 1);
+        report(|d| d.in_bursts -= 1);
+        report(|d| d.black_hole = 4);
         report(|d| d.dropped_scheme += 1);
         report(|d| d.cut += 1);
         report(|d| d.held += 1);
@@ -480,6 +501,7 @@ mod tests {
         let lost = |ledger: &mut Ledger<'_>| {
             ledger.data.accepted -= 1;
             ledger.data.dropped_link += 1;
+            ledger.data.by_chance += 1;
         };
         assert_eq!(after(lost), [words]);
         let stopped = |ledger: &mut Ledger<'_>| {
@@ -500,8 +522,8 @@ mod tests {
         let on_its_way: [fn(&mut Ledger<'_>); 5] = [
             |ledger| ledger.finished = false,
             |ledger| ledger.background = true,
-            |ledger| (ledger.data.in_flight, ledger.data.dropped_link) = (1, 6),
-            |ledger| (ledger.data.held, ledger.data.dropped_link) = (1, 6),
+            |ledger| (ledger.data.in_flight, ledger.data.dropped_link, ledger.data.by_chance) = (1, 6, 0),
+            |ledger| (ledger.data.held, ledger.data.dropped_link, ledger.data.by_chance) = (1, 6, 0),
             |ledger| (ledger.data.headers_in_flight, ledger.data.headers_lost) = (1, 2),
         ];
         for change in on_its_way {
@@ -533,7 +555,7 @@ mod tests {
         assert_eq!(after(busy), ["traffic has ended and leaf1 still charges its buffer or pauses"]);
         let traffic: [fn(&mut Ledger<'_>); 3] = [
             |ledger| ledger.finished = false,
-            |ledger| (ledger.data.in_flight, ledger.data.dropped_link) = (1, 6),
+            |ledger| (ledger.data.in_flight, ledger.data.dropped_link, ledger.data.by_chance) = (1, 6, 0),
             |ledger| (ledger.control.in_flight, ledger.control.dropped) = (1, 6),
         ];
         for change in traffic {

@@ -59,8 +59,12 @@ pub(crate) struct Failing {
 /// How a link lost a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkLoss {
-    /// By chance, or because the plan says so.
-    Noise,
+    /// By its chance of loss, or because the plan lists the packet.
+    Chance,
+    /// The packet touched a pair of codewords that cannot be repaired.
+    Codeword,
+    /// The link was in a burst.
+    Burst,
     /// The link was down. `since`: the start of the outage; `into`: the packet started on a link that was down already.
     Outage { since: u64, into: bool },
 }

@@ -22,6 +22,7 @@ mod host;
 mod listed;
 pub mod live;
 mod merge;
+mod noisy;
 mod observer;
 pub mod outcome;
 mod posted;

@@ -213,6 +213,15 @@ pub struct Data {
     pub dropped_buffer: u64,
     /// Packets lost on links.
     pub dropped_link: u64,
+    /// Packets among these lost by a link's chance of loss, or because the plan lists them. This count and the next three add up
+    /// to `dropped_link`.
+    pub by_chance: u64,
+    /// Packets that touched a pair of codewords that cannot be repaired.
+    pub by_codeword: u64,
+    /// Packets lost in bursts.
+    pub in_bursts: u64,
+    /// Packets lost on links that were down.
+    pub in_outages: u64,
     /// Packets among these that started on a link that was down already.
     pub black_hole: u64,
     /// Packets that ran in circles until their hop limit.
@@ -244,7 +253,7 @@ pub struct Data {
 
 merge!(Data {
     sum: sent, accepted, retransmitted, spurious, duplicated, duplicate, discarded, out_of_order;
-    sum: dropped_buffer, dropped_link, black_hole, dropped_loop, dropped_scheme, noticed, reorder_sum, held, in_flight;
+    sum: dropped_buffer, dropped_link, by_chance, by_codeword, in_bursts, in_outages, black_hole, dropped_loop, dropped_scheme, noticed, reorder_sum, held, in_flight;
     sum: cut, cut_last_hop, headers_arrived, headers_lost, headers_in_flight;
     max: reorder_peak;
 });

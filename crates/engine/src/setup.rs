@@ -3,6 +3,7 @@
 use crate::division;
 use crate::failing::{Failing, LinkLoss, fastest};
 use crate::listed::Listed;
+use crate::noisy::Noisy;
 use crate::posted::{AnyMessage, Posted, PostedMessage};
 use model::digest::{Digest, Sight};
 use model::draw::{Key, Purpose};
@@ -38,6 +39,8 @@ pub(crate) struct PortFacts {
     fails: bool,
     /// True if the loss probability of the link changes.
     gray: bool,
+    /// True if the link is noisy.
+    noisy: bool,
     /// Track of the link in the series, or [`NO_TRACK`].
     pub(crate) track: u32,
     /// True if its frames are recorded.
@@ -47,7 +50,7 @@ pub(crate) struct PortFacts {
 impl PortFacts {
     /// True if the link can lose packets.
     pub(crate) fn lossy(&self) -> bool {
-        self.listed || self.fails || self.gray || !self.loss.is_zero()
+        self.listed || self.fails || self.gray || self.noisy || !self.loss.is_zero()
     }
 }
 
@@ -79,6 +82,7 @@ pub(crate) struct Setup<'a> {
     /// Key of every link for losses.
     losses: Vec<Key>,
     listed: Listed,
+    noisy: Noisy,
     pub(crate) failing: Failing,
     marks: Vec<Key>,
     /// Numbers of the kinds' classes in the plan's table.
@@ -140,6 +144,7 @@ impl<'a> Setup<'a> {
                 listed: listed.concerns(id),
                 fails: false,
                 gray: false,
+                noisy: plan.noise.links.binary_search(&id).is_ok(),
                 track: record.links.binary_search(&id).map_or(NO_TRACK, |t| t as u32),
                 tapped: record.taps.binary_search(&id).is_ok(),
             });
@@ -185,6 +190,7 @@ impl<'a> Setup<'a> {
             several_classes: plan.jobs.windows(2).any(|pair| pair[0].class != pair[1].class),
             losses: key(Purpose::Loss, fabric.links().len()),
             listed,
+            noisy: Noisy::new(plan),
             failing,
             marks: key(Purpose::Mark, fabric.links().len()),
             class_of: Kind::ALL.map(|kind| plan.classes.of(kind) as u8),
@@ -291,19 +297,24 @@ impl<'a> Setup<'a> {
     /// start.
     #[inline]
     pub(crate) fn loses(&self, gp: usize, at: u64, arrival: u64, pkt: &Packet) -> Option<LinkLoss> {
-        let PortFacts { loss, listed, fails, gray, .. } = self.ports[gp];
+        let PortFacts { loss, listed, fails, gray, noisy, delay, .. } = self.ports[gp];
         if fails && let Some(outage) = self.failing.loses(gp, at, arrival) {
             return Some(outage);
         }
+        // A bad link turns good with whatever frame, so this comes first.
+        let noise = if noisy { self.noisy.loses(gp, at..arrival - delay) } else { None };
+        if let Some(noise) = noise.filter(|_| !matches!(pkt.kind(), Kind::Cnp | Kind::Signal)) {
+            return Some(noise);
+        }
         if listed && self.listed.loses(gp, pkt) {
-            return Some(LinkLoss::Noise);
+            return Some(LinkLoss::Chance);
         }
         let loss =
             if gray { self.plan.failures.loss(LinkId(gp as u32), Time(at)).unwrap_or(loss) } else { loss };
         let lost = !loss.is_zero()
             && (pkt.is_data() || self.plan.lose_replies && !matches!(pkt.kind(), Kind::Cnp | Kind::Signal))
             && loss.hits(self.losses[gp].draw(at));
-        lost.then_some(LinkLoss::Noise)
+        lost.then_some(LinkLoss::Chance)
     }
 
     /// True if a pause frame is lost that port `gp` makes at `at` and that would arrive at `arrival`.

@@ -70,6 +70,7 @@ codes! {
     warning LOSSY_CLASS "lossy-class": "Switches drop data of a job because of its DSCP. Give it one that is lossless, or change the map.";
     warning CAP "cap": "A cap drops packets of a class that PFC protects. Remove one of both.";
     warning CUT_OFF "cut-off": "Failures leave two hosts without a path for good. Set `until`, or spare a link.";
+    warning LONG_FLAPS "long-flaps": "Flaps of a link outlast the retries of a NIC. Its queue pairs give up, or fail over.";
     warning SLOWED "slowed": "Ports that a failure slows keep the thresholds of their full rate.";
     warning SILENT "silent": "Senders learn of dropped packets from a timer alone, or take late packets for dropped ones.";
     warning HARDWARE "hardware": "The fabric asks more of a NIC or a switch than its model can do.";

@@ -39,6 +39,12 @@ pub enum Purpose {
     Ingress = 15,
     /// How long a switch takes to install routes.
     Install = 16,
+    /// Whether a pair of codewords can be repaired.
+    Codeword = 17,
+    /// Whether a link turns bad or good, and what it loses while it is bad.
+    Burst = 18,
+    /// When links flap.
+    Flap = 19,
 }
 
 /// A seed, a purpose and an entity, mixed into one number; a draw adds the ordinal.

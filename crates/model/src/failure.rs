@@ -154,6 +154,11 @@ impl Failures {
         self
     }
 
+    /// All outages by their causes, sorted. They may overlap.
+    pub fn causes(&self) -> &[Cause] {
+        &self.causes
+    }
+
     /// The number of the cause of a link's outage that began at `since`; without a link, of the last failure or recovery at
     /// that time. 0 if there is none.
     pub fn entry_of(&self, link: Option<LinkId>, since: Time) -> u32 {

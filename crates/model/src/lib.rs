@@ -18,6 +18,7 @@
 //! | [`wire`] | frame sizes and transmission times |
 //! | [`fabric`] | nodes, links, equal-cost routes |
 //! | [`failure`] | links that go down, come back or slow down, and the changes of routes that follow |
+//! | [`noise`] | codewords that cannot be repaired, and bursts of losses |
 //! | [`plan`] | the checked input of a run: `scenario` makes it, the engine runs it |
 //! | [`record`] | the series, events and frames that a run records |
 //! | [`draw`] | keyed random numbers: (seed, purpose, entity, ordinal) |
@@ -39,6 +40,7 @@ pub mod fabric;
 pub mod failure;
 pub mod granter;
 pub mod ids;
+pub mod noise;
 pub mod packet;
 pub mod parts;
 pub mod plan;
@@ -60,6 +62,7 @@ pub use fabric::{Fabric, FabricBuilder, FabricError, Routing};
 pub use failure::Failures;
 pub use granter::Granter;
 pub use ids::{HostId, LinkId, MessageId, NodeId, PortIndex, QpId, TaskId};
+pub use noise::Noise;
 pub use packet::{Kind, Packet};
 pub use parts::{IngressLosses, MessageGaps, Parts};
 pub use plan::Plan;

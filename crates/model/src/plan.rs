@@ -5,8 +5,8 @@ use crate::draw::{Key, Purpose, scaled};
 use crate::packet::Kinds;
 use crate::record::RecordPlan;
 use crate::{
-    Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, NodeId, PortChoice, PortSharing, Probability,
-    Psn, QpId, Rate, TaskId, Time, Wire,
+    Bytes, Fabric, Failures, HostId, Kind, LinkId, MessageId, NodeId, Noise, PortChoice, PortSharing,
+    Probability, Psn, QpId, Rate, TaskId, Time, Wire,
 };
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -39,6 +39,8 @@ pub struct Plan {
     pub receive: Vec<Option<ReceiveQueue>>,
     /// Packets that links lose on purpose.
     pub lost: Vec<ListedLoss>,
+    /// Noise on links.
+    pub noise: Noise,
     /// Links that go down, come back or slow down, and the changes of routes that follow.
     pub failures: Failures,
     /// Queue pairs, sorted by destination host.

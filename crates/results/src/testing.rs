@@ -42,6 +42,7 @@ pub fn plan(flows: u32) -> Plan {
         lose_replies: false,
         receive: Vec::new(),
         lost: Vec::new(),
+        noise: model::Noise::default(),
         failures: model::Failures::default(),
         qps: vec![Qp { from: HostId(0), to: HostId(1), messages: 0..flows, path: None }],
         sharing: None,

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, RoutingConfig};
 use crate::loss::LossConfig;
 use crate::nccl::NcclConfig;
+use crate::noise::{CodewordLoss, GilbertConfig, GilbertText};
 use crate::record::RecordConfig;
 use crate::server::{Nvlink, ServerConfig};
 use crate::switch::{RoleConfig, SwitchConfig};
@@ -179,6 +180,20 @@ pub struct LinksConfig {
     pub loss: Chance,
     /// Whether links lose ACKs and NACKs, too. CNPs and PFC frames are never lost. Default false (our choice).
     pub lose_replies: bool,
+    /// Chance that FEC cannot repair a pair of codewords, 1280 B of frames and gaps: all frames that touch it are lost, whatever
+    /// they carry, except CNPs and PFC frames. A table `{ ber = 2.4e-4 }` has the rate of bit errors before FEC instead; then
+    /// RS(544,514) repairs 15 wrong symbols of 544 (IEEE 802.3, clause 91). Default 0 (our choice: clean links).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub codeword_loss: Option<CodewordLoss>,
+    /// Bursts of losses, which hit frames as `codeword-loss` does: a table, or `"light"` (1e-6, 0.3, 0.3) or `"dirty"` (1e-4, 0.1,
+    /// 0.5), both our choice. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<GilbertText>")]
+    pub gilbert: Option<GilbertConfig>,
+    /// Links with `codeword-loss` and `gilbert`, each by its two ends, such as `[["leaf0", "spine1"]]`; `*` matches any
+    /// characters, and both directions are noisy. Default: all links.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub noisy: Vec<[String; 2]>,
     /// Packets to lose on purpose, in addition to `loss`: data, ACKs or NACKs by PSN. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lose: Vec<LossConfig>,

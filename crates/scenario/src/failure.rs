@@ -1,6 +1,7 @@
 //! `[[failure]]`: links and switches that fail and recover; `[routing]`: the delay until routing reacts.
 
 mod detection;
+pub(crate) mod flaps;
 mod words;
 
 use crate::footprint::MemoryBudget;
@@ -19,6 +20,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 pub use detection::{BySwitch, Detection, Local};
+pub use flaps::{Down, Flaps, LogNormal};
 
 /// Links that are down or slow, or that lose packets at random, for some time. Failures may overlap; the worst failure of a
 /// link counts.
@@ -45,7 +47,7 @@ pub struct Failure {
     /// choice).
     #[serde(default)]
     pub at: Time,
-    /// End of the failure. Default: never.
+    /// End of the failure; with `flaps`, the time from which on none begins. Default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
     /// Rate of the links during the failure, at least 100 Mb/s: a rate, or a share of the link's own rate such as `0.1`.
@@ -60,6 +62,10 @@ pub struct Failure {
     /// Whether the links are down; exclusive with `rate` and `loss`. Default: true if neither is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
+    /// The failure comes and goes on each link by itself, from `at` to `until`, which has no default then. Default: one failure
+    /// from `at` to `until`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaps: Option<Flaps>,
 }
 
 impl Failure {
@@ -194,34 +200,39 @@ impl FailurePlanner<'_> {
             let within = |error: Finding| error.within(&format!("failure.{i}"));
             let links = self.entry(i as u64, entry).map_err(within)?;
             let effects = usize::from(entry.rate.is_some() && entry.loss.is_some()) + 1;
-            if faults.len() + effects * links.len() > MOST_FAULTS {
-                let text = format!("expected at most {MOST_FAULTS} failures of single links, found more");
-                return Err(within(code::RANGE.at("", text)));
-            }
-            if entry.is_down() {
-                times.extend([Some(entry.at), entry.until].into_iter().flatten());
-                if times.len() > MOST_TURNS {
-                    let text =
-                        format!("expected at most {MOST_TURNS} times of failure or recovery, found more");
-                    return Err(within(code::RANGE.at("at", text)));
-                }
-            }
             for link in links {
+                let spans = self.spans(i as u64, entry, link);
+                if faults.len() + effects * spans.len() > MOST_FAULTS {
+                    let text = format!("expected at most {MOST_FAULTS} failures of single links, found more");
+                    return Err(within(code::RANGE.at("", text)));
+                }
+                if entry.is_down() {
+                    times.extend(
+                        spans.iter().flat_map(|span| [span.0, span.1]).filter(|at| *at < Time::NEVER),
+                    );
+                    if times.len() > MOST_TURNS {
+                        let text =
+                            format!("expected at most {MOST_TURNS} times of failure or recovery, found more");
+                        let key = if entry.flaps.is_some() { "flaps" } else { "at" };
+                        return Err(within(code::RANGE.at(key, text)));
+                    }
+                }
                 let rate = entry.rate.map(|reduced| reduced.of(self.fabric.links()[link.index()].rate));
                 if let Some(rate) = rate {
                     possible_rate("rate", rate).map_err(within)?;
-                }
-                let until = entry.until.unwrap_or(Time::NEVER);
-                if entry.is_down() {
-                    causes.push(Cause { link, at: entry.at, entry: i as u32, until });
                 }
                 let effects = [
                     entry.is_down().then_some(Effect::Down),
                     rate.map(Effect::Slow),
                     entry.loss.map(|chance| Effect::Gray(chance.probability())),
                 ];
-                let fault = |effect| Fault { link, at: entry.at, until, effect };
-                faults.extend(effects.into_iter().flatten().map(fault));
+                for (at, until) in spans {
+                    if entry.is_down() {
+                        causes.push(Cause { link, at, entry: i as u32, until });
+                    }
+                    let fault = |effect| Fault { link, at, until, effect };
+                    faults.extend(effects.into_iter().flatten().map(fault));
+                }
             }
         }
         let fabric = self.fabric;
@@ -250,6 +261,16 @@ impl FailurePlanner<'_> {
         Ok(Failures::new(fabric, &faults, detection).map_err(too_large)?.caused_by(causes))
     }
 
+    /// When one direction of a link fails in an entry. Both directions of a link flap at once.
+    fn spans(&self, number: u64, entry: &Failure, link: LinkId) -> Vec<(Time, Time)> {
+        let until = entry.until.unwrap_or(Time::NEVER);
+        let Some(flaps) = &entry.flaps else { return vec![(entry.at, until)] };
+        let cable = link.min(self.fabric.reverse(link));
+        let key = Key::new(self.seed, Purpose::Flap, (number << 32) | u64::from(cable.0));
+        let spans = flaps.of_link(key, (entry.at, until), MOST_TURNS).into_iter();
+        spans.map(|(at, until)| (at, if until > self.latest { Time::NEVER } else { until })).collect()
+    }
+
     /// The directed links that fail in an entry.
     fn entry(&self, number: u64, entry: &Failure) -> Result<Vec<LinkId>, Finding> {
         match entry.down {
@@ -274,6 +295,13 @@ impl FailurePlanner<'_> {
         if let Some(until) = entry.until.filter(|until| *until > self.latest) {
             let text = format!("expected a recovery before {}, found {until}", self.latest);
             return Err(code::RANGE.at("until", text));
+        }
+        if let Some(flaps) = &entry.flaps {
+            flaps.check().map_err(|error| error.within("flaps"))?;
+            if entry.until.is_none() {
+                let text = "flaps end at a time; set `until`";
+                return Err(code::NEEDS.at("flaps", text));
+            }
         }
         let fabric = self.fabric;
         let mut cables = BTreeSet::new();
@@ -322,7 +350,11 @@ impl FailurePlanner<'_> {
     }
 
     /// Adds the links from the nodes that match `from` to the nodes that match `to`.
-    fn between(&self, [from, to]: &[String; 2], cables: &mut BTreeSet<LinkId>) -> Result<(), Finding> {
+    pub(crate) fn between(
+        &self,
+        [from, to]: &[String; 2],
+        cables: &mut BTreeSet<LinkId>,
+    ) -> Result<(), Finding> {
         let fabric = self.fabric;
         let (froms, tos) = (self.nodes(from, "0")?, self.nodes(to, "1")?);
         // The name of an endpoint, such as `s3g5`, stands for one port of its server.

@@ -60,6 +60,7 @@ mod ledger;
 pub mod loss;
 pub mod nccl;
 mod nodes;
+mod noise;
 pub mod outlined;
 mod overlay;
 mod own_nic;

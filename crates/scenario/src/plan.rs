@@ -106,6 +106,7 @@ pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudge
     let losses = LossPlanner { fabric: &fabric, wire: &wire, qps: &qps, messages: &messages, jobs: &jobs };
     let lost = losses.plan(&scenario.links.lose, &mut warnings).map_err(|f| f.within("links.lose"))?;
     let failures = FailurePlanner { fabric: &fabric, seed: scenario.seed, latest: LATEST };
+    let noise = crate::noise::plan(&scenario.links, &failures)?;
     let failures = failures.plan(&scenario.failure, &scenario.routing, memory)?;
     let fails_over = traffic_classes.iter().any(|class| scenario.nic_of(class).fails_over());
     let sharing = server.as_ref().and_then(|server| server.sharing(&failures, fails_over));
@@ -124,6 +125,7 @@ pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudge
         lose_replies: scenario.links.lose_replies,
         receive,
         lost,
+        noise,
         failures,
         qps,
         sharing,

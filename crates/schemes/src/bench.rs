@@ -149,6 +149,7 @@ fn plan(b: FabricBuilder) -> Plan {
         lose_replies: false,
         receive: Vec::new(),
         lost: Vec::new(),
+        noise: model::Noise::default(),
         failures: model::Failures::default(),
         qps: qps.collect(),
         sharing: None,

@@ -100,6 +100,14 @@ const OVERFLOWS: [&str; 5] = [
 ];
 const WIRES: [&str; 4] = ["", "[wire]\nframe = \"4158B\"", "[wire]\nframe = \"300B\"", "ns3"];
 
+const NOISE: [&str; 5] = [
+    "",
+    "",
+    "codeword-loss = 0.01",
+    "gilbert = { good-to-bad = 0.02, bad-to-good = 0.3, loss-in-bad = 0.5 }",
+    "codeword-loss = { ber = 1.2e-3 }\ngilbert = \"dirty\"\nnoisy = [[\"s0\", \"*\"]]",
+];
+
 const FAILURES: [&str; 7] = [
     "down = true",
     "",
@@ -173,7 +181,7 @@ fn story() -> impl Strategy<Value = Story> {
     let told = prop::option::weighted(0.3, select(feedbacks()));
     let two = "[topology.links]\nhosts = 2\nswitches = [\"s0\"]\nlinks = [[\"host0\", \"s0\"], [\"host1\", \"s0\"]]\n";
     let world = (any_scheme_on(two), told, any_nic(), select(&ECN[..]), select(&WIRES[..]));
-    let loss = (select(&[0.0, 0.0, 0.01, 0.2][..]), any::<bool>());
+    let loss = (select(&[0.0, 0.0, 0.01, 0.2][..]), any::<bool>(), select(&NOISE[..]));
     let switch = (
         select(&PFC[..]),
         select(&CLASSES[..]),
@@ -207,7 +215,7 @@ fn story() -> impl Strategy<Value = Story> {
             hosts,
             flows,
             (scheme, feedback, nic, ecn, wire),
-            (loss, replies),
+            (loss, replies, noise),
             (pfc, classes, shared, overflow, cells),
             run,
         )| {
@@ -251,7 +259,7 @@ fn story() -> impl Strategy<Value = Story> {
             }
             let pfc =
                 if pfc.is_empty() { format!("pfc = \"off\"\n{overflow}") } else { format!("pfc = {pfc}") };
-            writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}").unwrap();
+            writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}\n{noise}").unwrap();
             writeln!(text, "[switch]\nbuffer = \"10GB\"\n{cells}{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n{scheme}{nic}\n{nic_classes}{feedback}")
                 .unwrap();

@@ -38,8 +38,10 @@
 //! | [`ethereal`] | subflows fill all uplinks evenly, and leave a dead path after a timeout |
 //! | [`failures`] | links go down, come back and slow down to the picosecond, and schemes find the remaining paths |
 //! | [`detection`] | switches that learn of a failure by themselves lose packets in black holes and circles until the news has arrived |
+//! | [`flaps`] | flaps drawn by rate and distribution do what the same outages do that are written one by one |
 //! | [`frozen`] | replies with entropies of their own outlive a dead cable in frozen routes |
 //! | [`listed_losses`] | a listed packet is lost as often as listed, and the recovery mode retransmits it |
+//! | [`noise`] | noise loses frames of all kinds in bursts or with their codewords, and each loss has its cause |
 //! | [`telemetry`] | data packets report the load of their links; HPCC empties queues with it, Swift keeps delays near a target |
 //! | [`rate_control`] | DCQCN's rates rise by a timer and by bytes sent, and a port counts the CNPs of all its queue pairs |
 //! | [`receivers`] | a receiver may wait with its ACKs until a timer fires, or complete messages by counting packets |
@@ -72,6 +74,7 @@ mod endpoint;
 mod ethereal;
 mod failover;
 mod failures;
+mod flaps;
 mod frozen;
 mod fuzz;
 mod goal;
@@ -93,6 +96,7 @@ mod memory;
 mod message_rates;
 mod nccl_costs;
 mod nic_classes;
+mod noise;
 mod own_queues;
 mod penalties;
 mod port_by_port;

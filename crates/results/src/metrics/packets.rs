@@ -66,6 +66,27 @@ section! {
         unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Always(10),
     };
 
+    /// Data packets among these lost by a link's chance of loss, or because `links.lose` lists them. This count and the next three
+    /// add up to `dropped_link`.
+    lost_by_chance: u64 = run.outcome.data.by_chance => {
+        label: "lost by chance", unit: Unit::Packets, better: Better::Less, share_of: SENT,
+    };
+
+    /// Data packets that touched a pair of codewords that FEC could not repair.
+    lost_codeword: u64 = run.outcome.data.by_codeword => {
+        label: "lost with a codeword", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
+    };
+
+    /// Data packets lost in bursts (`links.gilbert`).
+    lost_burst: u64 = run.outcome.data.in_bursts => {
+        label: "lost in bursts", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
+    };
+
+    /// Data packets lost on links that were down.
+    lost_outage: u64 = run.outcome.data.in_outages => {
+        label: "lost to dead links", unit: Unit::Packets, better: Better::Less, share_of: SENT,
+    };
+
     /// Data packets among these that started on a link that was down already.
     lost_black_hole: u64 = run.outcome.data.black_hole => {
         label: "lost into dead links", unit: Unit::Packets, better: Better::Less, share_of: SENT,
@@ -183,7 +204,7 @@ mod tests {
         assert_eq!(
             keys(&section),
             "sent accepted retransmitted spurious duplicated duplicate discarded out_of_order \
-             out_of_order_by_class dropped_buffer dropped_link lost_black_hole lost_loop dropped_scheme dropped held in_flight \
+             out_of_order_by_class dropped_buffer dropped_link lost_by_chance lost_codeword lost_burst lost_outage lost_black_hole lost_loop dropped_scheme dropped held in_flight \
              noticed cut reorder_buffer"
         );
     }

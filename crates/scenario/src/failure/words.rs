@@ -10,7 +10,8 @@ use std::fmt;
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let until = self.until.unwrap_or(Time::NEVER);
-        write!(f, "{} {}{}", self.what(), self.effects().join(" and "), when(&[(self.at, until)]))
+        write!(f, "{} {}{}", self.what(), self.effects().join(" and "), when(&[(self.at, until)]))?;
+        self.flaps.as_ref().map_or(Ok(()), |flaps| write!(f, ", flapping: {flaps}"))
     }
 }
 
@@ -73,6 +74,14 @@ mod tests {
         assert_eq!(
             with("rate = \"10Gbps\"\nloss = 0.02\none-way = true"),
             "tor5→spine2 slowed to 10 Gb/s and gray (loses 2 % of packets)"
+        );
+        assert_eq!(
+            with("until = \"1s\"\nflaps = { up = \"20ms\", down = \"1ms\" }"),
+            "tor5–spine2 down until 1 s, flapping: up for 20 ms on average, down for 1 ms on average"
+        );
+        assert_eq!(
+            with("until = \"1s\"\nflaps = { per-link-day = 2e5, down = [\"1ms\", \"5ms\"] }"),
+            "tor5–spine2 down until 1 s, flapping: 200000 times a day on average, down for 1 ms or 5 ms"
         );
         assert_eq!(said("switch = \"spine3\"\nuntil = \"11ms\""), "spine3 down until 11 ms");
         assert_eq!(said("switch = \"spine3\"\nloss = 0.5"), "links of spine3 gray (loses 50 % of packets)");

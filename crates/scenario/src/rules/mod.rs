@@ -29,6 +29,7 @@ rules! {
     shared_pcie,
     timeout,
     failover,
+    long_flaps,
     patience,
     few_acks,
     cap,

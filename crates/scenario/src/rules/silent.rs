@@ -17,7 +17,8 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
     let cut = |switch: &SwitchSettings| matches!(switch.overflow, Overflow::Cut(_));
     let clean = plan.fabric.links().iter().all(|link| link.loss == Probability::ZERO)
         && plan.failures.changes().is_empty()
-        && plan.lost.is_empty();
+        && plan.lost.is_empty()
+        && plan.noise.links.is_empty();
     let mut warnings: BTreeMap<String, Finding> = BTreeMap::new();
     for class in scenario.workload.iter().map(|entry| entry.class()) {
         let nic = scenario.nic_of(class);

@@ -1,0 +1,60 @@
+//! Claim: noise on a link loses frames of all kinds in bursts or with their codewords, equally in every engine, and each loss has its
+//! cause in the books.
+
+use crate::lab::{agreed_on, lay, leaf_spine};
+use engine::Outcome;
+use engine::outcome::{Data, Ending};
+
+fn flow(keys: &str, bytes: &str) -> Outcome {
+    let text = format!(
+        "{}[nic]\ntimeout = {{ fixed = \"100us\" }}\n[nic.congestion.none]\n[nic.transport.nic-sr]\n{keys}\n\
+         [[workload]]\nflows = {{ list = [{{ from = \"host0\", to = \"host1\", bytes = \"{bytes}\" }}] }}\n",
+        leaf_spine(2, 2, 1, "rate = \"400Gbps\"\ndelay = \"500ns\"")
+    );
+    let run = agreed_on(&lay(&text), &text);
+    assert_eq!(run.ending, Ending::Finished, "{text}");
+    run
+}
+
+/// The losses by cause: by chance, with a codeword, in bursts, in outages.
+fn causes(data: &Data) -> [u64; 4] {
+    [data.by_chance, data.by_codeword, data.in_bursts, data.in_outages]
+}
+
+/// 10,000 packets of 1520 B cross four links. A packet touches 1520 / 1280 + 1 pairs of codewords on average.
+#[test]
+fn a_codeword_that_fec_cannot_repair_takes_frames_of_all_kinds_with_it() {
+    let run = flow("[links]\ncodeword-loss = 1e-3", "14.38MB");
+    let expected = run.data.sent as f64 * 4.0 * 1e-3 * (1520.0 / 1280.0 + 1.0);
+    let lost = run.data.by_codeword as f64;
+    assert!((lost / expected - 1.0).abs() < 0.35, "{lost} {expected}");
+    assert_eq!(causes(&run.data), [0, run.data.dropped_link, 0, 0]);
+    assert!(run.control.dropped > 0, "ACKs touch pairs, too");
+}
+
+/// A link that is bad for ten packets on average, and loses half of them then.
+#[test]
+fn a_burst_hits_one_link_and_leaves_the_others_alone() {
+    let gilbert = "gilbert = { good-to-bad = 2e-3, bad-to-good = 0.1, loss-in-bad = 0.5 }";
+    let run = flow(&format!("[links]\n{gilbert}\nnoisy = [[\"host0\", \"leaf0\"]]"), "14.38MB");
+    let expected = run.data.sent as f64 * 0.5 * 2e-3 / (2e-3 + 0.1);
+    let lost = run.data.in_bursts as f64;
+    assert!((lost / expected - 1.0).abs() < 0.4, "{lost} {expected}");
+    assert_eq!(causes(&run.data), [0, 0, run.data.dropped_link, 0]);
+    let lossy = run.links.iter().filter(|link| link.lost > 0).count();
+    assert!(lossy <= 2, "both directions of one link: {lossy}");
+}
+
+/// All causes at once: the books tell them apart, and they add up.
+#[test]
+fn every_cause_of_loss_has_its_own_count() {
+    let run = flow(
+        "[links]\nloss = 1e-3\ncodeword-loss = 5e-4\ngilbert = \"dirty\"\nlose-replies = true\n\
+         [routing]\ndetection = \"20us\"\n[[failure]]\nlinks = [[\"host0\", \"leaf0\"]]\nuntil = \"300us\"\n\
+         flaps = { up = \"100us\", down = \"10us\" }",
+        "14.38MB",
+    );
+    let all = causes(&run.data);
+    assert!(all[0] > 0 && all[1] > 0 && all[3] > 0, "{all:?}");
+    assert_eq!(all.iter().sum::<u64>(), run.data.dropped_link);
+}
