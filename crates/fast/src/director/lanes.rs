@@ -130,10 +130,12 @@ impl Director<'_> {
     pub(super) fn touch(&mut self, lane: u32, packets: u64) {
         self.lanes[lane as usize].packets = packets;
         let links = Rc::clone(&self.lanes[lane as usize].links);
+        // The lane itself counts once, and another one that used a link later may have ended.
+        let own = u32::from(self.lanes[lane as usize].busy > 0);
         let mut met: Vec<u32> = links
             .iter()
             .map(|&link| self.links[link as usize])
-            .filter(|&(busy, last)| busy > 0 && last != lane)
+            .filter(|&(busy, last)| busy > own && last != lane)
             .map(|(_, last)| last)
             .collect();
         met.sort_unstable();
