@@ -366,7 +366,7 @@ impl<'a> Director<'a> {
     fn add_up(&mut self) {
         let known = |class: &&Class| class.sent > 0 || class.before > 0;
         for class in self.classes.iter().filter(known) {
-            self.books.audits.0 += class.audits.count;
+            self.books.audits.0 += class.audited();
             if class.left_out > 0 {
                 self.books.audits.1 = self.books.audits.1.max(class.audits.worst);
             }

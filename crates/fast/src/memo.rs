@@ -21,8 +21,14 @@ impl Memo {
     /// # Errors
     /// If the directory cannot be made.
     pub fn at(dir: &Path, common: String) -> Result<Self, Finding> {
-        fs::create_dir_all(dir).map_err(|e| unusable(dir, &e))?;
-        Ok(Memo { dir: dir.to_owned(), common })
+        let memo = Memo { dir: dir.to_owned(), common };
+        // A long run must not end without a place for what it learned.
+        let probe = memo.file("probe").with_extension(part());
+        let writable = fs::create_dir_all(dir)
+            .and_then(|()| fs::write(&probe, ""))
+            .and_then(|()| fs::remove_file(&probe));
+        writable.map_err(|e| unusable(dir, &e))?;
+        Ok(memo)
     }
 
     /// The file of a situation.
@@ -54,11 +60,19 @@ pub(crate) fn read(file: &Path) -> Result<Option<Kept>, Finding> {
 
 /// Writes a file, or replaces it at once, so that runs side by side never read a part.
 pub(crate) fn write(file: &Path, kept: &Kept) -> Result<(), Finding> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let part = format!("part-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let part = file.with_extension(part);
+    let part = file.with_extension(part());
     let json = serde_json::to_vec(kept).unwrap_or_default();
-    fs::write(&part, json).and_then(|()| fs::rename(&part, file)).map_err(|e| unusable(file, &e))
+    let written = fs::write(&part, json).and_then(|()| fs::rename(&part, file));
+    written.map_err(|e| {
+        drop(fs::remove_file(&part));
+        unusable(file, &e)
+    })
+}
+
+/// An extension that no other run or thread has.
+fn part() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("part-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn unusable(path: &Path, e: &std::io::Error) -> Finding {

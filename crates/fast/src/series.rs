@@ -109,6 +109,8 @@ pub(crate) struct Class {
     /// Rounds of this run, and of those before it that are known from a memo.
     pub(crate) rounds: u32,
     pub(crate) before: u32,
+    /// Audits of runs before this one.
+    audits_before: u64,
     /// Records of the first rounds, which begin on an idle fabric.
     opening: BTreeMap<u32, Rc<Record>>,
     /// Whether its lanes share links with others, so that its records hold for this run alone.
@@ -135,14 +137,20 @@ impl Kept {
             of(one) == of(first) && one.entries.iter().chain(&one.left).all(|time| *time < LATEST)
         };
         if first.entries.is_empty() || !all().all(like) {
-            return Err("its records have different members, or times beyond a hundred days".into());
+            return Err("its records have different members, or times beyond 1,000 s".into());
         }
-        if self.audits.newest.len() > NEWEST || self.newest.len() > TURNS {
+        let opening = self.opening.keys().all(|round| (1..=OPENING).contains(round));
+        if self.audits.newest.len() > NEWEST || self.newest.len() > TURNS || !opening {
             return Err("it has too many records or audits".into());
         }
         let finite = |x: &f64| x.is_finite() && *x >= 0.0;
         let audits = self.audits.newest.iter().all(|x| x.is_finite());
-        if finite(&self.apart) && finite(&self.audits.worst) && audits && self.rounds < u32::MAX / 2 {
+        if finite(&self.apart)
+            && finite(&self.audits.worst)
+            && audits
+            && self.audits.count < 1 << 40
+            && self.rounds < 1 << 30
+        {
             return Ok(());
         }
         Err("a number is out of range".into())
@@ -154,8 +162,8 @@ impl Kept {
     }
 }
 
-/// Latest time of a record, ps: a hundred days. A later one is damage.
-const LATEST: u64 = 100 * 86_400 * 1_000_000_000_000;
+/// Latest time of a record, ps: 1,000 s. A later one is damage.
+const LATEST: u64 = 1_000_000_000_000_000;
 
 /// Differences of audits from the record before them, as shares of the exchange.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -214,8 +222,11 @@ const NEWEST: usize = 8;
 /// Quantiles of Student's t at 97.5 %, by degrees of freedom from 1 on, from the usual tables.
 const STUDENT: [f64; NEWEST - 1] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365];
 
+/// The rounds that a memo keeps one by one.
+const OPENING: u32 = 4;
+
 /// The lane of a leader of an earlier run.
-const NOBODY: u32 = u32::MAX;
+pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// Whether a round is sent although it is known: 1 to 4, 8, 32, 128 and so on.
 fn is_audit(round: u32) -> bool {
@@ -235,6 +246,7 @@ impl Class {
             newest,
             record,
             settled: true,
+            audits_before: kept.audits.count,
             audits: kept.audits,
             apart: kept.apart,
             before: kept.rounds,
@@ -256,9 +268,15 @@ impl Class {
     /// Notes that its lanes share links with others: what a memo knows does not hold here.
     pub(crate) fn contend(&mut self) {
         if self.before > 0 {
-            *self = Class::default();
+            *self =
+                Class { sent: self.sent, left_out: self.left_out, rounds: self.rounds, ..Class::default() };
         }
         self.contended = true;
+    }
+
+    /// Audits of this run.
+    pub(crate) fn audited(&self) -> u64 {
+        self.audits.count - self.audits_before
     }
 
     /// Whether a round is sent although it is known.
@@ -268,18 +286,23 @@ impl Class {
 
     /// Lets an exchange of a lane lead a round, unless another one does.
     pub(crate) fn lead(&mut self, round: u32, lane: u32, slot: u32) {
-        self.leaders.entry(round).or_insert((lane, Leader::UnderWay(slot)));
+        let leader = self.leaders.entry(round).or_insert((NOBODY, Leader::UnderWay(slot)));
+        if leader.0 == NOBODY {
+            *leader = (lane, Leader::UnderWay(slot));
+        }
     }
 
     /// Takes the record of a round whose first member entered at `first`. One that met what was left out is no audit. If lanes differ,
     /// the first rounds of lanes count, too.
     pub(crate) fn take(&mut self, round: u32, record: Rc<Record>, first: u64, clean: bool, differ: bool) {
-        if let (Some(before), true) = (&self.record, clean && (differ || self.settled)) {
+        // The first rounds of a later run are like those of the earlier one.
+        let opening = self.opening.get(&round).filter(|_| self.before > 0);
+        if let (Some(before), true) = (opening.or(self.record.as_ref()), clean && (differ || self.settled)) {
             let (mean, apart) = before.differs(&record, first);
             self.audits.add(mean);
             self.apart = self.apart.max(apart);
         }
-        if clean || self.record.is_none() {
+        if opening.is_none() && (clean || self.record.is_none()) {
             if round >= SETTLED && !std::mem::replace(&mut self.settled, true) && !differ {
                 self.newest.clear();
             }
@@ -293,7 +316,7 @@ impl Class {
             self.apart = self.apart.max(2.0 * turns.unwrap_or(0) as f64);
             self.record = Some(Rc::new(mean));
         }
-        if round < SETTLED + 2 {
+        if clean && round <= OPENING {
             self.opening.entry(round).or_insert_with(|| Rc::clone(&record));
         }
         if let Some((_, leader)) = self.leaders.get_mut(&round) {

@@ -28,7 +28,9 @@ impl Leave {
     /// What a command asks for; a run with `--fast 0%` is a whole one.
     pub fn asked(tolerance: Option<f64>, memo: Option<&Path>) -> Option<Self> {
         let tolerance = tolerance.filter(|tolerance| *tolerance > 0.0)?;
-        Some(Leave { tolerance, memo: memo.map(Path::to_owned) })
+        // A point of a sweep may run elsewhere on this machine.
+        let whole = |dir: &Path| std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+        Some(Leave { tolerance, memo: memo.map(whole) })
     }
 
     /// The options of the command line that ask for it.

@@ -202,6 +202,10 @@ impl FailurePlanner<'_> {
             let effects = usize::from(entry.rate.is_some() && entry.loss.is_some()) + 1;
             for link in links {
                 let spans = self.spans(i as u64, entry, link);
+                if spans.len() > MOST_TURNS {
+                    let text = format!("expected at most {MOST_TURNS} flaps of a link, found more");
+                    return Err(within(code::RANGE.at("flaps", text)));
+                }
                 if faults.len() + effects * spans.len() > MOST_FAULTS {
                     let text = format!("expected at most {MOST_FAULTS} failures of single links, found more");
                     return Err(within(code::RANGE.at("", text)));

@@ -6,7 +6,7 @@
 use crate::check::Checked;
 use crate::nccl::Nccl;
 use crate::plan::Kept;
-use crate::workload::communicator::{Tally, lay, transfer};
+use crate::workload::communicator::{Communicator, Tally, lay, transfer};
 use crate::workload::laid::{self, Connection, Graph, Item};
 use crate::workload::outline::{Event, Exchange, What};
 use crate::workload::ranks::{Ranks, Stream};
@@ -386,11 +386,17 @@ impl Outlined {
         (self.gated[&exchange.alike][member as usize], out, into)
     }
 
-    /// What an exchange does, as a text that is equal for equal ones.
-    pub fn content(&self, number: u32) -> String {
-        match &self.kept.outline.exchanges[number as usize].what {
-            What::Transfer(bytes) => format!("transfer {bytes}"),
-            What::Collective(planned) => format!("{:?} {:?}", planned.algorithm, planned.call),
+    /// What an exchange does, as a text that is equal for equal ones of any job. An all-to-all may have steps that are drawn, so it has
+    /// none.
+    pub fn content(&self, number: u32) -> Option<String> {
+        let exchange = &self.kept.outline.exchanges[number as usize];
+        let Communicator { nic, ports, cost, .. } = &exchange.communicator;
+        match &exchange.what {
+            What::Transfer(bytes) => Some(format!("transfer {bytes} {nic:?} {ports:?}")),
+            What::Collective(planned) if planned.call.kind == Kind::AllToAll => None,
+            What::Collective(planned) => {
+                Some(format!("{:?} {:?} {nic:?} {ports:?} {cost:?}", planned.algorithm, planned.call))
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Exchanges from the entry of their first member to the exit of the last: sent, replayed by a record, or led by another one.
 
 use super::{Director, Exchange, Kind, Mode, NEVER, NONE, Sent, Who, order};
-use crate::series::{Class, Error, Leader, Record};
+use crate::series::{Class, Error, Leader, NOBODY, Record};
 use finding::Finding;
 use model::QpId;
 use model::plan::SliceTimes;
@@ -157,14 +157,19 @@ impl Director<'_> {
             let record = class.record.as_ref().filter(|_| may)?;
             Some(Mode::Replayed(Rc::clone(record), class.error(tolerance)))
         };
-        let leader = class.leaders.get(&round);
+        let audit = class.audits(round) || held;
+        let leader = class.leaders.get(&round).filter(|(lane, _)| *lane != NOBODY || !audit);
         if state.own == NONE {
             return match leader {
+                Some((NOBODY, Leader::Ended(record))) => {
+                    let may = class.may_leave_out(self.now, error, tolerance);
+                    may.then(|| Mode::Replayed(Rc::clone(record), class.error(tolerance)))
+                }
                 Some((_, Leader::Ended(record))) => {
                     Some(Mode::Replayed(Rc::clone(record), class.mirrored(record, tolerance)))
                 }
                 Some((_, Leader::UnderWay(leader))) => Some(Mode::Follows(*leader)),
-                None if class.audits(round) || held => None,
+                None if audit => None,
                 None => replay(class),
             };
         }

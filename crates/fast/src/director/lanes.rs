@@ -95,10 +95,11 @@ impl Director<'_> {
         let Some(memo) = self.memo.filter(|_| learned.packets > 0 && learned.load <= 1) else {
             return Ok((Class::default(), None));
         };
+        let Some(content) = self.outlined.content(x) else { return Ok((Class::default(), None)) };
         let outline = &self.outlined.exchanges()[x as usize];
         let cells = if outline.spans { self.cells } else { 1 };
         let shape = &self.shapes[learned.shape as usize];
-        let file = memo.file(&format!("{} {in_a_row} {cells} {shape:?}", self.outlined.content(x)));
+        let file = memo.file(&format!("{content} {in_a_row} {cells} {shape:?}"));
         let kept = memo::read(&file)?
             .filter(|kept| kept.fits((outline.members * cells) as usize, (outline.leaves * cells) as usize));
         Ok((kept.map_or_else(Class::default, Class::of), Some(file)))
@@ -128,10 +129,11 @@ impl Director<'_> {
 
     /// Notes which other lanes have exchanges under way on the links of a lane, where one begins in which a member sends so many packets.
     pub(super) fn touch(&mut self, lane: u32, packets: u64) {
-        self.lanes[lane as usize].packets = packets;
-        let links = Rc::clone(&self.lanes[lane as usize].links);
+        let state = &mut self.lanes[lane as usize];
         // The lane itself counts once, and another one that used a link later may have ended.
-        let own = u32::from(self.lanes[lane as usize].busy > 0);
+        let own = u32::from(state.busy > 0);
+        state.packets = if own > 0 { state.packets.max(packets) } else { packets };
+        let links = Rc::clone(&state.links);
         let mut met: Vec<u32> = links
             .iter()
             .map(|&link| self.links[link as usize])
@@ -195,11 +197,20 @@ impl Director<'_> {
     pub(super) fn missed(&self, lane: u32, series: u32) -> f64 {
         let meets = |&other: &u32| self.lanes[other as usize].left_out > 0;
         let record = &self.classes[self.series[series as usize].class as usize].record;
+        if !self.lanes[lane as usize].others.iter().any(meets) {
+            return 0.0;
+        }
         match record {
-            Some(record) if self.lanes[lane as usize].others.iter().any(meets) => {
-                record.duration() as f64 / MOST_ABSENT as f64
+            Some(record) => record.duration() as f64 / MOST_ABSENT as f64,
+            // It is the first of its kind, and what is absent might have delayed it to its end.
+            None => {
+                let others = self.lanes[lane as usize].others.iter().filter(|other| meets(other));
+                let classes = others.flat_map(|&other| &self.lanes[other as usize].series);
+                let records = classes.filter_map(|&series| {
+                    self.classes[self.series[series as usize].class as usize].record.as_ref()
+                });
+                records.map(|record| record.duration()).max().unwrap_or(0) as f64
             }
-            _ => 0.0,
         }
     }
 
