@@ -139,8 +139,6 @@ struct Series {
     /// Rounds up to this one are sent.
     hold: u32,
     known: bool,
-    /// Time of its first round, ps.
-    since: u64,
 }
 
 /// What is known of the exchanges of a track in one cell before the first of them begins.
@@ -161,11 +159,9 @@ struct Lane {
     /// Exchanges under way over NICs, and those of them that are left out.
     busy: u32,
     left_out: u32,
-    /// Packets that a member sends in the exchange that began last.
-    packets: u64,
-    /// The last time at which others of its size were found on its links, ps.
-    met: Option<u64>,
-    /// Lanes that have used them at the same time.
+    /// Whether others have used its links at the same time.
+    touched: bool,
+    /// Lanes that have.
     others: Vec<u32>,
     /// The last time for which its exchanges were left out.
     absent: (u64, u64),

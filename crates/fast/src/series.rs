@@ -95,8 +95,6 @@ pub(crate) struct Class {
     pub(crate) record: Option<Rc<Record>>,
     /// Their records.
     newest: VecDeque<Rc<Record>>,
-    /// Whether a round of those has been taken that count.
-    settled: bool,
     /// By round: the lane whose exchange is sent for all lanes, or was.
     pub(crate) leaders: BTreeMap<u32, (u32, Leader)>,
     pub(crate) audits: Audits,
@@ -140,11 +138,11 @@ impl Kept {
             return Err("its records have different members, or times beyond 1,000 s".into());
         }
         let opening = self.opening.keys().all(|round| (1..=OPENING).contains(round));
-        if self.audits.newest.len() > NEWEST || self.newest.len() > TURNS || !opening {
-            return Err("it has too many records or audits".into());
+        if self.newest.len() > TURNS || !opening {
+            return Err("it has too many records".into());
         }
         let finite = |x: &f64| x.is_finite() && *x >= 0.0;
-        let audits = self.audits.newest.iter().all(|x| x.is_finite());
+        let audits = self.audits.mean.is_finite() && finite(&self.audits.squares);
         if finite(&self.apart)
             && finite(&self.audits.worst)
             && audits
@@ -169,7 +167,9 @@ const LATEST: u64 = 1_000_000_000_000_000;
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Audits {
     pub(crate) count: u64,
-    newest: VecDeque<f64>,
+    mean: f64,
+    /// Sum of the squares about the mean.
+    squares: f64,
     /// The largest one.
     pub(crate) worst: f64,
 }
@@ -177,20 +177,19 @@ pub(crate) struct Audits {
 impl Audits {
     fn add(&mut self, difference: f64) {
         self.count += 1;
-        self.newest.push_back(difference);
-        if self.newest.len() > NEWEST {
-            self.newest.pop_front();
-        }
+        let from = difference - self.mean;
+        self.mean += from / self.count as f64;
+        self.squares += from * (difference - self.mean);
         self.worst = self.worst.max(difference.abs());
     }
 
     /// The bound of a single difference at 95 %; infinite before there are two.
     fn bound(&self) -> f64 {
-        let count = self.newest.len();
-        let Some(t) = count.checked_sub(2).map(|freedom| STUDENT[freedom]) else { return f64::INFINITY };
-        let mean = self.newest.iter().sum::<f64>() / count as f64;
-        let squares: f64 = self.newest.iter().map(|one| (one - mean).powi(2)).sum();
-        mean.abs() + t * (squares / (count - 1) as f64).sqrt()
+        if self.count < 2 {
+            return f64::INFINITY;
+        }
+        let t = STUDENT.get(self.count as usize - 2).copied().unwrap_or(1.96);
+        self.mean.abs() + t * (self.squares / (self.count - 1) as f64).sqrt()
     }
 }
 
@@ -212,15 +211,11 @@ pub(crate) enum Leader {
     Ended(Rc<Record>),
 }
 
-/// The first round whose record stays: the rounds before it begin on an idle fabric, or among members that come from elsewhere.
-const SETTLED: u32 = 3;
-
-/// Differences that count for the bound. Those of the first rounds of a chain, whose members come from elsewhere, must not count for ever.
-/// Our choice.
-const NEWEST: usize = 8;
+/// The first difference that counts is that of this round: the rounds before it begin on an idle fabric.
+const FIRST_AUDIT: u32 = 3;
 
 /// Quantiles of Student's t at 97.5 %, by degrees of freedom from 1 on, from the usual tables.
-const STUDENT: [f64; NEWEST - 1] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365];
+const STUDENT: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
 
 /// The rounds that a memo keeps one by one.
 const OPENING: u32 = 4;
@@ -245,7 +240,6 @@ impl Class {
             opening: kept.opening,
             newest,
             record,
-            settled: true,
             audits_before: kept.audits.count,
             audits: kept.audits,
             apart: kept.apart,
@@ -256,7 +250,7 @@ impl Class {
 
     /// What a memo keeps of it; `None` if it does not say more than before, or would never be left out.
     pub(crate) fn kept(&self) -> Option<Kept> {
-        (!self.contended && self.rounds > 0 && self.settled && self.audits.newest.len() >= 2).then(|| Kept {
+        (!self.contended && self.rounds > 0 && self.audits.count >= 2).then(|| Kept {
             rounds: self.before + self.rounds,
             opening: self.opening.clone(),
             newest: self.newest.clone(),
@@ -297,15 +291,14 @@ impl Class {
     pub(crate) fn take(&mut self, round: u32, record: Rc<Record>, first: u64, clean: bool, differ: bool) {
         // The first rounds of a later run are like those of the earlier one.
         let opening = self.opening.get(&round).filter(|_| self.before > 0);
-        if let (Some(before), true) = (opening.or(self.record.as_ref()), clean && (differ || self.settled)) {
+        if let (Some(before), true) =
+            (opening.or(self.record.as_ref()), clean && (differ || self.before > 0 || round >= FIRST_AUDIT))
+        {
             let (mean, apart) = before.differs(&record, first);
             self.audits.add(mean);
             self.apart = self.apart.max(apart);
         }
         if opening.is_none() && (clean || self.record.is_none()) {
-            if round >= SETTLED && !std::mem::replace(&mut self.settled, true) && !differ {
-                self.newest.clear();
-            }
             self.newest.push_back(Rc::clone(&record));
             if self.newest.len() > TURNS {
                 self.newest.pop_front();
@@ -388,18 +381,18 @@ mod tests {
     #[test]
     fn the_bound_needs_two_audits_and_shrinks_with_more_of_them() {
         let mut class = Class::default();
-        for (round, left) in [(1, 9_000), (2, 1_100), (3, 1_000), (4, 1_004)] {
+        for (round, left) in [(1, 1_000), (2, 1_000), (3, 1_004)] {
             class.take(round, record(left), 0, true, false);
-            assert_eq!(class.audits.bound(), f64::INFINITY, "round {round}");
+            assert_eq!(class.audits.bound(), f64::INFINITY);
         }
-        class.take(5, record(1_001), 0, true, false);
+        class.take(4, record(1_001), 0, true, false);
         let two = class.audits.bound();
         assert!(two > 0.01 && two < 0.1, "{two}");
-        for round in 6..10 {
+        for round in 5..9 {
             class.take(round, record(1_001), 0, true, false);
         }
         assert!(class.audits.bound() < two / 4.0, "{}", class.audits.bound());
-        class.take(10, record(2_000), 0, false, false);
+        class.take(9, record(2_000), 0, false, false);
         assert_eq!(class.audits.count, 6, "a round that met what was left out is no audit");
     }
 }

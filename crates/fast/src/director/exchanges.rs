@@ -80,9 +80,8 @@ impl Director<'_> {
         let place = outline.track * self.cells + cell;
         let (series, learned) = (2 * place + in_a_row, self.learned[place as usize]);
         let over_nics = learned.packets > 0;
-        let members = outline.members * if outline.spans { self.cells } else { 1 };
         if over_nics {
-            self.touch(lane, learned.packets / u64::from(members));
+            self.touch(lane);
         }
         let repeats = matches!(outline.nature, Nature::Transfer | Nature::Collective { coupled: true });
         let round = self.next_round((series, lane), (x, in_a_row), learned)?;
@@ -126,6 +125,7 @@ impl Director<'_> {
             Mode::Sent(_) if over_nics => self.missed(lane, series),
             _ => 0.0,
         };
+        let members = outline.members * if outline.spans { self.cells } else { 1 };
         let leaves = outline.leaves * if outline.spans { self.cells } else { 1 };
         self.exchanges[slot as usize] = Some(Box::new(Exchange {
             number: x,
@@ -184,9 +184,7 @@ impl Director<'_> {
                 *first == lane || self.lanes[lane as usize].others.binary_search(first).is_ok()
             }
         };
-        let better = own.error(tolerance).each <= class.error(tolerance).each;
-        let of_all = || replay(class).filter(|_| !leads);
-        if better { replay(own).or_else(of_all) } else { of_all().or_else(|| replay(own)) }
+        replay(own).or_else(|| replay(class).filter(|_| !leads))
     }
 
     pub(super) fn lay(&mut self, x: u32, cell: u32, round: u32, series: u32) -> Result<Sent, Finding> {
@@ -237,9 +235,7 @@ impl Director<'_> {
         let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return };
         let fitted = record.fit(&exchange.entries);
         exchange.start = Some(fitted.start);
-        // No member leaves before all have entered, so what is predicted for one that comes late is at most this far off.
-        let spread = fitted.spread.min(record.duration()) as f64;
-        exchange.error += error.each + spread;
+        exchange.error += error.each + fitted.spread as f64;
         self.books.apart = self.books.apart.max(error.once);
         for (n, &left) in (0..).zip(&record.left) {
             self.mirror(slot, n, left);
@@ -333,7 +329,7 @@ impl Director<'_> {
             let (lane, span) =
                 (self.lane_of(exchange), (first, first + record.left.iter().max().copied().unwrap_or(0)));
             // An exchange that others met unforeseen is no audit of those that meet none.
-            let alone = own.0 == NONE && self.is_met(series, lane);
+            let alone = own.0 == NONE && self.lanes[lane as usize].touched;
             let clean = self.is_clean(lane, span) && !alone;
             if !clean {
                 self.books.unclean += 1;

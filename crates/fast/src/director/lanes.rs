@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// An exchange that met what was left out for more than this part of its time is no audit. One that meets others of less than this part
-/// of its own packets meets nothing. Our choice.
+/// An exchange that met what was left out for more than this part of its time is no audit. Our choice.
 const MOST_ABSENT: u64 = 8;
 
 impl Director<'_> {
@@ -72,10 +71,9 @@ impl Director<'_> {
                 self.classes.push(class);
             }
             self.lanes[lane as usize].series.push(series);
-            self.series[series as usize] =
-                Series { class, own: NONE, known: true, since: self.now, ..Series::default() };
+            self.series[series as usize] = Series { class, own: NONE, known: true, ..Series::default() };
         }
-        let contended = learned.load > 1 || self.is_met(series, lane);
+        let contended = learned.load > 1 || self.lanes[lane as usize].touched;
         let state = &mut self.series[series as usize];
         if state.own == NONE && contended {
             (state.own, state.before_own) = (self.classes.len() as u32, state.rounds);
@@ -115,11 +113,6 @@ impl Director<'_> {
         Ok(())
     }
 
-    /// Whether a lane has met others since the first round of a series.
-    pub(super) fn is_met(&self, series: u32, lane: u32) -> bool {
-        self.lanes[lane as usize].met.is_some_and(|met| met >= self.series[series as usize].since)
-    }
-
     fn occupy_links(&mut self, lane: u32, links: &[u32]) {
         for &link in links {
             let (busy, last) = &mut self.links[link as usize];
@@ -127,29 +120,21 @@ impl Director<'_> {
         }
     }
 
-    /// Notes which other lanes have exchanges under way on the links of a lane, where one begins in which a member sends so many packets.
-    pub(super) fn touch(&mut self, lane: u32, packets: u64) {
-        let state = &mut self.lanes[lane as usize];
-        // The lane itself counts once, and another one that used a link later may have ended.
-        let own = u32::from(state.busy > 0);
-        state.packets = if own > 0 { state.packets.max(packets) } else { packets };
-        let links = Rc::clone(&state.links);
+    /// Notes which other lanes have exchanges under way on the links of a lane.
+    pub(super) fn touch(&mut self, lane: u32) {
+        let links = Rc::clone(&self.lanes[lane as usize].links);
         let mut met: Vec<u32> = links
             .iter()
             .map(|&link| self.links[link as usize])
-            .filter(|&(busy, last)| busy > own && last != lane)
+            .filter(|&(busy, last)| busy > 0 && last != lane)
             .map(|(_, last)| last)
             .collect();
         met.sort_unstable();
         met.dedup();
         for other in met {
             for (one, two) in [(lane, other), (other, lane)] {
-                let theirs = self.lanes[two as usize].packets;
                 let state = &mut self.lanes[one as usize];
-                if theirs < state.packets / MOST_ABSENT {
-                    continue;
-                }
-                state.met = Some(self.now);
+                state.touched = true;
                 if let Err(place) = state.others.binary_search(&two) {
                     state.others.insert(place, two);
                 }
@@ -202,7 +187,8 @@ impl Director<'_> {
         }
         match record {
             Some(record) => record.duration() as f64 / MOST_ABSENT as f64,
-            // It is the first of its kind, and what is absent might have delayed it to its end.
+            None if self.memo.is_none() => 0.0,
+            // It is the first of its kind, and what a memo left out might have delayed it to its end.
             None => {
                 let others = self.lanes[lane as usize].others.iter().filter(|other| meets(other));
                 let classes = others.flat_map(|&other| &self.lanes[other as usize].series);
