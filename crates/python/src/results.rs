@@ -244,7 +244,9 @@ pub(crate) fn run(
         command.extend((!command.is_empty()).then(|| "--record".to_owned()));
     }
     if let Some(leave) = asked::leave(fast) {
-        command.extend(Some(leave.options()).filter(|_| !command.is_empty()).into_iter().flatten());
+        if !command.is_empty() {
+            command.extend(leave.options());
+        }
         let resolved = scenario::Resolved::of(&source, &sets).map_err(errors::scenario)?;
         let run = watched(py, 1, listener, |progress| lab::fast::run(resolved, Some(leave), progress))?;
         let run = run.map_err(failure)?;
@@ -295,9 +297,9 @@ pub(crate) fn compare(
         None => vec![base.plan.seed],
     };
     let mut command = asked.command("compare", &sets);
-    let bare = command.is_empty();
-    let options = fast.iter().flat_map(Leave::options).collect::<Vec<_>>();
-    command.extend(options.into_iter().filter(|_| !bare));
+    if !command.is_empty() {
+        command.extend(fast.iter().flat_map(Leave::options));
+    }
     let comparison =
         Comparison { base, class, schemes, seeds, reference: false, fast, crew: Crew::new(threads, None) };
     comparison.refuse_unused(seeds_given).map_err(failure)?;

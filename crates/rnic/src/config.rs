@@ -7,7 +7,7 @@ use crate::notification::{Cnp, CnpScope, SelfCnp};
 use crate::or_off::OrOff;
 use crate::receive::{Pcie, Receive};
 use crate::retries::{MAX_RETRIES, OnRetryExceeded};
-use crate::timeout::{Backoff, Timeout};
+use crate::timeout::{Backoff, Timeout, Timing};
 use crate::transport::nic_sr;
 use crate::window::Window;
 use crate::{CongestionConfig, Evidence, Nic, Reaction, TransportConfig, congestion};
@@ -193,6 +193,15 @@ impl NicConfig {
     /// Timeouts in a row that a queue pair survives; `None` without a limit.
     pub fn retry_limit(&self) -> Option<u8> {
         self.retries.filter(|_| self.on_retry_exceeded != OnRetryExceeded::Never)
+    }
+
+    /// Time without progress after which a queue pair has used up its retries, the longest one if it draws its timeouts; `None` without a
+    /// limit or a timer.
+    pub fn gives_up_after(&self) -> Option<Time> {
+        let limit = self.retry_limit()?;
+        let fires = |timing: Timing| (0..=limit).fold(Time::ZERO, |at, fired| timing.deadline(at, fired));
+        let longest = self.timeout.timings(self.backoff).into_iter().map(fires).max();
+        longest.filter(|time| *time < Time::NEVER)
     }
 
     /// True if queue pairs whose retries are used up move to another port.

@@ -77,11 +77,9 @@ impl Director<'_> {
         let state = &mut self.series[series as usize];
         if state.own == NONE && contended {
             (state.own, state.before_own) = (self.classes.len() as u32, state.rounds);
-            let class = state.class;
             self.classes.push(Class::default());
-            self.classes[class as usize].contend();
+            self.classes[state.class as usize].contend();
         }
-        let state = &mut self.series[series as usize];
         state.rounds += 1;
         let class = &mut self.classes[state.class as usize];
         class.rounds = class.rounds.max(state.rounds);

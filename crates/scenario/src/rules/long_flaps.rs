@@ -8,10 +8,7 @@ use model::failure::time_in_words;
 
 pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
     let (fabric, failures) = (&case.plan.fabric, &case.plan.failures);
-    let retrying = case.nics.iter().filter_map(|waits| {
-        let timers = u64::from(waits.nic.retry_limit()?) + 1;
-        (waits.timeout > Time::ZERO).then(|| Time(waits.timeout.ps().saturating_mul(timers)))
-    });
+    let retrying = case.nics.iter().filter_map(|waits| waits.nic.gives_up_after());
     let Some(retrying) = retrying.min() else { return Vec::new() };
     let flapping = (0..).zip(&case.scenario.failure).filter(|(_, entry)| entry.flaps.is_some());
     let told = flapping.filter_map(|(i, entry)| {
@@ -46,6 +43,9 @@ mod tests {
         assert!((25..50).contains(&all) && (all / 4..=all * 3 / 4).contains(&long), "{mixed}");
         assert!(mixed.contains("last longer than all retries of a queue pair, 80 us"), "{mixed}");
         assert!(!of("[\"79us\"]", "retries = 7").contains("last longer"));
+        // 10, 20 and six times 40 us.
+        let growing = of("[\"271us\"]", "retries = 7\nbackoff = { cap = \"40us\" }");
+        assert!(growing.contains("all retries of a queue pair, 270 us"), "{growing}");
         assert!(!of("[\"81us\"]", "").contains("last longer"), "without a limit nothing gives up");
     }
 }
