@@ -120,6 +120,11 @@ struct Exchange {
     error: f64,
     /// Exchanges that follow this one.
     followers: Vec<u32>,
+    /// When its first member entered, and the meters of its lane's links then.
+    opened: u64,
+    meters: Box<[(u64, u64)]>,
+    /// Time for which its own lane was left out then.
+    absent: u64,
     /// Time of the record's first entry, once all members have entered.
     start: Option<u64>,
 }
@@ -138,6 +143,10 @@ struct Series {
     before_own: u32,
     /// Rounds up to this one are sent.
     hold: u32,
+    /// Whether a round has met others.
+    met: bool,
+    /// The most by which members took turns to be late.
+    turns: u64,
     known: bool,
 }
 
@@ -159,14 +168,41 @@ struct Lane {
     /// Exchanges under way over NICs, and those of them that are left out.
     busy: u32,
     left_out: u32,
-    /// Whether others have used its links at the same time.
-    touched: bool,
-    /// Lanes that have.
+    /// Packets of the largest exchange since it was idle.
+    packets: u64,
+    /// Lanes that have used its links at the same time.
     others: Vec<u32>,
-    /// The last time for which its exchanges were left out.
-    absent: (u64, u64),
+    /// Time for which its exchanges were left out.
+    absent: Meter,
     /// Series of this lane that have been opened.
     series: Vec<u32>,
+}
+
+/// The time for which something has had users, summed over them, ps.
+#[derive(Clone, Copy, Default)]
+struct Meter {
+    users: u32,
+    since: u64,
+    sum: u64,
+}
+
+impl Meter {
+    fn at(&self, now: u64) -> u64 {
+        self.sum + u64::from(self.users) * (now - self.since)
+    }
+
+    fn set(&mut self, users: u32, now: u64) {
+        *self = Meter { users, since: now, sum: self.at(now) };
+    }
+}
+
+/// The lanes under way on a link.
+#[derive(Default)]
+struct Usage {
+    lanes: Vec<u32>,
+    used: Meter,
+    /// That of lanes whose exchanges are left out.
+    absent: Meter,
 }
 
 /// A message that was posted.
@@ -256,8 +292,7 @@ pub(crate) struct Director<'a> {
     memo: Option<&'a Memo>,
     /// Classes with a file in the memo.
     files: Vec<(u32, PathBuf)>,
-    /// By link: exchanges under way, and the lane that used it last.
-    links: Vec<(u32, u32)>,
+    links: Vec<Usage>,
     pub(crate) told: Told,
     pub(crate) books: Books,
 }
@@ -298,7 +333,7 @@ impl<'a> Director<'a> {
             streams: vec![Free::default(); plan.fabric.servers() * streams_each],
             streams_each,
             engines: Vec::new(),
-            links: vec![(0, NONE); footprints.links()],
+            links: (0..footprints.links()).map(|_| Usage::default()).collect(),
             footprints,
             plan,
             live,

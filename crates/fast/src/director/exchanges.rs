@@ -1,5 +1,6 @@
 //! Exchanges from the entry of their first member to the exit of the last: sent, replayed by a record, or led by another one.
 
+use super::lanes::MOST;
 use super::{Director, Exchange, Kind, Mode, NEVER, NONE, Sent, Who, order};
 use crate::series::{Class, Error, Leader, NOBODY, Record};
 use finding::Finding;
@@ -80,8 +81,9 @@ impl Director<'_> {
         let place = outline.track * self.cells + cell;
         let (series, learned) = (2 * place + in_a_row, self.learned[place as usize]);
         let over_nics = learned.packets > 0;
+        let members = outline.members * if outline.spans { self.cells } else { 1 };
         if over_nics {
-            self.touch(lane);
+            self.touch(lane, learned.packets);
         }
         let repeats = matches!(outline.nature, Nature::Transfer | Nature::Collective { coupled: true });
         let round = self.next_round((series, lane), (x, in_a_row), learned)?;
@@ -121,11 +123,7 @@ impl Director<'_> {
             leader.followers.push(slot);
         }
         let left_out = over_nics && !matches!(mode, Mode::Sent(_));
-        let error = match mode {
-            Mode::Sent(_) if over_nics => self.missed(lane, series),
-            _ => 0.0,
-        };
-        let members = outline.members * if outline.spans { self.cells } else { 1 };
+        let meters = if over_nics { self.meters(lane) } else { Box::default() };
         let leaves = outline.leaves * if outline.spans { self.cells } else { 1 };
         self.exchanges[slot as usize] = Some(Box::new(Exchange {
             number: x,
@@ -136,14 +134,17 @@ impl Director<'_> {
             entered: 0,
             left: vec![NEVER; leaves as usize],
             gone: 0,
-            error,
+            error: 0.0,
             followers: Vec::new(),
+            opened: self.now,
+            meters,
+            absent: self.lanes[lane as usize].absent.at(self.now),
             start: None,
         }));
-        self.lanes[lane as usize].left_out += u32::from(left_out);
         self.under_way[x as usize * self.cells as usize + cell as usize] = slot;
         if over_nics {
-            self.occupies(lane);
+            let state = &self.lanes[lane as usize];
+            self.occupy_links(lane, (state.busy + 1, state.left_out + u32::from(left_out)));
         }
         Ok(())
     }
@@ -235,7 +236,9 @@ impl Director<'_> {
         let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return };
         let fitted = record.fit(&exchange.entries);
         exchange.start = Some(fitted.start);
-        exchange.error += error.each + fitted.spread as f64;
+        let turns = &mut self.series[exchange.series as usize].turns;
+        exchange.error += error.each + (fitted.late + fitted.turns.saturating_sub(*turns)) as f64;
+        *turns = fitted.turns.max(*turns);
         self.books.apart = self.books.apart.max(error.once);
         for (n, &left) in (0..).zip(&record.left) {
             self.mirror(slot, n, left);
@@ -260,7 +263,10 @@ impl Director<'_> {
         let left: Vec<(u32, u64)> = (0..).zip(&first.left).map(|(n, &left)| (n, left)).collect();
         if let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() {
             exchange.start = Some(fitted.start);
-            exchange.error += MIRROR * (self.now.saturating_sub(fitted.start)) as f64 + fitted.spread as f64;
+            let turns = &mut self.series[exchange.series as usize].turns;
+            exchange.error += MIRROR * (self.now.saturating_sub(fitted.start)) as f64
+                + (fitted.late + fitted.turns.saturating_sub(*turns)) as f64;
+            *turns = fitted.turns.max(*turns);
         }
         for (n, left) in left.into_iter().filter(|(_, left)| *left != NEVER) {
             self.mirror(slot, n, left - begin);
@@ -281,12 +287,8 @@ impl Director<'_> {
         self.leaves(slot, n)?;
         let Some(exchange) = self.exchanges[slot as usize].as_deref() else { return Ok(()) };
         if exchange.gone as usize == exchange.left.len() {
-            let lane = self.lane_of(exchange);
-            let began = exchange.entries.iter().min().copied().unwrap_or(0);
-            let absent = &mut self.lanes[lane as usize].absent;
-            // Exchanges that follow each other are one absence.
-            absent.0 = if absent.1 >= began { absent.0 } else { began };
-            absent.1 = self.now;
+            self.series[exchange.series as usize].met |=
+                self.met(exchange).0 > (self.now - exchange.opened) / MOST;
             self.forget(slot);
         }
         Ok(())
@@ -294,6 +296,7 @@ impl Director<'_> {
 
     /// An event of an exchange: a member leaves, or bytes have arrived or are sent.
     pub(super) fn leaves(&mut self, slot: u32, n: u32) -> Result<(), Finding> {
+        self.disturb(slot);
         let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return Ok(()) };
         exchange.left[n as usize] = self.now;
         exchange.gone += 1;
@@ -312,6 +315,30 @@ impl Director<'_> {
         self.fire(Cause::Left(left), cell, error)
     }
 
+    /// Adds to the error of an exchange, where its first member leaves, what others may have delayed it by that its packets or its record
+    /// do not know. Those that follow it may not have met them.
+    fn disturb(&mut self, slot: u32) {
+        let Some(exchange) = self.exchanges[slot as usize].as_deref() else { return };
+        if exchange.gone > 0 || self.tolerance.is_none() || self.learned_of(exchange).packets == 0 {
+            return;
+        }
+        let (used, absent) = self.met(exchange);
+        let alone = self.series[exchange.series as usize].own == NONE;
+        let (own, theirs) = match exchange.mode {
+            Mode::Sent(_) => (absent, used),
+            _ if alone => (used, used),
+            _ => (0, 0),
+        };
+        let followers = exchange.followers.clone();
+        for (slots, delay) in [(&vec![slot], own), (&followers, theirs)] {
+            for &slot in slots {
+                if let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() {
+                    exchange.error += delay as f64;
+                }
+            }
+        }
+    }
+
     /// Notes the end of a message or task of an exchange, which may be its last one.
     pub(super) fn close(&mut self, slot: u32) {
         let Some(sent) = self.sent(slot) else { return };
@@ -326,11 +353,11 @@ impl Director<'_> {
             let first = exchange.entries.iter().min().copied().unwrap_or(0);
             let since = |times: &[u64]| times.iter().map(|time| time - first).collect();
             let record = Record { entries: since(&exchange.entries), left: since(&exchange.left) };
-            let (lane, span) =
-                (self.lane_of(exchange), (first, first + record.left.iter().max().copied().unwrap_or(0)));
+            let (lane, most) = (self.lane_of(exchange), (self.now - exchange.opened) / MOST);
+            let (used, absent) = self.met(exchange);
+            self.series[series as usize].met |= used > most;
             // An exchange that others met unforeseen is no audit of those that meet none.
-            let alone = own.0 == NONE && self.lanes[lane as usize].touched;
-            let clean = self.is_clean(lane, span) && !alone;
+            let clean = if own.0 == NONE { used } else { absent } <= most;
             if !clean {
                 self.books.unclean += 1;
                 self.hold(series, lane);
@@ -360,8 +387,9 @@ impl Director<'_> {
         let Some(exchange) = self.exchanges[slot as usize].take() else { return };
         if self.learned_of(&exchange).packets > 0 {
             let lane = self.lane_of(&exchange);
-            self.lanes[lane as usize].left_out -= u32::from(!matches!(exchange.mode, Mode::Sent(_)));
-            self.frees(lane);
+            let state = &self.lanes[lane as usize];
+            let left_out = state.left_out - u32::from(!matches!(exchange.mode, Mode::Sent(_)));
+            self.occupy_links(lane, (state.busy - 1, left_out));
         }
         self.under_way[exchange.number as usize * self.cells as usize + exchange.cell as usize] = NONE;
         self.unused.push(slot);

@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// An exchange that met what was left out for more than this part of its time is no audit. Our choice.
-const MOST_ABSENT: u64 = 8;
+/// An exchange that met others for more than this part of its time is not one that meets none, and no audit if they were left out. Lanes of
+/// more than so many times its packets are not sent for its sake. Our choice.
+pub(super) const MOST: u64 = 8;
 
 impl Director<'_> {
     /// Learns the links of all lanes, and what their exchanges are like.
@@ -73,9 +74,8 @@ impl Director<'_> {
             self.lanes[lane as usize].series.push(series);
             self.series[series as usize] = Series { class, own: NONE, known: true, ..Series::default() };
         }
-        let contended = learned.load > 1 || self.lanes[lane as usize].touched;
         let state = &mut self.series[series as usize];
-        if state.own == NONE && contended {
+        if state.own == NONE && (learned.load > 1 || state.met) {
             (state.own, state.before_own) = (self.classes.len() as u32, state.rounds);
             self.classes.push(Class::default());
             self.classes[state.class as usize].contend();
@@ -111,51 +111,68 @@ impl Director<'_> {
         Ok(())
     }
 
-    fn occupy_links(&mut self, lane: u32, links: &[u32]) {
-        for &link in links {
-            let (busy, last) = &mut self.links[link as usize];
-            (*busy, *last) = (*busy + 1, lane);
-        }
-    }
-
-    /// Notes which other lanes have exchanges under way on the links of a lane.
-    pub(super) fn touch(&mut self, lane: u32) {
-        let links = Rc::clone(&self.lanes[lane as usize].links);
-        let mut met: Vec<u32> = links
-            .iter()
-            .map(|&link| self.links[link as usize])
-            .filter(|&(busy, last)| busy > 0 && last != lane)
-            .map(|(_, last)| last)
-            .collect();
-        met.sort_unstable();
-        met.dedup();
+    /// Notes which other lanes have exchanges under way on the links of a lane, where one of so many packets begins.
+    pub(super) fn touch(&mut self, lane: u32, packets: u64) {
+        let state = &mut self.lanes[lane as usize];
+        state.packets = if state.busy > 0 { state.packets.max(packets) } else { packets };
+        let links = Rc::clone(&state.links);
+        let under_way = links.iter().flat_map(|&link| &self.links[link as usize].lanes);
+        let met: BTreeSet<u32> = under_way.copied().filter(|&other| other != lane).collect();
         for other in met {
             for (one, two) in [(lane, other), (other, lane)] {
-                let state = &mut self.lanes[one as usize];
-                state.touched = true;
-                if let Err(place) = state.others.binary_search(&two) {
-                    state.others.insert(place, two);
+                let others = &mut self.lanes[one as usize].others;
+                if let Err(place) = others.binary_search(&two) {
+                    others.insert(place, two);
                 }
             }
         }
     }
 
-    pub(super) fn occupies(&mut self, lane: u32) {
-        let state = &mut self.lanes[lane as usize];
-        state.busy += 1;
-        if state.busy == 1 {
-            let links = Rc::clone(&state.links);
-            self.occupy_links(lane, &links);
+    /// Lets exchanges of a lane begin or end: how many are under way, and how many of them are left out.
+    pub(super) fn occupy_links(&mut self, lane: u32, (busy, left_out): (u32, u32)) {
+        let (now, state) = (self.now, &mut self.lanes[lane as usize]);
+        let was = (state.busy > 0, state.left_out > 0);
+        (state.busy, state.left_out) = (busy, left_out);
+        let is = (busy > 0, left_out > 0);
+        if was == is {
+            return;
+        }
+        state.absent.set(u32::from(is.1), now);
+        let links = Rc::clone(&state.links);
+        for &link in links.iter() {
+            let usage = &mut self.links[link as usize];
+            if is.0 && !was.0 {
+                usage.lanes.push(lane);
+            } else if was.0 && !is.0 {
+                usage.lanes.retain(|&other| other != lane);
+            }
+            usage.used.set(usage.lanes.len() as u32, now);
+            let absent = usage.absent.users + u32::from(is.1) - u32::from(was.1);
+            usage.absent.set(absent, now);
         }
     }
 
-    pub(super) fn frees(&mut self, lane: u32) {
-        let state = &mut self.lanes[lane as usize];
-        state.busy -= 1;
-        if state.busy == 0 {
-            let links = Rc::clone(&state.links);
-            links.iter().for_each(|&link| self.links[link as usize].0 -= 1);
+    /// What the meters of a lane's links say.
+    pub(super) fn meters(&self, lane: u32) -> Box<[(u64, u64)]> {
+        let of = |&link: &u32| {
+            let usage = &self.links[link as usize];
+            (usage.used.at(self.now), usage.absent.at(self.now))
+        };
+        self.lanes[lane as usize].links.iter().map(of).collect()
+    }
+
+    /// For how long exchanges of other lanes have used the links of one, since it began: the longest time of a link, summed over these
+    /// lanes, and that of those that were left out, ps.
+    pub(super) fn met(&self, exchange: &Exchange) -> (u64, u64) {
+        let lane = &self.lanes[self.lane_of(exchange) as usize];
+        let (span, absent) = (self.now - exchange.opened, lane.absent.at(self.now) - exchange.absent);
+        let mut most = (0, 0);
+        for (&link, before) in lane.links.iter().zip(&exchange.meters) {
+            let usage = &self.links[link as usize];
+            let (used, left_out) = (usage.used.at(self.now) - before.0, usage.absent.at(self.now) - before.1);
+            most = (most.0.max(used.saturating_sub(span)), most.1.max(left_out.saturating_sub(absent)));
         }
+        most
     }
 
     pub(super) fn lane_of(&self, exchange: &Exchange) -> u32 {
@@ -167,41 +184,12 @@ impl Director<'_> {
         self.learned[(track * self.cells + exchange.cell) as usize]
     }
 
-    /// Whether the exchanges of other lanes on the same links were sent, too, during a span.
-    pub(super) fn is_clean(&self, lane: u32, span: (u64, u64)) -> bool {
-        let most = (span.1 - span.0) / MOST_ABSENT;
-        self.lanes[lane as usize].others.iter().all(|&other| {
-            let absent = self.lanes[other as usize].absent;
-            absent.1.min(span.1).saturating_sub(absent.0.max(span.0)) <= most
-        })
-    }
-
-    /// Error of an exchange that is sent while exchanges of other lanes on its links are left out, ps.
-    pub(super) fn missed(&self, lane: u32, series: u32) -> f64 {
-        let meets = |&other: &u32| self.lanes[other as usize].left_out > 0;
-        let record = &self.classes[self.series[series as usize].class as usize].record;
-        if !self.lanes[lane as usize].others.iter().any(meets) {
-            return 0.0;
-        }
-        match record {
-            Some(record) => record.duration() as f64 / MOST_ABSENT as f64,
-            None if self.memo.is_none() => 0.0,
-            // It is the first of its kind, and what a memo left out might have delayed it to its end.
-            None => {
-                let others = self.lanes[lane as usize].others.iter().filter(|other| meets(other));
-                let classes = others.flat_map(|&other| &self.lanes[other as usize].series);
-                let records = classes.filter_map(|&series| {
-                    self.classes[self.series[series as usize].class as usize].record.as_ref()
-                });
-                records.map(|record| record.duration()).max().unwrap_or(0) as f64
-            }
-        }
-    }
-
-    /// Lets a lane and those that it meets send their next two rounds.
+    /// Lets a lane and those that it meets send their next two rounds. Lanes of much larger exchanges are not sent for its sake.
     pub(super) fn hold(&mut self, series: u32, lane: u32) {
-        let others = self.lanes[lane as usize].others.iter();
-        let theirs = others.flat_map(|&other| &self.lanes[other as usize].series);
+        let state = &self.lanes[lane as usize];
+        let others = state.others.iter().map(|&other| &self.lanes[other as usize]);
+        let theirs =
+            others.filter(|other| other.packets / MOST <= state.packets).flat_map(|other| &other.series);
         for &series in theirs.chain([&series]) {
             let state = &mut self.series[series as usize];
             state.hold = state.rounds + 2;
