@@ -117,6 +117,7 @@ fn rules(source: &Source, checked: &Checked) -> Result<Verdict, Fault> {
     needless(checked, &outcome)?;
     if number.is_multiple_of(WITH_RESULTS) {
         results(source, checked)?;
+        fast(source)?;
     }
     Ok(Verdict::Passed(events(&outcome)))
 }
@@ -285,6 +286,22 @@ fn results(source: &Source, checked: &Checked) -> Result<(), Fault> {
         return Err(Fault::new("an explanation has words", flow.flow.to_string()));
     }
     Ok(())
+}
+
+/// A fast run leaves out the same on both engines.
+fn fast(source: &Source) -> Result<(), Fault> {
+    let stop = AtomicBool::new(false);
+    let on = |kind| {
+        let resolved = scenario::Resolved::of(source, &[]).ok()?;
+        let leave = lab::fast::Leave::asked(Some(0.01), None);
+        let run = lab::fast::run_on(resolved, leave, kind, &lab::Progress::silent(&stop)).ok()?;
+        Some((run.summary.digest, run.summary.sim_time_us, run.summary.fast))
+    };
+    let (window, reference) = (on(Kind::Window), on(Kind::Reference));
+    if window == reference {
+        return Ok(());
+    }
+    Err(Fault::new("a fast run is the same on both engines", format!("{window:?} and {reference:?}")))
 }
 
 #[cfg(test)]

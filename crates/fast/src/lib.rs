@@ -21,7 +21,7 @@ use scenario::outlined::Outlined;
 
 /// Runs a job. `tolerance` is the largest error of the end that what is left out may add up to, as a share of the end; `None` sends
 /// everything. Returns the plan of what was sent, with the tasks of the first cells, its outcome, and the books. What a memo knows need
-/// not be sent, and it learns the rest.
+/// not be sent, and it learns the rest. The engines agree on everything.
 ///
 /// # Errors
 /// If an exchange cannot be laid out, or the memo cannot be read or written.
@@ -29,11 +29,11 @@ pub fn run(
     checked: &Checked,
     outlined: &mut Outlined,
     tolerance: Option<f64>,
-    memo: Option<&Memo>,
+    (memo, kind): (Option<&Memo>, Kind),
     observer: &mut dyn Observer,
 ) -> Result<(Plan, Outcome, Books), Finding> {
     let Checked { plan, schemes, nics, .. } = checked;
-    let live = sim::live(plan, schemes, nics, Kind::Window);
+    let live = sim::live(plan, schemes, nics, kind);
     let footprints = footprint::Footprints::new(plan, sim::goes_by_flow(plan, schemes, nics));
     let mut director = director::Director::new(outlined, (plan, footprints), live, tolerance, memo);
     let complete = director.run(observer)?;

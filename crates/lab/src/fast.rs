@@ -94,17 +94,16 @@ impl Prepared {
     ///
     /// # Errors
     /// If an exchange cannot be laid out.
-    fn run(self, progress: &Progress<'_>) -> Result<Run, Failure> {
+    fn run(self, kind: Kind, progress: &Progress<'_>) -> Result<Run, Failure> {
         let Prepared { checked, leave, common, how, setup_s } = self;
         let tolerance = leave.as_ref().map(|leave| leave.tolerance);
         match how {
             How::Driven(outlined) => {
                 let memo =
                     leave.and_then(|leave| leave.memo).map(|dir| Memo::at(&dir, common)).transpose()?;
-                driven(checked, *outlined, (tolerance, memo.as_ref()), setup_s, progress)
+                driven(checked, *outlined, (tolerance, memo.as_ref(), kind), setup_s, progress)
             }
             How::Whole(reason) => {
-                let kind = window_on(NonZeroUsize::MIN, &checked.plan);
                 let mut run = crate::execute(execute::Prepared { checked, setup_s }, kind, progress);
                 let packets = |m: &Message| run.checked.plan.wire.packets(m.bytes);
                 let sent = run.checked.plan.messages.iter().map(packets).sum();
@@ -159,7 +158,10 @@ impl Ready {
     /// If an exchange of a fast run cannot be laid out.
     pub fn run(self, threads: Option<NonZeroUsize>, progress: &Progress<'_>) -> Result<Run, Failure> {
         match self {
-            Ready::Fast(resolved, leave) => run(*resolved, Some(leave), progress),
+            Ready::Fast(resolved, leave) => {
+                let kind = if threads.is_none() { Kind::Reference } else { Kind::Window };
+                run_on(*resolved, Some(leave), kind, progress)
+            }
             Ready::Whole(prepared) => {
                 let kind = threads.map_or(Kind::Reference, |n| window_on(n, &prepared.checked.plan));
                 Ok(crate::execute(*prepared, kind, progress))
@@ -174,7 +176,20 @@ impl Ready {
 /// # Errors
 /// The first mistake in the scenario, or in a memo.
 pub fn run(resolved: Resolved, leave: Option<Leave>, progress: &Progress<'_>) -> Result<Run, Failure> {
-    Prepared::of(resolved, leave)?.run(progress)
+    run_on(resolved, leave, Kind::Window, progress)
+}
+
+/// As [`run`], on an engine of choice.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(
+    resolved: Resolved,
+    leave: Option<Leave>,
+    kind: Kind,
+    progress: &Progress<'_>,
+) -> Result<Run, Failure> {
+    Prepared::of(resolved, leave)?.run(kind, progress)
 }
 
 /// All that decides the time of an exchange beside the exchange itself, as a text: the version, and the scenario without its work.
@@ -192,18 +207,18 @@ fn in_common(resolved: &Resolved) -> String {
 fn driven(
     mut checked: Checked,
     mut outlined: Outlined,
-    (tolerance, memo): (Option<f64>, Option<&Memo>),
+    (tolerance, memo, kind): (Option<f64>, Option<&Memo>, Kind),
     setup_s: f64,
     progress: &Progress<'_>,
 ) -> Result<Run, Failure> {
     let watch = Stopwatch::start();
     let mut observer = progress.watch(&checked.plan);
-    let (plan, outcome, books) = fast::run(&checked, &mut outlined, tolerance, memo, &mut observer)?;
+    let (plan, outcome, books) = fast::run(&checked, &mut outlined, tolerance, (memo, kind), &mut observer)?;
     let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s());
     let room = observer.headroom.room();
     drop(observer);
     checked.plan = plan;
-    let mut run = conclude(checked, outcome, Spent { wall_s, cpu_s, setup_s, kind: Kind::Window }, room);
+    let mut run = conclude(checked, outcome, Spent { wall_s, cpu_s, setup_s, kind }, room);
     run.summary.fast = Some(Fast {
         reason: None,
         tolerance: tolerance.unwrap_or(0.0),
@@ -418,6 +433,22 @@ mod tests {
             number(11, 1, 5),
             2 * servers * micro,
         )
+    }
+
+    #[test]
+    fn both_engines_leave_out_the_same() {
+        let stop = AtomicBool::new(false);
+        for case in 100..106 {
+            let text = random_step(Key::new(case, Purpose::Workload, 77));
+            let on = |kind| {
+                let resolved = Resolved::of(&Source::new("step.toml", text.clone()), &[]).unwrap();
+                let run =
+                    run_on(resolved, Leave::asked(Some(0.01), None), kind, &Progress::silent(&stop)).unwrap();
+                (run.summary.digest.clone(), run.summary.sim_time_us, run.summary.fast)
+            };
+            let window = on(Kind::Window);
+            assert_eq!(on(Kind::Reference), window, "case {case}");
+        }
     }
 
     /// `ROPEWALK_FAST_CASES=500` tries more.
