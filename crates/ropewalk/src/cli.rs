@@ -48,6 +48,8 @@ pub enum Command {
     Counters(CountersArgs),
     /// Say whether the bus bandwidth of nccl-tests is what it should be, and if not, why
     Busbw(BusbwArgs),
+    /// Study a site's fabric before it is built or changed
+    Study(StudyArgs),
     /// Compute a scheme's switch memory by its paper's formula
     Memory(MemoryArgs),
     /// Show what a workload sends, before anything runs
@@ -569,6 +571,52 @@ fn span(text: &str) -> Result<(f64, f64), String> {
         (Some(least), Some(most)) if least <= most => Ok((least, most)),
         _ => Err("expected microseconds such as 10..60, the lesser first".to_owned()),
     }
+}
+
+/// `ropewalk study`.
+#[derive(Args, Debug)]
+pub struct StudyArgs {
+    /// Question to study.
+    #[command(subcommand)]
+    pub what: StudyOf,
+}
+
+/// Questions about a site's fabric.
+#[derive(Debug, Subcommand)]
+pub enum StudyOf {
+    /// Play the acceptance plans of operators on a site's fabric, and judge them by their limits
+    #[command(after_help = "\
+Examples:
+  ropewalk study acceptance site.toml               all cases
+  ropewalk study acceptance site.toml --cases a2,a7 the lossless queues and their headroom
+  ropewalk study acceptance site.toml --limits mine.toml
+  ropewalk study acceptance site.toml --json | jq '.rows[] | select(.verdict == \"fail\")'
+
+The workload of SITE is replaced by that of each case; its failures are left out. docs/acceptance.md has the cases.
+Exit codes: 0 no case fails; 2 the input is wrong; 3 a case fails; 130 interrupted.")]
+    Acceptance {
+        /// Path of a scenario, such as `ropewalk import site` writes, or name of a built-in one.
+        #[arg(value_name = "SITE")]
+        site: String,
+        /// Change a setting of the site: a dotted key and a value, as TOML or a plain string. Repeatable.
+        #[arg(long, value_name = "KEY=VALUE")]
+        set: Vec<String>,
+        /// Cases, separated by commas, such as a1,a9 [default: all].
+        #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+        cases: Vec<String>,
+        /// Limits of your own: a TOML file with a table for each case, such as `[a1]` with `mean-latency = 3`.
+        #[arg(long, value_name = "FILE")]
+        limits: Option<String>,
+        /// Threads for all runs together [default: all cores].
+        #[arg(long, value_name = "N", value_parser = count)]
+        threads: Option<NonZeroUsize>,
+        /// Print JSON on standard output and nothing else.
+        #[arg(long)]
+        json: bool,
+        /// Do not show progress.
+        #[arg(long, short)]
+        quiet: bool,
+    },
 }
 
 /// `ropewalk memory`.

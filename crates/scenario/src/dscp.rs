@@ -59,7 +59,7 @@ const SONIC_LOSSLESS: [u8; 2] = [3, 4];
 
 impl DscpMap {
     /// The queues of the map.
-    pub(crate) fn queues(&self) -> Cow<'_, [DscpQueue]> {
+    pub fn queues(&self) -> Cow<'_, [DscpQueue]> {
         match self {
             DscpMap::Queues(queues) => Cow::Borrowed(queues),
             DscpMap::Named(Named::Sonic) => SONIC_QUEUES
@@ -112,7 +112,7 @@ impl DscpMap {
     }
 
     /// Number of the queue of packets with this DSCP.
-    pub(crate) fn queue(queues: &[DscpQueue], dscp: u8) -> usize {
+    pub fn queue(queues: &[DscpQueue], dscp: u8) -> usize {
         let listed = queues.iter().position(|queue| queue.dscp.contains(&dscp));
         listed.or_else(|| queues.iter().position(|queue| queue.dscp.is_empty())).unwrap_or_default()
     }

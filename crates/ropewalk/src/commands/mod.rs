@@ -16,6 +16,7 @@ pub mod reproduce;
 pub mod run;
 pub mod serve;
 pub mod site;
+pub mod study;
 pub mod sweep;
 pub mod workload;
 
@@ -44,6 +45,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Busbw(args) => {
             return busbw::run(&args).unwrap_or_else(|failure| exit_code(Err(failure)));
         }
+        Command::Study(args) => study::run(&args),
         Command::Memory(args) => memory::run(&args),
         Command::Workload(args) => workload::run(&args),
         Command::Serve(args) => serve::run(&args),

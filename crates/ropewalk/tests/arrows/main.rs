@@ -35,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("busbw", &["collective", "finding", "lab", "model", "results", "scenario"]),
     ("counters", &["finding", "results"]),
     ("site", &["files", "finding", "model", "rnic", "scenario"]),
+    ("study", &["engine", "lab", "model", "results", "rnic", "scenario"]),
     ("explain", &["engine", "lab", "model", "results", "scenario"]),
     ("farm", &["audit", "engine", "explain", "lab", "model", "results", "scenario", "sim"]),
     ("papers", &["engine", "explain", "lab", "model", "results", "rnic", "scenario", "schemes", "themis"]),
@@ -43,7 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "ropewalk",
         &[
             "busbw", "capture", "counters", "engine", "explain", "lab", "model", "papers", "report",
-            "results", "scenario", "site",
+            "results", "scenario", "site", "study",
         ],
     ),
     ("workshop", &["farm", "lab", "papers", "results", "ropewalk", "scenario"]),
@@ -103,6 +104,7 @@ const ROOMS: &[&str] = &[
     "checkers/src", // checks of captures, whose subjects are two ways of recovery and Themis
     "tor/src",      // the software ToR, whose subject is Themis
     "papers/src",   // the papers' experiments
+    "study/src",    // studies, which compare single schemes
     "ns3/src",      // settings of another simulator, and what they are called here
     "site/src",     // settings of switches and NICs, and what they are called here
     "scenario/src/import", // the command that reads them

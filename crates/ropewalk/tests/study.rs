@@ -1,0 +1,135 @@
+//! `ropewalk study acceptance` before hardware arrives: a fabric of two leaves as it should be, and with single wrong settings.
+
+use assert_cmd::Command;
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
+use serde_json::Value;
+use std::fs;
+use tempfile::TempDir;
+
+/// Two leaves with four hosts each, two spines, 100 Gb/s. With NVIDIA's default of 32,767 B, the byte counter would raise rates every 2.6 us.
+const SITE: &str = r#"
+[topology.leaf-spine]
+leaves = 2
+spines = 2
+hosts-per-leaf = 4
+rate = "100Gbps"
+delay = "200ns"
+
+[switch]
+buffer = "6MB"
+pfc = { alpha = "1", headroom = { xoff = "60kB", shared-pool = "600kB" } }
+ecn = { at-rate = [{ rate = "100Gbps", kmin = "100kB", kmax = "400kB", pmax = 0.1 }] }
+dscp-map = [{ dscp = [48] }, { dscp = [26], lossless = true, weight = 3 }, { weight = 1 }]
+
+[nic]
+dscp = 26
+cnp-interval = "2us"
+congestion = { dcqcn = { byte-reset = "1MB" } }
+
+[[workload]]
+all-to-all = { groups = "all", bytes = "1MB" }
+"#;
+
+struct Site(TempDir);
+
+impl Site {
+    fn new() -> Self {
+        let site = Site(TempDir::new().unwrap());
+        fs::write(site.0.path().join("site.toml"), SITE).unwrap();
+        site
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("ropewalk").unwrap();
+        command.args(["study", "acceptance", "site.toml"]).args(args).current_dir(self.0.path());
+        command
+    }
+
+    /// The answer as JSON, and the names of the cases that failed.
+    fn answer(&self, args: &[&str], code: i32) -> (Value, Vec<String>) {
+        let done = self.command(args).arg("--json").assert().code(code);
+        let answer: Value = serde_json::from_slice(&done.get_output().stdout).unwrap();
+        let cases = answer["cases"].as_array().unwrap();
+        let failed = cases.iter().filter(|case| case["verdict"] == "fail");
+        (answer.clone(), failed.map(|case| case["case"].as_str().unwrap().to_owned()).collect())
+    }
+}
+
+/// Cases whose runs take a moment each; the collectives of A9 and A12 take a minute here.
+const QUICK: &str = "a1,a2,a3,a4,a6,a7,a8,a14";
+
+#[test]
+fn a_good_fabric_passes_and_what_was_not_tested_is_said() {
+    let (answer, failed) = Site::new().answer(&["--cases", QUICK], 0);
+    assert!(failed.is_empty(), "{failed:?}: {:#?}", answer["rows"]);
+    assert_eq!(answer["accepted"], true);
+    let verdict = |id: &str| {
+        let cases = answer["cases"].as_array().unwrap();
+        cases.iter().find(|case| case["case"] == id).unwrap()["verdict"].as_str().unwrap().to_owned()
+    };
+    for id in ["a1", "a2", "a3", "a4", "a6", "a7", "a14"] {
+        assert_eq!(verdict(id), "pass", "{id}");
+    }
+    assert_eq!(verdict("a8"), "not-tested");
+    let rows = answer["rows"].as_array().unwrap();
+    let two = rows.iter().find(|row| row["traffic"] == "two queues").unwrap();
+    assert_eq!(two["verdict"], "not-applicable", "the map has one lossless queue");
+    assert!(two["why"].as_str().unwrap().contains("second lossless queue"), "{two}");
+}
+
+#[test]
+fn data_in_a_lossy_queue_fails_in_the_case_of_pfc() {
+    // NCCL's default DSCP.
+    let (answer, failed) = Site::new().answer(&["--cases", "a2,a7", "--set", "nic.dscp=0"], 3);
+    assert_eq!(failed, ["a2"], "{answer:#}");
+    let rows = answer["rows"].as_array().unwrap();
+    let of = |metric: &str| rows.iter().find(|row| row["metric"] == metric).unwrap();
+    assert_eq!(
+        (&of("loss")["verdict"], &of("pauses-of-each-priority")["verdict"]),
+        (&"fail".into(), &"fail".into())
+    );
+    assert!(rows.iter().any(|row| row["case"] == "a7" && row["verdict"] == "not-applicable"));
+}
+
+#[test]
+fn an_xoff_that_is_too_small_fails_in_the_case_of_headroom() {
+    let small = "switch.pfc.headroom={ xoff = \"4kB\", shared-pool = \"600kB\" }";
+    let (answer, failed) = Site::new().answer(&["--cases", "a1,a3,a7", "--set", small], 3);
+    assert_eq!(failed, ["a7"], "{:#}", answer["rows"]);
+}
+
+#[test]
+fn switches_that_do_not_mark_fail_in_the_cases_of_marks() {
+    let (answer, failed) = Site::new().answer(&["--cases", "a1,a2,a3,a4,a6", "--set", "switch.ecn=off"], 3);
+    assert_eq!(failed, ["a3", "a4", "a6"], "{:#}", answer["rows"]);
+}
+
+#[test]
+fn a_fabric_with_one_leaf_has_no_verdict_on_what_crosses_leaves() {
+    let sets = ["--set", "topology.leaf-spine.leaves=1", "--cases", "a10,a13,a15"];
+    let (answer, failed) = Site::new().answer(&sets, 0);
+    assert!(failed.is_empty());
+    for row in answer["rows"].as_array().unwrap() {
+        assert_eq!(
+            (&row["verdict"], &row["why"]),
+            (&"not-applicable".into(), &"the fabric has one leaf".into())
+        );
+    }
+}
+
+#[test]
+fn the_users_own_limits_count_and_their_mistakes_have_a_place() {
+    let site = Site::new();
+    fs::write(site.0.path().join("mine.toml"), "[a1]\nmean-latency = 0.1\n").unwrap();
+    site.command(&["--cases", "A1", "--limits", "mine.toml"])
+        .assert()
+        .code(3)
+        .stdout(contains("NOT accepted, a1 fails").and(contains("FAIL (yours)")));
+    fs::write(site.0.path().join("mine.toml"), "[a1]\nmean-latencies = 0.1\n").unwrap();
+    site.command(&["--limits", "mine.toml"])
+        .assert()
+        .code(2)
+        .stderr(contains("mine.toml:2").and(contains("did you mean `mean-latency`?")));
+    site.command(&["--cases", "a1,a99"]).assert().code(2).stderr(contains("there is no case `a99`"));
+}

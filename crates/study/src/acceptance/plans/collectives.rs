@@ -1,0 +1,348 @@
+//! Collectives: patterns, the time of a job, and two jobs beside each other.
+
+use crate::acceptance::case::{Case, Found, Part, Seen, Traffic, Values, each, less, more};
+use crate::acceptance::seen::{completion, counts};
+use crate::acceptance::site::Site;
+use crate::acceptance::traffic::{Flow, job, jobs, names};
+use lab::Run;
+use model::{HostId, Time};
+
+/// The 36 variants: the description of #27315 states no values, so these are our choice.
+const PAYLOADS: [u32; 2] = [1024, 4096];
+const SIZES: [u64; 3] = [64_000, 512_000, 2_000_000];
+const QPS: [u32; 3] = [1, 4, 16];
+/// A mode's name, and its change of the site's scheme.
+const MODES: [(&str, Option<&str>); 2] = [("own scheme", None), ("spray", Some("scheme.rps={}"))];
+
+/// Patterns over one leaf and two.
+pub(crate) const A9: Case = Case {
+    id: "a9",
+    plan: "RoCEv2 collectives (sonic-mgmt #27315)",
+    about: "11 patterns on 8 ports of a leaf and on 16 of two, each in 36 variants: 2 MTUs, 3 sizes, 3 numbers of QPs, the site's \
+            scheme and random spraying; the worst variant counts, bandwidth at 2 MB per rank; spraying is reported alone, and \
+            BMWG's target is a pod's",
+    metrics: &[
+        less("unfinished", "messages").ours(0.0),
+        less("loss", "packets").ours(0.0),
+        less("timeouts", "").ours(0.0),
+        more("busbw", "% of line rate").reference(90.0),
+        more("busbw-sprayed", "% of line rate"),
+    ],
+    parts: patterns,
+    rows: worst,
+};
+
+/// Jobs for a size and for further keys of a workload.
+type Jobs = Box<dyn Fn(u64, &str) -> Vec<String>>;
+
+/// A pattern: its name, and its jobs.
+struct Pattern {
+    name: &'static str,
+    jobs: Jobs,
+}
+
+fn pattern(name: &'static str, jobs: impl Fn(u64, &str) -> Vec<String> + 'static) -> Pattern {
+    Pattern { name, jobs: Box::new(jobs) }
+}
+
+/// A job of a ring.
+fn ring(name: &str, hosts: &str, bytes: u64, keys: &str) -> String {
+    format!(
+        "{{ name = {name:?}{keys}, all-reduce = {{ algorithm = \"ring\", bytes = \"{bytes}B\", groups = [{hosts}] }} }}"
+    )
+}
+
+/// A job of an all-to-all.
+fn exchange(name: &str, hosts: &str, bytes: u64, keys: &str) -> String {
+    format!("{{ name = {name:?}{keys}, all-to-all = {{ bytes = \"{bytes}B\", groups = [{hosts}] }} }}")
+}
+
+fn patterns(site: &Site) -> Result<Vec<Part>, String> {
+    let leaf = site.leaf();
+    if leaf.len() < 2 {
+        return Err("a leaf has one host".to_owned());
+    }
+    let mut parts = Vec::new();
+    let mut on = |place: &str, patterns: Result<Vec<Pattern>, String>| match patterns {
+        Ok(patterns) => parts.extend(patterns.iter().flat_map(|pattern| variants(place, pattern))),
+        Err(why) => parts.push(Part::not(place, &why)),
+    };
+    on("leaf", Ok(basic(site, leaf)));
+    on(
+        "two leaves",
+        site.two_leaves().map(|(a, b)| {
+            let both: Vec<HostId> = a.iter().zip(b).flat_map(|(a, b)| [*a, *b]).collect();
+            [basic(site, &both), together(site, &both)].into_iter().flatten().collect()
+        }),
+    );
+    if site.scenario.server.is_some() {
+        parts.push(Part::not("halving-doubling", "ranks of servers are not ports"));
+    }
+    Ok(parts)
+}
+
+/// Ring, halving-doubling, all-to-all and incast.
+fn basic(site: &Site, hosts: &[HostId]) -> Vec<Pattern> {
+    let all = names(site, hosts);
+    let (rings, exchanges) = (all.clone(), all);
+    let (senders, receivers) = hosts.split_at(hosts.len() / 2);
+    let flows: Vec<(HostId, HostId)> =
+        senders.iter().flat_map(|from| receivers.iter().step_by(2).map(|to| (*from, *to))).collect();
+    let fans: Vec<(String, String)> =
+        flows.iter().map(|(from, to)| (site.host(*from), site.host(*to))).collect();
+    let mut list = vec![
+        pattern("ring", move |bytes, keys| vec![ring("ring", &rings, bytes, keys)]),
+        pattern("all-to-all", move |bytes, keys| vec![exchange("all-to-all", &exchanges, bytes, keys)]),
+        pattern("M to N", move |bytes, keys| {
+            let flow = |(from, to): &(String, String)| {
+                format!("{{ from = {from:?}, to = {to:?}, bytes = \"{}B\" }}", bytes.div_ceil(4))
+            };
+            let flows: Vec<String> = fans.iter().map(flow).collect();
+            vec![format!("{{ name = \"fans\"{keys}, flows = {{ list = [{}] }} }}", flows.join(", "))]
+        }),
+    ];
+    if site.scenario.server.is_none() && hosts.len().is_power_of_two() {
+        // Without servers a rank has the number of its host.
+        let ranks: Vec<String> = hosts.iter().map(|host| host.0.to_string()).collect();
+        let ranks = ranks.join(", ");
+        list.insert(1, pattern("halving-doubling", move |bytes, keys| {
+            vec![format!(
+                "{{ name = \"halving-doubling\"{keys}, collective = {{ kind = \"all-reduce\", algorithm = \"halving-doubling\", \
+                 bytes = \"{bytes}B\", groups = [[{ranks}]] }} }}"
+            )]
+        }));
+    }
+    list
+}
+
+/// Several jobs, background and phases.
+fn together(site: &Site, hosts: &[HostId]) -> Vec<Pattern> {
+    let half = |number: usize| -> Vec<HostId> { hosts.iter().skip(number).step_by(2).copied().collect() };
+    // Hosts of two leaves alternate, so pairs of pairs give each job both leaves.
+    let quarter = |number: usize| -> Vec<HostId> {
+        hosts.chunks(2).skip(number).step_by(2).flatten().copied().collect()
+    };
+    let (first, second) = (names(site, &quarter(0)), names(site, &quarter(1)));
+    let (all, phased) = (names(site, hosts), names(site, hosts));
+    let flows: Vec<Flow> =
+        half(0).into_iter().zip(half(1)).map(|(a, b)| Flow::new(a, b, 1_000_000).times(1_000)).collect();
+    let noise = job(site, "noise", ", background = true", &flows);
+    vec![
+        pattern("two jobs", move |bytes, keys| {
+            vec![ring("one", &first, bytes, keys), exchange("other", &second, bytes, keys)]
+        }),
+        pattern("background", move |bytes, keys| vec![ring("ring", &all, bytes, keys), noise.clone()]),
+        pattern("phases", move |bytes, keys| {
+            // The exchange begins while the ring goes on.
+            let keyed = format!("{keys}, start = \"5us\"");
+            vec![ring("ring", &phased, bytes, keys), exchange("exchange", &phased, bytes, &keyed)]
+        }),
+    ]
+}
+
+/// The 36 variants of a pattern.
+fn variants(place: &str, pattern: &Pattern) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for payload in PAYLOADS {
+        for bytes in SIZES {
+            for qps in QPS {
+                for (mode, scheme) in MODES {
+                    let keys = format!(", qp = {{ in-turn = {qps} }}");
+                    let mut sets =
+                        vec![jobs(&(pattern.jobs)(bytes, &keys)), format!("wire.payload={payload}B")];
+                    sets.extend(scheme.map(str::to_owned));
+                    let label = format!(
+                        "{place}, {}, {mode}, {bytes} B, {qps} QPs, {payload} B packets",
+                        pattern.name
+                    );
+                    parts.push(Part::Run(Traffic {
+                        label,
+                        sets,
+                        see: Box::new(|run| Ok(with_bandwidth(run))),
+                    }));
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// Counts, and the payload of the busiest host over its line rate: the bus bandwidth of rings and exchanges.
+fn with_bandwidth(run: &Run) -> Values {
+    let plan = &run.checked.plan;
+    let mut moved = vec![[0u64; 2]; plan.fabric.hosts()];
+    let (mut start, mut end) = (Time::NEVER, Time::ZERO);
+    for (message, record) in plan.messages.iter().zip(&run.outcome.messages) {
+        if plan.jobs[usize::from(message.job)].background {
+            continue;
+        }
+        let qp = &plan.qps[message.qp.index()];
+        moved[qp.from.index()][0] += message.bytes;
+        moved[qp.to.index()][1] += message.bytes;
+        (start, end) = (start.min(record.start), end.max(record.received));
+    }
+    let mut values = counts(run);
+    if end != Time::NEVER && end > start {
+        let seconds = end.as_secs() - start.as_secs();
+        let wire = &plan.wire;
+        let payload = f64::from(wire.payload) / f64::from(wire.payload + wire.header + wire.gap);
+        let share = |(host, both): (usize, &[u64; 2])| {
+            let rate = plan.fabric.uplink(HostId(host as u32)).rate.bps() as f64 / 8.0 * payload;
+            both[0].max(both[1]) as f64 / seconds / rate
+        };
+        values.insert("jct-us", end.as_us() - start.as_us());
+        values.insert("busbw", 100.0 * moved.iter().enumerate().map(share).fold(0.0, f64::max));
+    }
+    values
+}
+
+/// The worst variant of all under the site's own scheme, and for each pattern the worst bandwidth at the largest size.
+fn worst(all: &[Seen]) -> Vec<Found> {
+    let own: Vec<&Seen> = all.iter().filter(|seen| seen.label.contains(MODES[0].0)).collect();
+    let mut found = Vec::new();
+    for key in ["unfinished", "loss", "timeouts"] {
+        if let Some((seen, value)) = most(key, &own, 1.0) {
+            let label = if value > 0.0 { &seen.label } else { "all patterns" };
+            found.push(Found { traffic: label.to_owned(), ..Found::of(seen, key, value) });
+        }
+    }
+    let mut patterns: Vec<String> = Vec::new();
+    let of_pattern = |seen: &Seen| seen.label.split(", ").take(2).collect::<Vec<_>>().join(", ");
+    for seen in all.iter().filter(|seen| seen.values.is_ok()) {
+        let name = of_pattern(seen);
+        if !patterns.contains(&name) {
+            patterns.push(name);
+        }
+    }
+    let size = format!(" {} B,", SIZES[SIZES.len() - 1]);
+    for (metric, (mode, _)) in ["busbw", "busbw-sprayed"].into_iter().zip(MODES) {
+        for name in &patterns {
+            let of = |seen: &&Seen| {
+                of_pattern(seen) == *name && seen.label.contains(mode) && seen.label.contains(&size)
+            };
+            let mine: Vec<&Seen> = all.iter().filter(of).collect();
+            if let Some((seen, value)) = most("busbw", &mine, -1.0) {
+                found.push(Found { traffic: name.clone(), metric, value, command: seen.command.clone() });
+            }
+        }
+    }
+    found
+}
+
+/// The part whose value has the most of this sign.
+fn most<'a>(key: &str, of: &[&'a Seen], sign: f64) -> Option<(&'a Seen, f64)> {
+    let known = of.iter().filter_map(|seen| Some((*seen, seen.get(key)?)));
+    known.max_by(|(_, a), (_, b)| (sign * a).total_cmp(&(sign * b)))
+}
+
+/// Size of the collectives of A12, and the computation beside them: a quarter of BMWG's smallest, 256 MB and 10 ms.
+const STEP: (u64, f64) = (64_000_000, 2_500.0);
+
+/// The time of a job.
+pub(crate) const A12: Case = Case {
+    id: "a12",
+    plan: "BMWG 5, job completion time",
+    about: "a ring all-reduce of 64 MB between computations of 2.5 ms, a quarter of BMWG's least; the ideal has line rate and no \
+            latency; 1.05 is excellent and 1.15 poor",
+    metrics: &[less("unfinished", "messages").ours(0.0), less("jct-ratio", "").reference(1.15)],
+    parts: |site| {
+        let hosts = spread(site);
+        let n = hosts.len() as f64;
+        let line = site.payload(site.rate(hosts[0]), Time::from_us(1)) as f64;
+        let ideal = STEP.0 as f64 * 2.0 * (n - 1.0) / n / line;
+        let see = move |run: &Run| {
+            let mut values = counts(run);
+            if let Some(us) = completion(run, "ring") {
+                values.insert("jct-ratio", (STEP.1 + us) / (STEP.1 + ideal));
+            }
+            Ok(values)
+        };
+        let sets = vec![jobs(&[ring("ring", &names(site, &hosts), STEP.0, "")])];
+        Ok(vec![Part::Run(Traffic { label: format!("{n} ranks"), sets, see: Box::new(see) })])
+    },
+    rows: each,
+};
+
+/// Hosts of two leaves in turn, or those of the only one.
+fn spread(site: &Site) -> Vec<HostId> {
+    match site.two_leaves() {
+        Ok((a, b)) => a.iter().chain(b).copied().collect(),
+        Err(_) => site.leaf().to_vec(),
+    }
+}
+
+/// Size of the collectives of A13. Our choice: some hundred microseconds.
+const BESIDE: u64 = 4_000_000;
+/// Seeds of each time: hashes place queue pairs on uplinks by the seed. Our choice.
+const SEEDS: u64 = 10;
+const ALONE: &str = "alone";
+
+/// Two jobs that share uplinks.
+pub(crate) const A13: Case = Case {
+    id: "a13",
+    plan: "BMWG 5.3, interference of jobs",
+    about: "a ring all-reduce across two leaves, alone and beside another one of which 0 to 75 % of the steps cross them; means of 10 seeds",
+    metrics: &[less("unfinished", "messages").ours(0.0), less("interference", "times alone")],
+    parts: beside,
+    rows: interference,
+};
+
+fn beside(site: &Site) -> Result<Vec<Part>, String> {
+    let (a, b) = site.two_leaves()?;
+    let half = a.len() / 2;
+    if half < 2 {
+        return Err("a leaf has fewer than four hosts".to_owned());
+    }
+    let half = half / 2 * 2;
+    let first: Vec<HostId> = a[..half].iter().zip(&b[..half]).flat_map(|(a, b)| [*a, *b]).collect();
+    let (left, right) = (&a[half..2 * half], &b[half..2 * half]);
+    let one = ring("one", &names(site, &first), BESIDE, "");
+    let part = |label: String, all: &[String]| {
+        let of = |seed: u64| {
+            let see = |run: &Run| {
+                let mut values = counts(run);
+                values.extend(completion(run, "one").map(|us| ("us", us)));
+                Ok(values)
+            };
+            Part::Run(Traffic {
+                label: label.clone(),
+                sets: vec![jobs(all), format!("seed={seed}")],
+                see: Box::new(see),
+            })
+        };
+        (1..=SEEDS).map(of).collect::<Vec<_>>()
+    };
+    let mut parts = part(ALONE.to_owned(), std::slice::from_ref(&one));
+    let inside = format!("{}, {}", names(site, left), names(site, right));
+    parts.extend(part("0 % shared".to_owned(), &[one.clone(), ring("other", &inside, BESIDE, "")]));
+    // Blocks of a leaf's hosts in turn: a ring of `2 x half` steps crosses the leaves twice for each block.
+    for blocks in [1, 2, 3].into_iter().filter(|blocks| half % blocks == 0 || *blocks < half) {
+        let cut = |hosts: &[HostId], i: usize| {
+            hosts[i * hosts.len() / blocks..(i + 1) * hosts.len() / blocks].to_vec()
+        };
+        let order: Vec<HostId> = (0..blocks).flat_map(|i| [cut(left, i), cut(right, i)].concat()).collect();
+        let label = format!("{:.0} % shared", 100.0 * blocks as f64 / half as f64);
+        parts.extend(part(label, &[one.clone(), ring("other", &names(site, &order), BESIDE, "")]));
+    }
+    Ok(parts)
+}
+
+/// The mean time of all seeds beside the mean time alone, and what did not finish.
+fn interference(all: &[Seen]) -> Vec<Found> {
+    let mean = |seeds: &[Seen]| {
+        let times: Option<Vec<f64>> = seeds.iter().map(|seen| seen.get("us")).collect();
+        times.filter(|times| !times.is_empty()).map(|times| times.iter().sum::<f64>() / times.len() as f64)
+    };
+    let mut found = Vec::new();
+    let mut alone = None;
+    for seeds in all.chunk_by(|a, b| a.label == b.label) {
+        let left = seeds.iter().filter_map(|seen| seen.get("unfinished")).reduce(|a, b| a + b);
+        found.extend(left.map(|left| Found::of(&seeds[0], "unfinished", left)));
+        match mean(seeds) {
+            mean if seeds[0].label == ALONE => alone = mean,
+            mean => found
+                .extend(mean.zip(alone).map(|(us, alone)| Found::of(&seeds[0], "interference", us / alone))),
+        }
+    }
+    found
+}

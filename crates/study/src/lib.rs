@@ -1,0 +1,9 @@
+//! Studies of our own over the fabric of a site.
+//!
+//! | file | content |
+//! |---|---|
+//! | [`acceptance`] | the acceptance plans of operators and of standards, as cases over the site's own settings |
+
+#![forbid(unsafe_code)]
+
+pub mod acceptance;
