@@ -43,6 +43,7 @@ from ropewalk._session import Event, Session
 from ropewalk._sweep import Executor, Future, Sweep, run_point, sweep
 from ropewalk._sweep import _read as _read_sweep
 from ropewalk._table import Table
+from ropewalk._tune import TunedSet, Tuning, tune
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -70,6 +71,8 @@ __all__ = [
     "Sweep",
     "SweepError",
     "Table",
+    "TunedSet",
+    "Tuning",
     "busbw",
     "check",
     "compare",
@@ -83,6 +86,7 @@ __all__ = [
     "scenarios",
     "schema",
     "sweep",
+    "tune",
 ]
 
 
