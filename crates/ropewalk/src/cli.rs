@@ -617,6 +617,60 @@ Exit codes: 0 no case fails; 2 the input is wrong; 3 a case fails; 130 interrupt
         #[arg(long, short)]
         quiet: bool,
     },
+    /// Draw a month's flaps, gray links and failures, and say what they cost in GPU-hours and dead jobs
+    #[command(after_help = "\
+Examples:
+  ropewalk study faults site.toml
+  ropewalk study faults site.toml --set nic.nccl=2.14.3   seven retries of 1.07 s
+  ropewalk study faults site.toml --flap 10s --repair 86400s --json | jq .gpu_hours
+
+One job runs on all GPUs. A few runs show what a fault of each kind and place does to it; months of faults are then drawn.
+docs/failures.md has the rates and what is assumed.")]
+    Faults(FaultsArgs),
+}
+
+/// `ropewalk study faults`.
+#[derive(Args, Debug)]
+pub struct FaultsArgs {
+    /// Path of a scenario, such as `ropewalk import site` writes, or name of a built-in one.
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// Change a setting of the site: a dotted key and a value, as TOML or a plain string. Repeatable.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Days of a month.
+    #[arg(long, value_name = "N", default_value = "30")]
+    pub days: u32,
+    /// Months to draw.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub months: u64,
+    /// Seed of the months.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Time from a job's end until it runs again.
+    #[arg(long, value_name = "TIME", default_value = "600s")]
+    pub restart: model::Time,
+    /// Time between checkpoints; a dead job loses half of it.
+    #[arg(long, value_name = "TIME", default_value = "1800s")]
+    pub checkpoint: model::Time,
+    /// Time until a part that is down has been replaced, or a gray link noticed.
+    #[arg(long, value_name = "TIME", default_value = "14400s")]
+    pub repair: model::Time,
+    /// Median of the time for which a flap takes a link down.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub flap: model::Time,
+    /// Standard deviation of the logarithm of that time.
+    #[arg(long, value_name = "NUMBER", default_value = "1.5")]
+    pub flap_sigma: f64,
+    /// Threads for all runs together [default: all cores].
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub threads: Option<NonZeroUsize>,
+    /// Print JSON on standard output and nothing else.
+    #[arg(long)]
+    pub json: bool,
+    /// Do not show progress.
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// `ropewalk memory`.

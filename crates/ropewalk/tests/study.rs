@@ -1,4 +1,5 @@
-//! `ropewalk study acceptance` before hardware arrives: a fabric of two leaves as it should be, and with single wrong settings.
+//! `ropewalk study` before hardware arrives: the acceptance of a fabric of two leaves as it should be and with single wrong settings, and
+//! a month of its faults.
 
 use assert_cmd::Command;
 use predicates::prelude::PredicateBooleanExt;
@@ -132,4 +133,44 @@ fn the_users_own_limits_count_and_their_mistakes_have_a_place() {
         .code(2)
         .stderr(contains("mine.toml:2").and(contains("did you mean `mean-latency`?")));
     site.command(&["--cases", "a1,a99"]).assert().code(2).stderr(contains("there is no case `a99`"));
+}
+
+/// A month of faults on the site with further settings.
+fn month(site: &Site, more: &[&str]) -> Value {
+    let mut command = Command::cargo_bin("ropewalk").unwrap();
+    let done = command
+        .args(["study", "faults", "site.toml", "--json", "--set", "topology.leaf-spine.hosts-per-leaf=2"])
+        .args(more)
+        .current_dir(site.0.path())
+        .assert()
+        .code(0);
+    serde_json::from_slice(&done.get_output().stdout).unwrap()
+}
+
+// Three months of faults on three settings, of 16 runs each: about 4 s of CPU.
+#[test]
+fn a_months_faults_kill_more_jobs_the_shorter_the_senders_try() {
+    let site = Site::new();
+    let of = |nccl: &str| month(&site, &["--set", &format!("nic.nccl={nccl}")]);
+    let (waits, short, long) = (month(&site, &[]), of("2.3.5"), of("2.23.4"));
+    let dead = |answer: &Value| answer["dead_jobs"]["mean"].as_f64().unwrap();
+    assert_eq!(
+        (dead(&waits), &waits["long_flaps_percent"]),
+        (0.0, &0.0.into()),
+        "without a limit nobody gives up"
+    );
+    assert!(dead(&short) > dead(&long) && dead(&long) > 0.0, "{} and {}", dead(&short), dead(&long));
+    // Seven timers of 67 ms: a flap of half of a second ends the job. A log-normal of median 1 s and sigma 1.5 is longer with 69 %.
+    let flaps = &short["rows"].as_array().unwrap()[1];
+    assert_eq!(flaps["fault"], "NIC link flaps");
+    let patience = flaps["patience_s"].as_f64().unwrap();
+    assert!((patience / 0.47 - 1.0).abs() < 0.02, "{patience}");
+    assert!(
+        (short["long_flaps_percent"].as_f64().unwrap() - 69.0).abs() < 20.0,
+        "{}",
+        short["long_flaps_percent"]
+    );
+    let spine = waits["rows"].as_array().unwrap().iter().find(|row| row["fault"] == "spine down").unwrap();
+    assert!(spine["slowdown"].as_f64().unwrap() > 1.0, "one of two spines carries all: {spine}");
+    assert_eq!(of("2.3.5"), short, "the same seed draws the same months");
 }

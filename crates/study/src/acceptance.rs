@@ -16,10 +16,10 @@ pub mod answer;
 pub mod case;
 pub mod limits;
 mod plans;
-mod seen;
-mod site;
+pub(crate) mod seen;
+pub(crate) mod site;
 pub mod text;
-mod traffic;
+pub(crate) mod traffic;
 
 pub use answer::{Answer, Row, Verdict};
 pub use text::text;

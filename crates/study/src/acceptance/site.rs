@@ -82,6 +82,12 @@ impl Site {
         self.plan.fabric.uplink(host).rate
     }
 
+    /// GPUs of the fabric: those of its servers, else a GPU per host.
+    pub(crate) fn gpus(&self) -> usize {
+        let of_server = self.scenario.server.as_ref().and_then(|server| server.gpus);
+        self.plan.fabric.servers() * of_server.unwrap_or(1)
+    }
+
     /// Up to eight hosts of the fullest rack.
     pub(crate) fn leaf(&self) -> &[HostId] {
         let hosts = &self.racks[0].1;

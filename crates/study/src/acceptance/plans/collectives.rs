@@ -316,7 +316,7 @@ fn beside(site: &Site) -> Result<Vec<Part>, String> {
     let inside = format!("{}, {}", names(site, left), names(site, right));
     parts.extend(part("0 % shared".to_owned(), &[one.clone(), ring("other", &inside, BESIDE, "")]));
     // Blocks of a leaf's hosts in turn: a ring of `2 x half` steps crosses the leaves twice for each block.
-    for blocks in (1..half.min(4)) {
+    for blocks in 1..half.min(4) {
         let cut = |hosts: &[HostId], i: usize| {
             hosts[i * hosts.len() / blocks..(i + 1) * hosts.len() / blocks].to_vec()
         };
