@@ -5,6 +5,7 @@ mod collectives;
 mod fairness;
 mod faults;
 mod headroom;
+mod jobs;
 mod lossless;
 mod marking;
 mod watchdog;
@@ -26,8 +27,8 @@ pub(crate) const CASES: &[Case] = &[
     collectives::A9,
     balance::A10,
     fairness::A11,
-    collectives::A12,
-    collectives::A13,
+    jobs::A12,
+    jobs::A13,
     fairness::A14,
     faults::A15,
 ];

@@ -106,3 +106,10 @@ pub(crate) fn class(site: &Site, name: &str, queue: Queue, control: bool) -> Vec
     }
     vec![scenario::setting(&format!("class.{name}.nic"), &Value::Table(nic))]
 }
+
+/// A ring all-reduce over lists of hosts, with further keys of a workload.
+pub(crate) fn ring(name: &str, hosts: &str, bytes: u64, keys: &str) -> String {
+    format!(
+        "{{ name = {name:?}{keys}, all-reduce = {{ algorithm = \"ring\", bytes = \"{bytes}B\", groups = [{hosts}] }} }}"
+    )
+}

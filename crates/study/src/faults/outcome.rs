@@ -3,7 +3,7 @@
 use super::kinds::Kind;
 use crate::acceptance::seen::completion;
 use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{jobs, names, quoted};
+use crate::acceptance::traffic::{jobs, names, quoted, ring};
 use engine::outcome::Ending;
 use lab::Run;
 use model::{HostId, Time};
@@ -88,10 +88,7 @@ pub(super) fn trials(site: &Site) -> Result<Vec<Trial>, String> {
     if hosts.len() < 2 {
         return Err("the fabric has fewer than two hosts that reach each other".to_owned());
     }
-    let job = format!(
-        "{{ name = \"ring\", all-reduce = {{ algorithm = \"ring\", bytes = \"{BYTES}B\", groups = [{}] }} }}",
-        names(site, &hosts)
-    );
+    let job = ring("ring", &names(site, &hosts), BYTES, "");
     let line = site.payload(site.rate(hosts[0]), Time::from_us(1)).max(1);
     let middle = Time::from_us(BYTES / line);
     let mut trials = Vec::new();

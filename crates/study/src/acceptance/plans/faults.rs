@@ -3,7 +3,7 @@
 use crate::acceptance::case::{Case, Found, Part, Seen, Traffic, each, less};
 use crate::acceptance::seen::{completion, counts};
 use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{jobs, names, quoted};
+use crate::acceptance::traffic::{jobs, names, quoted, ring};
 use lab::Run;
 use model::{HostId, Time};
 use std::collections::BTreeSet;
@@ -32,10 +32,7 @@ pub(crate) const A15: Case = Case {
 fn failing(site: &Site) -> Result<Vec<Part>, String> {
     let (a, b) = site.two_leaves()?;
     let hosts: Vec<HostId> = a.iter().zip(b).flat_map(|(a, b)| [*a, *b]).collect();
-    let ring = format!(
-        "{{ name = \"ring\", all-reduce = {{ algorithm = \"ring\", bytes = \"{BYTES}B\", groups = [{}] }} }}",
-        names(site, &hosts)
-    );
+    let ring = ring("ring", &names(site, &hosts), BYTES, "");
     let part = |label: &str, more: Vec<String>| {
         let see = |run: &Run| {
             let mut values = counts(run);
