@@ -21,7 +21,7 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
             shown.clear();
             let answer = answer?;
             print::out(&if *json { print::json(&answer) } else { acceptance::text(&answer) })?;
-            if answer.accepted { Ok(()) } else { Err(Failure::Simulation) }
+            if answer.failed() { Err(Failure::Simulation) } else { Ok(()) }
         }
         StudyOf::Faults(args) => of_faults(args),
     }

@@ -13,6 +13,15 @@ use std::collections::BTreeSet;
 /// Most hosts of a rack that take part: the plans have 8 ports on a leaf (sonic-mgmt #27315).
 pub(crate) const PORTS: usize = 8;
 
+/// Most of a buffer that an incast fills. Our choice: twice that of a switch of 51.2 Tb/s.
+pub(crate) const MOST: u64 = 512_000_000;
+
+/// Time that these bytes take on a link.
+pub(crate) fn time_of(bytes: u64, rate: Rate) -> Time {
+    let ps = u128::from(bytes) * 8_000_000_000_000 / u128::from(rate.bps().max(1));
+    Time(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
 /// A site.
 pub(crate) struct Site {
     /// Path or name of its scenario.
@@ -233,7 +242,7 @@ impl Site {
     /// Bytes over one port that fill the switch's buffer one and a half times if `n` hosts send at once, and take 2 ms at least. Our
     /// choice in place of the plans' seconds: PFC and control act within microseconds.
     pub(crate) fn flood(&self, n: usize, rate: Rate) -> u64 {
-        let filling = self.buffer() * 3 / 2 * n as u64 / (n as u64 - 1).max(1);
+        let filling = self.buffer().min(MOST) * 3 / 2 * n as u64 / (n as u64 - 1).max(1);
         filling.max(self.payload(rate, Time::from_us(2_000)))
     }
 }

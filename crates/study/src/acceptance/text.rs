@@ -50,22 +50,12 @@ fn headline(answer: &Answer) -> String {
     let of = |verdict: Verdict| answer.with(verdict);
     let named = |verdict: Verdict| of(verdict).join(", ");
     let failed = of(Verdict::Fail);
-    let mut parts = vec![match failed.len() {
-        0 => format!("{}: accepted, {} cases pass", answer.site, of(Verdict::Pass).len()),
-        1 => format!(
-            "{}: NOT accepted, {} fails; {} cases pass",
-            answer.site,
-            failed[0],
-            of(Verdict::Pass).len()
-        ),
-        _ => {
-            format!(
-                "{}: NOT accepted, {} fail; {} cases pass",
-                answer.site,
-                failed.join(", "),
-                of(Verdict::Pass).len()
-            )
-        }
+    let passed = of(Verdict::Pass).len();
+    let mut parts = vec![match (failed.len(), passed) {
+        (0, 0) => format!("{}: no case has a verdict", answer.site),
+        (0, _) => format!("{}: accepted, {passed} cases pass", answer.site),
+        (1, _) => format!("{}: NOT accepted, {} fails; {passed} cases pass", answer.site, failed[0]),
+        _ => format!("{}: NOT accepted, {} fail; {passed} cases pass", answer.site, failed.join(", ")),
     }];
     for (verdict, words) in [
         (Verdict::Reported, "without a limit"),

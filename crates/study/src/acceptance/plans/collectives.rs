@@ -3,7 +3,7 @@
 use crate::acceptance::case::{Case, Found, Part, Seen, Traffic, Values, less, more};
 use crate::acceptance::seen::counts;
 use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{Flow, job, jobs, names, ring};
+use crate::acceptance::traffic::{Flow, job, jobs, names, quoted, ring};
 use lab::Run;
 use model::{HostId, Time};
 
@@ -82,13 +82,13 @@ fn basic(site: &Site, hosts: &[HostId]) -> Vec<Pattern> {
     let flows: Vec<(HostId, HostId)> =
         senders.iter().flat_map(|from| receivers.iter().step_by(2).map(|to| (*from, *to))).collect();
     let fans: Vec<(String, String)> =
-        flows.iter().map(|(from, to)| (site.host(*from), site.host(*to))).collect();
+        flows.iter().map(|(from, to)| (quoted(&site.host(*from)), quoted(&site.host(*to)))).collect();
     let mut list = vec![
         pattern("ring", move |bytes, keys| vec![ring("ring", &rings, bytes, keys)]),
         pattern("all-to-all", move |bytes, keys| vec![exchange("all-to-all", &exchanges, bytes, keys)]),
         pattern("M to N", move |bytes, keys| {
             let flow = |(from, to): &(String, String)| {
-                format!("{{ from = {from:?}, to = {to:?}, bytes = \"{}B\" }}", bytes.div_ceil(4))
+                format!("{{ from = {from}, to = {to}, bytes = \"{}B\" }}", bytes.div_ceil(4))
             };
             let flows: Vec<String> = fans.iter().map(flow).collect();
             vec![format!("{{ name = \"fans\"{keys}, flows = {{ list = [{}] }} }}", flows.join(", "))]

@@ -2,7 +2,7 @@
 
 use crate::acceptance::case::{Case, Found, Metric, Part, Seen, Traffic, Values, each, less, more};
 use crate::acceptance::seen::{self, counts, only};
-use crate::acceptance::site::{Queue, Site};
+use crate::acceptance::site::{Queue, Site, time_of};
 use crate::acceptance::traffic::{Flow, class, job, jobs, without_control, without_marks};
 use lab::Run;
 use model::{HostId, Time};
@@ -137,7 +137,7 @@ fn incast(site: &Site, label: &str, shares: Vec<Share>) -> Result<Part, String> 
     let mut sets = without_marks(site);
     sets.push(without_control());
     // Every share is backlogged to the end, so that weights decide.
-    let drained = Time((each * senders.len() as u64) * 8_000_000 / (rate.bps() / 1_000_000));
+    let drained = time_of(each * senders.len() as u64, rate);
     sets.push(format!("stop={{ after = \"{drained}\" }}"));
     let mut all = Vec::new();
     for (number, share) in shares.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::acceptance::case::{Case, Part, Traffic, Values, each, less, more};
 use crate::acceptance::seen::counts;
-use crate::acceptance::site::Site;
+use crate::acceptance::site::{MOST, Site, time_of};
 use crate::acceptance::traffic::{Flow, job, jobs, quoted, without_control};
 use engine::outcome::Passed;
 use lab::Run;
@@ -38,11 +38,19 @@ fn bursts(site: &Site) -> Result<Vec<Part>, String> {
     if !site.reads_marks() {
         return Err("the NICs' congestion control reads no marks".to_owned());
     }
+    if site.leaf().len() < 3 {
+        return Err(
+            "a leaf has fewer than three hosts, and packets of others arrive at different times".to_owned()
+        );
+    }
     let (receiver, senders) = site.rack_incast()?;
     let Some(marking) = site.marking(receiver) else {
         // The case asks for marks, so a port without them fails it.
         return Ok(vec![unmarked(site, receiver, &senders)]);
     };
+    if marking.kmax.get() > site.buffer().min(MOST) {
+        return Err("Kmax is larger than the switch's buffer".to_owned());
+    }
     let n = senders.len() as u64;
     let wire = &site.plan.wire;
     let frame = PAYLOAD + u64::from(wire.header);
@@ -50,8 +58,7 @@ fn bursts(site: &Site) -> Result<Vec<Part>, String> {
     // A queue that n senders fill at line rate holds (n - 1) / n of what they sent.
     let each = (deep * n).div_ceil(n - 1).div_ceil(n);
     let rate = site.rate(receiver);
-    let time =
-        |packets: u64| Time(packets * (frame + u64::from(wire.gap)) * 8_000_000 / (rate.bps() / 1_000_000));
+    let time = |packets: u64| time_of(packets * (frame + u64::from(wire.gap)), rate);
     // Bursts are apart by half of their time, and by that of the fabric's round trips.
     let every = Time(time(each * n).ps() * 3 / 2 + Time::from_us(20).ps());
     let flows: Vec<Flow> = senders
@@ -90,6 +97,9 @@ fn depths(
     if run.outcome.control.pause > 0 {
         return Err("PFC pauses senders before the queue reaches Kmax".to_owned());
     }
+    if counts(run)["loss"] > 0.0 {
+        return Err("the queue drops packets before it reaches Kmax".to_owned());
+    }
     let down = run.checked.plan.fabric.reverse(LinkId(receiver.0));
     let marked = run.outcome.notes.frames.iter().filter_map(|passed| match passed.what {
         Passed::Packet(packet, _) if passed.link == down && packet.is_data() => Some(packet.marked()),
@@ -97,7 +107,10 @@ fn depths(
     });
     let (kmin, kmax) = (marking.kmin.get(), marking.kmax.get());
     let mut bins = [(0.0, 0.0, 0.0); BINS];
-    let (mut below, mut above, mut most) = (0u32, 0u32, 0);
+    if run.outcome.links[down.index()].max_queue + 2 * frame < kmax {
+        return Err("senders do not fill the queue to Kmax".to_owned());
+    }
+    let (mut below, mut above) = (0u32, 0u32);
     for (number, marked) in marked.enumerate() {
         let i = number as u64 % total;
         let depth = match marking.at {
@@ -106,7 +119,6 @@ fn depths(
             MarkAt::Dequeue => (total - i) * frame,
             MarkAt::Enqueue => i * (senders - 1) / senders * frame,
         };
-        most = most.max(depth);
         // A packet more or less, as the order of arrivals has it.
         if depth + frame < kmin {
             below += u32::from(marked);
@@ -118,9 +130,6 @@ fn depths(
             let bin = &mut bins[((place * BINS as f64) as usize).min(BINS - 1)];
             *bin = (bin.0 + f64::from(u8::from(marked)), bin.1 + p, bin.2 + p * (1.0 - p));
         }
-    }
-    if most < kmax {
-        return Err("the queue did not reach Kmax".to_owned());
     }
     let off =
         bins.iter().filter(|(seen, expected, spread)| (seen - expected).abs() > DEVIATIONS * spread.sqrt());
