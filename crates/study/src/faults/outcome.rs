@@ -49,16 +49,22 @@ pub(super) struct Measured {
 impl Measured {
     pub(super) fn of(run: &Run, trial: &Trial) -> Self {
         let gave_up = match &run.outcome.ending {
-            // The error comes one timer after the last retry.
             Ending::RetryExceeded(exceeded) => {
-                let retries = run.checked.plan.retries.iter().flatten().min().copied().unwrap_or(0);
-                let timers = f64::from(retries) / (f64::from(retries) + 1.0);
-                Some((exceeded.at.as_secs() - trial.at.as_secs()) * timers)
+                Some(exceeded.at.as_secs() - trial.at.as_secs() - last_timer(run))
             }
             _ => None,
         };
         Measured { seconds: completion(run, "ring").map(|us| us / 1e6), gave_up }
     }
+}
+
+/// The last timer of a queue pair, s: a link that is back before it starts saves the job, and the error comes at its end.
+fn last_timer(run: &Run) -> f64 {
+    let nic = &run.checked.scenario.nic;
+    let mut fewer = nic.clone();
+    fewer.retries = nic.retries.and_then(|retries| retries.checked_sub(1));
+    let all = nic.gives_up_after().map_or(0.0, |time| time.as_secs());
+    all - fewer.gives_up_after().map_or(0.0, |time| time.as_secs())
 }
 
 /// What a fault of a kind does to the job.
