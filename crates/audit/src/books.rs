@@ -22,6 +22,7 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         d.dropped_buffer,
         d.dropped_link,
         d.dropped_loop,
+        d.dropped_watchdog,
         d.dropped_scheme,
         d.cut,
         d.held,
@@ -62,8 +63,9 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     }
     let drained = d.in_flight + d.headers_in_flight + d.held + c.in_flight == 0;
     if drained {
-        let lost = d.dropped_buffer + d.dropped_link + d.headers_lost + c.dropped - c.looped;
-        let of_links = over_links(|l| l.drops + l.lost);
+        let lost =
+            d.dropped_buffer + d.dropped_link + d.dropped_watchdog + d.headers_lost + c.dropped - c.looped;
+        let of_links = over_links(|l| l.drops + l.lost + l.storm_drops + l.storm_drops_in);
         // A packet without room to be held is dropped before it has a link.
         let held = run.counters.iter().any(|(name, _)| *name == "holds");
         equal(
@@ -71,10 +73,10 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
             of_links,
             if held { of_links.min(lost) } else { lost },
         );
-        // A link that comes back forgets its pauses, and a switch then sends new ones. A scheme may also have
+        // A storm resumes nobody. A link that comes back forgets its pauses, and a switch then sends new ones. A scheme may also have
         // paused a port for a background job that waits for its timers when the run ends, and a NIC counts the links that it
         // still pauses then.
-        let all_resumed = plan.failures.is_empty() && finished;
+        let all_resumed = plan.failures.is_empty() && plan.failures.storms().is_empty() && finished;
         let of_nics =
             run.counters.iter().find(|(name, _)| *name == "links_still_paused").map_or(0, |(_, n)| *n);
         let forgotten = if all_resumed { of_nics } else { c.pause.saturating_sub(c.resume) };

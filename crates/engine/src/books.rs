@@ -36,6 +36,8 @@ pub(crate) enum Lost {
     Link(LinkLoss),
     /// At its last switch, after it has run in circles.
     Loop,
+    /// At a switch whose watchdog has found a storm of pauses.
+    Watchdog,
 }
 
 impl Tally {
@@ -68,6 +70,7 @@ impl Tally {
             Kind::Data => match how {
                 Lost::Buffer => self.data.dropped_buffer += 1,
                 Lost::Loop => self.data.dropped_loop += 1,
+                Lost::Watchdog => self.data.dropped_watchdog += 1,
                 Lost::Link(loss) => {
                     self.data.dropped_link += 1;
                     match loss {
@@ -154,8 +157,15 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
             link.paused += Time(end.ps() - since);
         }
     }
+    count_storms(recorders, end.ps(), &mut links);
     let mut messages = vec![MessageRecord::default(); plan.messages.len()];
     let Tally { mut data, mut control, data_hops, control_hops } = tally;
+    for storm in &setup.failing.storms {
+        let frames =
+            storm.frames_by(end.ps()) * u64::from(setup.lossless_priorities(storm.link).count_ones());
+        links[storm.link].pauses += frames;
+        control.pause += frames;
+    }
     for host in hosts {
         host.collect(setup, &mut messages);
         data.merge(&host.data);
@@ -202,6 +212,20 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
     };
     outcome.violations = Ledger::of(setup, &outcome, switches).violations();
     outcome
+}
+
+/// Counts rulings up to the end of the run, and leaves out what storms paused after it.
+fn count_storms(recorders: &[Recorder], end: u64, links: &mut [LinkRecord]) {
+    for &(link, [since, until]) in recorders.iter().flat_map(|recorder| &recorder.pauses) {
+        links[link].paused = Time(links[link].paused.ps() - until.saturating_sub(since.max(end)));
+    }
+    let rulings = recorders.iter().flat_map(|recorder| &recorder.rulings);
+    for &(_, link, stormed) in rulings.filter(|(at, ..)| *at <= end) {
+        match stormed {
+            true => links[link].storms += 1,
+            false => links[link].storms_restored += 1,
+        }
+    }
 }
 
 /// Packets that arrived out of order, by traffic class. Hosts count them by class only if there are several.
@@ -281,7 +305,8 @@ impl<'r> Ledger<'r> {
     fn data_packets(&self) -> Option<String> {
         let d = &self.data;
         let out = d.accepted + d.duplicate + d.discarded + d.noticed;
-        let dropped = d.dropped_buffer + d.dropped_link + d.dropped_loop + d.dropped_scheme;
+        let dropped =
+            d.dropped_buffer + d.dropped_link + d.dropped_loop + d.dropped_watchdog + d.dropped_scheme;
         let whole = d.sent == out + dropped + d.cut + d.held + d.in_flight
             && d.cut == d.headers_arrived + d.headers_lost + d.headers_in_flight
             && d.dropped_link == d.by_chance + d.by_codeword + d.in_bursts + d.in_outages
@@ -425,6 +450,7 @@ mod tests {
         assert_eq!(outage(false), Data { in_outages: 1, ..on_link });
         assert_eq!(outage(true), Data { in_outages: 1, black_hole: 1, ..on_link });
         assert_eq!(lost(Lost::Loop), Data { dropped_loop: 1, ..one });
+        assert_eq!(lost(Lost::Watchdog), Data { dropped_watchdog: 1, ..one });
         let Tally { data, control, .. } = tally(|tally, pkt| tally.count_in_flight(pkt));
         assert_eq!(data, Data { in_flight: 1, headers_in_flight: 1, ..Data::default() });
         assert_eq!(control, Control { in_flight: 3, ..Control::default() });
@@ -457,6 +483,7 @@ mod tests {
         report(|d| d.by_codeword += 1);
         report(|d| d.in_bursts -= 1);
         report(|d| d.black_hole = 4);
+        report(|d| d.dropped_watchdog += 1);
         report(|d| d.dropped_scheme += 1);
         report(|d| d.cut += 1);
         report(|d| d.held += 1);

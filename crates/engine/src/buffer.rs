@@ -633,7 +633,7 @@ mod tests {
     }
 
     fn lossless(buffer: u64, headroom: u64) -> Buffer {
-        let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
+        let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072), watchdog: None };
         let settings = settings(buffer, FlowControl::Lossless(pfc));
         Buffer::new(&settings, vec![headroom; 2])
     }
@@ -720,7 +720,7 @@ mod tests {
         let cut = Cut { frame: 64, victim: Victim::Arriving };
         let caps = FlowControl::Capped { least: Bytes(3_000) };
         let cutting = SwitchSettings { overflow: Overflow::Cut(cut), ..settings(40_000, caps) };
-        let pfc = Pfc { alpha: (1, 1), resume_offset: Bytes(1_000) };
+        let pfc = Pfc { alpha: (1, 1), resume_offset: Bytes(1_000), watchdog: None };
         let mut b = Buffer::new(&cutting, vec![0; 2]);
         b.add_group(&settings(40_000, FlowControl::Lossless(pfc)), vec![10_000; 2]);
         let own = Account(2);
@@ -865,7 +865,7 @@ mod tests {
     #[test]
     fn after_a_count_the_next_four_visits_must_fit_for_the_ingress_and_for_the_buffer() {
         let light = |here: u64| {
-            let pfc = Pfc { alpha: (1, 1), resume_offset: Bytes(1_000) };
+            let pfc = Pfc { alpha: (1, 1), resume_offset: Bytes(1_000), watchdog: None };
             let mut b = Buffer::new(&settings(100_000, FlowControl::Lossless(pfc)), vec![10_000; 2]);
             b.settle(40_000);
             b.detail([(IN, here), (Account(1), 40_000 - here)].into_iter());
@@ -877,7 +877,7 @@ mod tests {
 
     #[test]
     fn an_ingress_with_packets_in_headroom_stays_paused_although_others_leave() {
-        let pfc = Pfc { alpha: (1, 1), resume_offset: Bytes(1_000) };
+        let pfc = Pfc { alpha: (1, 1), resume_offset: Bytes(1_000), watchdog: None };
         let mut b = Buffer::new(&settings(100_000, FlowControl::Lossless(pfc)), vec![10_000; 2]);
         let other = Account(1);
         (0..40).for_each(|_| assert_eq!(b.admit(packet(other, 0)), Admission::Admitted));

@@ -182,7 +182,8 @@ mod tests {
             (121_964_196, memory(254, 2, 18_796), (1, 1), 300_990, 120_117),
         ];
         for (pool, memory, alpha, xoff, expected) in rows {
-            let flow_control = FlowControl::Lossless(Pfc { alpha, resume_offset: Bytes(3_556) });
+            let flow_control =
+                FlowControl::Lossless(Pfc { alpha, resume_offset: Bytes(3_556), watchdog: None });
             let mut b = buffer(&settings(pool, flow_control, memory), xoff);
             let fill = |b: &mut Buffer, until: Admission| {
                 (0_u64..).find(|_| b.admit(packet(0, 64, 1)) == until).unwrap_or_default()
@@ -209,7 +210,8 @@ mod tests {
 
     #[test]
     fn a_packet_takes_whole_cells_and_gives_them_back() {
-        let flow_control = FlowControl::Lossless(Pfc { alpha: (1, 1), resume_offset: Bytes(0) });
+        let flow_control =
+            FlowControl::Lossless(Pfc { alpha: (1, 1), resume_offset: Bytes(0), watchdog: None });
         let mut b = buffer(&settings(10_000, flow_control, memory(200, 1, 0)), 1_000);
         // 201 B take two cells: 12 packets hold 4,800 B and leave 5,200 B, which is room for one more.
         let held = (0..).find(|_| b.admit(packet(0, 201, 1)) != Admission::Admitted);
@@ -228,7 +230,8 @@ mod tests {
 
     #[test]
     fn ports_of_another_slice_and_guarantees_are_left_alone_and_headroom_is_shared() {
-        let flow_control = FlowControl::Lossless(Pfc { alpha: (8, 1), resume_offset: Bytes(0) });
+        let flow_control =
+            FlowControl::Lossless(Pfc { alpha: (8, 1), resume_offset: Bytes(0), watchdog: None });
         let parts = Memory { shared_headroom: Some(Bytes(2_500)), ..memory(100, 2, 300) };
         let mut b = buffer(&settings(20_000, flow_control, parts), 2_000);
         let fill = |b: &mut Buffer, port| {
@@ -252,7 +255,7 @@ mod tests {
             let mut draws = (0..).map(|i| Key::new(seed, Purpose::Mark, 7).draw(i));
             let mut below = move |most: u64| scaled(draws.next().unwrap_or(0), most - 1);
             let rules = [
-                FlowControl::Lossless(Pfc { alpha: (1, 1), resume_offset: Bytes(500) }),
+                FlowControl::Lossless(Pfc { alpha: (1, 1), resume_offset: Bytes(500), watchdog: None }),
                 FlowControl::Lossy { alpha: (2, 1) },
                 FlowControl::Capped { least: Bytes(3_000) },
             ];
@@ -290,7 +293,7 @@ mod tests {
     #[test]
     fn a_new_count_gives_the_charges_of_packets_one_by_one() {
         for rule in [
-            FlowControl::Lossless(Pfc { alpha: (1, 1), resume_offset: Bytes(0) }),
+            FlowControl::Lossless(Pfc { alpha: (1, 1), resume_offset: Bytes(0), watchdog: None }),
             FlowControl::Lossy { alpha: (1, 1) },
         ] {
             let settings = settings(90_000, rule, memory(254, 2, 600));

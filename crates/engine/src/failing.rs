@@ -1,7 +1,7 @@
 //! Failures as both engines see them: the events of each node, and the losses on a link that is down or gray.
 //! [`model::failure`] has the rules.
 
-use model::{Failures, LinkId, NodeId, Plan, PortIndex, Rate};
+use model::{Failures, LinkId, NodeId, Plan, PortIndex, Rate, Time};
 
 /// A failure or repair at one node. At one instant they come before all other events, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,6 +10,8 @@ pub(crate) enum FailureEvent {
     Rate { port: PortIndex, row: u32 },
     /// A direction of the link at a port has gone down or come back; `whole` is true if both directions work now.
     Reset { port: PortIndex, whole: bool },
+    /// A storm pauses all priorities of a port, or it has ended.
+    Storm { port: PortIndex, on: bool },
     /// Routes change; the number is that of [`Failures::change_at_switch`].
     RouteChange(usize),
 }
@@ -18,7 +20,9 @@ impl FailureEvent {
     /// The port of the event; `None` if it concerns no single port.
     pub(crate) fn port(self) -> Option<PortIndex> {
         match self {
-            FailureEvent::Rate { port, .. } | FailureEvent::Reset { port, .. } => Some(port),
+            FailureEvent::Rate { port, .. }
+            | FailureEvent::Reset { port, .. }
+            | FailureEvent::Storm { port, .. } => Some(port),
             FailureEvent::RouteChange(_) => None,
         }
     }
@@ -30,6 +34,30 @@ struct Outage {
     from: u64,
     until: u64,
 }
+
+/// Pause frames of a storm that arrive while no direction of their link goes down.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Storm {
+    /// Number of the link that they pause.
+    pub(crate) link: usize,
+    /// Arrival of the first frame, and the time until the next one, ps.
+    first: u64,
+    step: u64,
+    /// Number of frames of each priority.
+    frames: u64,
+}
+
+impl Storm {
+    /// Number of frames of each priority that have arrived by `end`, ps.
+    pub(crate) fn frames_by(&self, end: u64) -> u64 {
+        end.checked_sub(self.first).map_or(0, |time| (1 + time / self.step).min(self.frames))
+    }
+}
+
+/// Length of the longest pause in bytes at the rate of the paused link: 65,535 quanta of 512 bits (IEEE 802.3, annex 31B.2).
+const LONGEST_PAUSE: u64 = 65_535 * 64;
+/// A storm sends so many frames in the time of the longest pause. Our choice: no standard says when to renew one.
+const RENEWALS: u64 = 2;
 
 /// An event of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,11 +76,13 @@ pub(crate) struct Failing {
     events: Vec<Scheduled>,
     /// Times of the changes of all routes at once.
     route_changes: Vec<u64>,
+    /// Storms of pauses, by link and time.
+    pub(crate) storms: Vec<Storm>,
     /// Number of hosts, which is the number of the first switch.
     hosts: u32,
     /// Times at which links go down or come back, in order.
     turns: Vec<u64>,
-    /// Time at which the last link comes back, ps.
+    /// Time at which the last link comes back or the last storm ends, ps.
     pub(crate) last_repair: u64,
 }
 
@@ -105,6 +135,7 @@ impl Failing {
             }
         }
         failing.find_resets(plan);
+        failing.find_storms(plan);
         for (i, (node, change)) in failures.of_switches().iter().enumerate() {
             let (node, at) = (*node, change.at.ps());
             failing.events.push(Scheduled { node, at, event: FailureEvent::RouteChange(i) });
@@ -137,6 +168,58 @@ impl Failing {
         resets.sort();
         resets.dedup(); // both directions may fail at once
         self.events.extend(resets);
+    }
+
+    /// Finds when storms pause ports of switches. A pause lasts for the longest time that a frame can ask for, unless another frame
+    /// renews it or the link goes down.
+    fn find_storms(&mut self, plan: &Plan) {
+        let fabric = &plan.fabric;
+        for of_link in plan.failures.storms().chunk_by(|a, b| a.0 == b.0) {
+            let id = of_link[0].0;
+            let (link, reverse) = (&fabric.links()[id.index()], fabric.reverse(id));
+            let lasts = fabric.links()[reverse.index()].rate.time_for(LONGEST_PAUSE).ps();
+            let step = lasts / RENEWALS;
+            let frame = match plan.wire.pfc {
+                0 => Time::ZERO,
+                frame => plan.wire.transmission(link.rate, frame),
+            };
+            let way = link.delay.ps() + frame.ps();
+            let mut cuts: Vec<Outage> =
+                [id, reverse].iter().flat_map(|id| self.outages(id.index())).copied().collect();
+            cuts.sort_by_key(|cut| cut.from);
+            let mut paused: Vec<(u64, u64)> = Vec::new();
+            for &(_, at, until) in of_link {
+                let mut from = at.ps();
+                let none = Outage { from: u64::MAX, until: u64::MAX };
+                for cut in cuts.iter().copied().chain([none]) {
+                    // Frames that would arrive from this time on are lost.
+                    let end = until.ps().saturating_add(way).min(cut.from);
+                    let first = from.saturating_add(way);
+                    if first < end {
+                        let frames = (end - 1 - first) / step + 1;
+                        self.storms.push(Storm { link: reverse.index(), first, step, frames });
+                        let last = first.saturating_add((frames - 1).saturating_mul(step));
+                        let over =
+                            if end == u64::MAX { end } else { last.saturating_add(lasts).min(cut.from) };
+                        match paused.last_mut() {
+                            Some(before) if first <= before.1 => before.1 = before.1.max(over),
+                            _ => paused.push((first, over)),
+                        }
+                    }
+                    from = from.max(cut.until);
+                    if from >= until.ps() {
+                        break;
+                    }
+                }
+            }
+            for (first, over) in paused {
+                for (at, on) in [(first, true), (over, false)].into_iter().filter(|(at, _)| *at != u64::MAX) {
+                    let event = FailureEvent::Storm { port: link.peer_port, on };
+                    self.events.push(Scheduled { node: link.to, at, event });
+                    self.last_repair = self.last_repair.max(at);
+                }
+            }
+        }
     }
 
     fn outages(&self, link: usize) -> &[Outage] {

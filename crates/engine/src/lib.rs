@@ -34,6 +34,7 @@ mod stall;
 mod switch;
 mod tasks;
 mod view;
+mod watchdog;
 mod window;
 
 pub use observer::{Observer, Progress};

@@ -186,10 +186,18 @@ pub struct LinkRecord {
     pub pauses: u64,
     /// Time during which its sender was paused, up to the end of the run.
     pub paused: Time,
+    /// Storms of pauses that the watchdog found at its port.
+    pub storms: u64,
+    /// Storms among these whose end the watchdog saw.
+    pub storms_restored: u64,
+    /// Packets that the watchdog dropped before the link.
+    pub storm_drops: u64,
+    /// Packets that the watchdog dropped when they came in by its port.
+    pub storm_drops_in: u64,
 }
 
 /// Counts of data packets. At the end of every run, `sent = accepted + duplicate + discarded + noticed +
-/// dropped_buffer + dropped_link + dropped_loop + dropped_scheme + cut + held + in_flight`, and `cut = headers_arrived +
+/// dropped_buffer + dropped_link + dropped_loop + dropped_watchdog + dropped_scheme + cut + held + in_flight`, and `cut = headers_arrived +
 /// headers_lost + headers_in_flight`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
@@ -226,6 +234,8 @@ pub struct Data {
     pub black_hole: u64,
     /// Packets that ran in circles until their hop limit.
     pub dropped_loop: u64,
+    /// Packets dropped by watchdogs of PFC.
+    pub dropped_watchdog: u64,
     /// Packets dropped by schemes.
     pub dropped_scheme: u64,
     /// Packets that switches cut.
@@ -253,7 +263,7 @@ pub struct Data {
 
 merge!(Data {
     sum: sent, accepted, retransmitted, spurious, duplicated, duplicate, discarded, out_of_order;
-    sum: dropped_buffer, dropped_link, by_chance, by_codeword, in_bursts, in_outages, black_hole, dropped_loop, dropped_scheme, noticed, reorder_sum, held, in_flight;
+    sum: dropped_buffer, dropped_link, by_chance, by_codeword, in_bursts, in_outages, black_hole, dropped_loop, dropped_watchdog, dropped_scheme, noticed, reorder_sum, held, in_flight;
     sum: cut, cut_last_hop, headers_arrived, headers_lost, headers_in_flight;
     max: reorder_peak;
 });

@@ -3,8 +3,8 @@
 //! of buffers, and the rule for stalls. The set-up of nodes and ports, ties between arrivals, queues of ports, wires and the order
 //! of events are each engine's own.
 //!
-//! The order at one instant is: failures and repairs, pause and resume frames, departures, arrivals, wake-ups. A
-//! keyed hash orders arrivals at one node.
+//! The order at one instant is: failures and repairs, pause and resume frames, rulings of watchdogs, departures, arrivals,
+//! wake-ups. A keyed hash orders arrivals at one node.
 
 mod departures;
 mod live;
@@ -30,6 +30,7 @@ use crate::stall::{self, Liveness};
 use crate::switch::Switch;
 use crate::tasks::{Ended, Tasks};
 use crate::view::{Views, shown};
+use crate::watchdog::Ruling;
 use model::plan::Trigger;
 use model::scheme::Effects;
 use model::{HostId, NodeId, Parcel, Parts, Plan, PortIndex, QpId, Scheme, Time};
@@ -52,6 +53,8 @@ enum NodeEvent {
         channel: u8,
         on: bool,
     },
+    /// A watchdog decides on a queue.
+    Rule,
     Depart {
         port: u16,
     },
@@ -401,6 +404,7 @@ impl<P: Parts> Reference<'_, P> {
             }
             NodeEvent::Wake { .. } => self.switches[node as usize - self.servers].wake != now,
             NodeEvent::Task => self.task_at[node as usize] != now,
+            NodeEvent::Rule => self.switches[node as usize - self.servers].next_ruling() != now,
             _ => false,
         }
     }
@@ -424,7 +428,7 @@ impl<P: Parts> Reference<'_, P> {
         }
         let blocked = |gp: usize| {
             let port = &self.ports[gp];
-            let mut blocked = stall::Blocked::new(port.paused_channels, port.channels);
+            let mut blocked = stall::Blocked::new(port.paused(), port.channels);
             let classes = 0..self.setup.plan.classes.all().len();
             for class in classes.filter(|class| self.setup.has_data(*class)) {
                 blocked.add(&self.setup, class, &port.queues[class]);
@@ -447,6 +451,7 @@ impl<P: Parts> Reference<'_, P> {
                     self.schedule_host(base + port as usize, now);
                 }
             }
+            NodeEvent::Rule => self.rule(now, node),
             NodeEvent::Depart { port } => {
                 let gp = base + port as usize;
                 self.ports[gp].planned = 0;
@@ -601,6 +606,11 @@ impl<P: Parts> Reference<'_, P> {
                     self.schedule_host(base + port.0 as usize, now);
                 }
             }
+            FailureEvent::Storm { port, on } => {
+                let gp = base + port.index();
+                let priorities = if on { self.setup.lossless_priorities(gp) } else { 0 };
+                self.repause(now, node, gp, |port| port.by_storm = priorities);
+            }
             FailureEvent::RouteChange(route_change) => {
                 let mut effects = Effects::default();
                 self.switches[index].rerouted(&self.setup, NodeId(node), now, route_change, &mut effects);
@@ -611,26 +621,67 @@ impl<P: Parts> Reference<'_, P> {
 
     /// Pauses or resumes a channel at the sender of link `gp`.
     fn on_pause(&mut self, now: u64, node: u32, gp: usize, channel: u8, on: bool) {
-        let before = self.ports[gp].paused_channels;
-        let held = if on { before | 1 << channel } else { before & !(1 << channel) };
-        if held == before {
-            return;
+        let before = self.ports[gp].by_frames;
+        let asked = if on { before | 1 << channel } else { before & !(1 << channel) };
+        if asked != before {
+            self.links[gp].pauses += u64::from(on);
+            self.repause(now, node, gp, |port| port.by_frames = asked);
         }
-        self.ports[gp].paused_channels = held;
-        self.links[gp].pauses += u64::from(on);
-        if before == 0 {
+    }
+
+    /// Lets `change` change the pauses of the sender of link `gp`.
+    fn repause(&mut self, now: u64, node: u32, gp: usize, change: impl FnOnce(&mut Port<P::Annex>)) {
+        let (before, by_storm) = (self.ports[gp].paused(), self.ports[gp].by_storm != 0);
+        change(&mut self.ports[gp]);
+        let (held, asked) = (self.ports[gp].paused(), self.ports[gp].asked());
+        if before == 0 && held != 0 {
             self.paused_since[gp] = now;
-        } else if held == 0 {
+        } else if before != 0 && held == 0 {
+            if by_storm {
+                self.recorder.pauses.push((gp, [self.paused_since[gp], now]));
+            }
             self.links[gp].paused += Time(now - self.paused_since[gp]);
             self.paused_since[gp] = u64::MAX;
         }
         if gp < self.hosts.len() {
             let host = &mut self.hosts[self.setup.home(HostId(gp as u32)).index()];
             host.on_pause(&self.setup, now, before, held);
+        } else {
+            let port = gp - self.setup.fabric().base(NodeId(node)) as usize;
+            if let Some(dog) = &mut self.switches[node as usize - self.servers].watchdog {
+                dog.hear(now, port, asked);
+            }
+            self.plan_ruling(node);
         }
-        if !on {
+        if before & !held != 0 {
             self.serve(now, node, gp);
         }
+    }
+
+    /// Schedules the next ruling of a switch's watchdog.
+    fn plan_ruling(&mut self, node: u32) {
+        let at = self.switches[node as usize - self.servers].next_ruling();
+        if at != u64::MAX {
+            self.schedule(at, node, NodeEvent::Rule);
+        }
+    }
+
+    /// Carries out a ruling of a switch's watchdog.
+    fn rule(&mut self, now: u64, node: u32) {
+        let index = node as usize - self.servers;
+        let Some(ruling) = self.switches[index].watchdog.as_mut().and_then(|dog| dog.decide(now)) else {
+            return;
+        };
+        let Ruling { port, priority, stormed, drops } = ruling;
+        let gp = self.setup.fabric().base(NodeId(node)) as usize + port.index();
+        self.recorder.rulings.push((now, gp, stormed));
+        if stormed && drops {
+            self.flush(now, node, gp, priority);
+        }
+        let bit = 1 << priority;
+        self.repause(now, node, gp, |port| {
+            port.deaf = if stormed { port.deaf | bit } else { port.deaf & !bit }
+        });
     }
 
     /// The port whose host has the queue pairs of port `gp`.

@@ -487,6 +487,16 @@ impl<'a> Setup<'a> {
         self.fabric().channels() * (1 + self.plan.own_queues.groups.len() as u8)
     }
 
+    /// The lossless priorities of port `gp` of a switch, as a mask of pauses: only these can be paused.
+    pub(crate) fn lossless_priorities(&self, gp: usize) -> u8 {
+        let (fabric, plan) = (self.fabric(), self.plan);
+        let switch = fabric.switch_number(fabric.links()[gp].from);
+        let of_link = u8::MAX >> (u8::BITS - u32::from(self.ports[gp].channels));
+        let groups = (0u8..).zip(plan.settings_of_groups());
+        let lossless = groups.filter(|(_, switches)| switches[switch].flow_control.is_lossless());
+        lossless.fold(0, |mask, (group, _)| mask | of_link << (group * fabric.channels()))
+    }
+
     /// True if a port of a host with these paused priorities may start no data. If flows have queues of their own, the host holds
     /// back each queue pair by itself.
     #[inline]

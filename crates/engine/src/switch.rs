@@ -3,6 +3,7 @@
 use crate::buffer::{Account, Admission, Buffer, Request};
 use crate::cells::Place;
 use crate::setup::Setup;
+use crate::watchdog::Watchdog;
 use model::draw::Key;
 use model::fabric::Detours;
 use model::packet::Kinds;
@@ -40,6 +41,7 @@ pub(crate) struct Switch<P: Parts> {
     pub(crate) dropped_while_lossless: bool,
     /// Index of the last change of routes; `None` while the first routes apply.
     pub(crate) route_change: Option<usize>,
+    pub(crate) watchdog: Option<Box<Watchdog>>,
 }
 
 /// The virtual channel of a leg: the leg's own, or the last one.
@@ -148,6 +150,7 @@ impl<P: Parts> Switch<P> {
             wake: u64::MAX,
             dropped_while_lossless: false,
             route_change: None,
+            watchdog: Watchdog::new(setup, node),
         }
     }
 
@@ -262,6 +265,44 @@ impl<P: Parts> Switch<P> {
     pub(crate) fn set_scheme_pause(&mut self, port: PortIndex, priority: u8, on: bool) -> bool {
         let account = self.account_of(port, priority);
         self.buffer.set_scheme_pause(account, on)
+    }
+
+    /// True if the watchdog drops a packet that has just come in.
+    #[inline(never)]
+    pub(crate) fn discards_in(&self, setup: &Setup<'_>, pkt: &Parcel<P::Annex>) -> bool {
+        let Some(dog) = self.watchdog.as_ref().filter(|dog| dog.is_dropping()) else { return false };
+        let class = &setup.plan.classes.all()[setup.class_in_table(pkt)];
+        let priority =
+            class.group * self.channels + channel(pkt.annex.route_state().came_on(), self.channels);
+        class.charged && dog.drops(pkt.ingress().index(), priority)
+    }
+
+    /// True if the watchdog drops a packet that is to join its queue at a port whose link has so many virtual channels.
+    #[inline(never)]
+    pub(crate) fn discards_out(
+        &self,
+        setup: &Setup<'_>,
+        pkt: &Parcel<P::Annex>,
+        (port, channels): (usize, u8),
+    ) -> bool {
+        let dropping = self.watchdog.as_ref().filter(|dog| dog.is_dropping());
+        dropping.is_some_and(|dog| {
+            let priority = self.priority_out(setup, pkt, channels);
+            priority.is_some_and(|priority| dog.drops(port, priority))
+        })
+    }
+
+    /// The priority that holds a packet back at a port whose link has so many virtual channels; `None` if no pause does.
+    pub(crate) fn priority_out(&self, setup: &Setup<'_>, pkt: &Parcel<P::Annex>, channels: u8) -> Option<u8> {
+        let class = &setup.plan.classes.all()[setup.class_in_table(pkt)];
+        let priority = class.group * self.channels + channel(pkt.annex.route_state().leg(), channels);
+        class.charged.then_some(priority)
+    }
+
+    /// Time of the watchdog's next ruling, ps; [`u64::MAX`] if there is none.
+    #[inline(always)]
+    pub(crate) fn next_ruling(&self) -> u64 {
+        self.watchdog.as_ref().map_or(u64::MAX, |dog| dog.next())
     }
 
     /// The priority of an account, for pause frames.

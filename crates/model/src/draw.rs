@@ -45,6 +45,8 @@ pub enum Purpose {
     Burst = 18,
     /// When links flap.
     Flap = 19,
+    /// When a switch polls for storms of pauses.
+    Poll = 20,
 }
 
 /// A seed, a purpose and an entity, mixed into one number; a draw adds the ordinal.

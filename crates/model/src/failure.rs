@@ -1,5 +1,5 @@
-//! Links that go down, come back, run at another rate or lose packets at random, as events in time, and the changes of routes
-//! that follow.
+//! Links that go down, come back, run at another rate or lose packets at random, and NICs that pause their links without end, as
+//! events in time, and the changes of routes that follow.
 //!
 //! The engine follows these rules:
 //!
@@ -15,6 +15,8 @@
 //!   when it learns of it ([`Clocks`]). To routing a link is down if either direction is down. Routing ignores rates. It avoids links that are down from the start from the
 //!   start on.
 //! * Frozen routes never change: a detection of [`Time::NEVER`]. They lead over dead links for the whole run.
+//! * In a storm of pauses a host sends a pause frame for each priority again and again. Routing does not notice. The host's own
+//!   packets go on.
 //! * At one instant links change first, then routes, then everything else.
 
 mod detection;
@@ -37,9 +39,11 @@ pub enum Effect {
     Slow(Rate),
     /// The link loses this share of its packets at random, a gray failure.
     Gray(Probability),
+    /// The host at the start of the link pauses the other direction.
+    Storm,
 }
 
-/// A time span in which one direction of a link is down, slow or gray.
+/// A time span in which one direction of a link is down, slow or gray, or in which its host pauses the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The link.
@@ -110,6 +114,8 @@ pub struct Failures {
     routings: Vec<Routing>,
     /// Faults that take links down, each with the number of its cause; sorted.
     causes: Vec<Cause>,
+    /// Storms of pauses by link and then by time, without overlaps: the link on which the frames travel, start and end.
+    storms: Vec<(LinkId, Time, Time)>,
     /// Links that stay down for good, if routes are frozen. In a fabric of groups only links of hosts, as a detour may lead
     /// around the others.
     dead_for_good: BTreeSet<LinkId>,
@@ -143,7 +149,7 @@ impl Failures {
     /// [`Failures::new`] without changes of routes; [`Failures::route_by`] adds them.
     pub fn without_routes(fabric: &Fabric, faults: &[Fault]) -> Self {
         let (changes, losses) = changes(fabric, faults);
-        Failures { changes, losses, ..Failures::default() }
+        Failures { changes, losses, storms: storms(faults), ..Failures::default() }
     }
 
     /// Names the causes of outages, so that [`Failures::entry_of`] finds them.
@@ -185,6 +191,12 @@ impl Failures {
         &self.losses
     }
 
+    /// Storms of pauses by link and then by time, without overlaps: the link on which the frames travel, start and end. A storm
+    /// without an end lasts until [`Time::NEVER`].
+    pub fn storms(&self) -> &[(LinkId, Time, Time)] {
+        &self.storms
+    }
+
     /// The links whose rate or chance of loss changes.
     pub fn changed_links(&self) -> BTreeSet<LinkId> {
         let rates = self.changes.iter().map(|change| change.link);
@@ -221,6 +233,8 @@ impl Failures {
                 }
             }
         }
+        let storms = within(&self.storms, |storm| storm.0.cmp(&link)).iter();
+        faults.extend(storms.map(|&(link, at, until)| Fault { link, at, until, effect: Effect::Storm }));
         faults.sort_by_key(|fault| fault.at);
         faults
     }
@@ -386,6 +400,21 @@ fn within<T>(all: &[T], order: impl Fn(&T) -> Ordering) -> &[T] {
     &all[first..last]
 }
 
+/// The storms among faults; those of one link that touch are one.
+fn storms(faults: &[Fault]) -> Vec<(LinkId, Time, Time)> {
+    let storms = faults.iter().filter(|fault| fault.effect == Effect::Storm && fault.at < fault.until);
+    let mut spans: Vec<_> = storms.map(|fault| (fault.link, fault.at, fault.until)).collect();
+    spans.sort_unstable();
+    let mut storms: Vec<(LinkId, Time, Time)> = Vec::new();
+    for (link, at, until) in spans {
+        match storms.last_mut() {
+            Some(last) if last.0 == link && at <= last.2 => last.2 = last.2.max(until),
+            _ => storms.push((link, at, until)),
+        }
+    }
+    storms
+}
+
 /// The changes that faults cause, of rates and of chances of loss, by link and then by time.
 fn changes(fabric: &Fabric, faults: &[Fault]) -> (Vec<LinkChange>, Vec<LossChange>) {
     let mut faults: Vec<Fault> = faults.iter().copied().filter(|f| f.at < f.until).collect();
@@ -404,7 +433,7 @@ fn changes(fabric: &Fabric, faults: &[Fault]) -> (Vec<LinkChange>, Vec<LossChang
             let rates = active().filter_map(|effect| match effect {
                 Effect::Down => Some(None),
                 Effect::Slow(rate) => Some(Some(rate)),
-                Effect::Gray(_) => None,
+                Effect::Gray(_) | Effect::Storm => None,
             });
             let rate = rates.min().unwrap_or(Some(own.rate));
             if rate != rate_before {
@@ -413,7 +442,7 @@ fn changes(fabric: &Fabric, faults: &[Fault]) -> (Vec<LinkChange>, Vec<LossChang
             }
             let chances = active().filter_map(|effect| match effect {
                 Effect::Gray(loss) => Some(loss),
-                Effect::Down | Effect::Slow(_) => None,
+                Effect::Down | Effect::Slow(_) | Effect::Storm => None,
             });
             let loss = chances.fold(own.loss, Probability::max);
             if loss != loss_before {

@@ -364,6 +364,21 @@ pub struct Pfc {
     pub alpha: (u32, u32),
     /// The port resumes its neighbour this far below the threshold.
     pub resume_offset: Bytes,
+    /// What the switch does if a neighbour pauses it for too long.
+    pub watchdog: Option<Watchdog>,
+}
+
+/// The watchdog of a switch, which looks for egress queues that stay paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watchdog {
+    /// Time between two polls.
+    pub poll: Time,
+    /// A queue is stormed after so many polls that each found it paused since the poll before.
+    pub detection: u64,
+    /// It is restored after so many polls that each found no pause since the poll before.
+    pub restoration: u64,
+    /// True if the queue's packets are dropped, and those that come from its port; false if they leave in spite of pauses.
+    pub drops: bool,
 }
 
 /// Behaviour of a switch whose buffer fills.

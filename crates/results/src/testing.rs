@@ -35,7 +35,11 @@ pub fn plan(flows: u32) -> Plan {
         ports: vec![PortSettings::default(); 4],
         switches: vec![SwitchSettings {
             buffer: Bytes(1_000_000),
-            flow_control: FlowControl::Lossless(Pfc { alpha: (1, 8), resume_offset: Bytes(3072) }),
+            flow_control: FlowControl::Lossless(Pfc {
+                alpha: (1, 8),
+                resume_offset: Bytes(3072),
+                watchdog: None,
+            }),
             overflow: Overflow::Drop,
             memory: model::plan::Memory::PLAIN,
         }],

@@ -1,4 +1,4 @@
-//! `[[failure]]`: links and switches that fail and recover; `[routing]`: the delay until routing reacts.
+//! `[[failure]]`: links and switches that fail and recover, and storms of pauses; `[routing]`: the delay until routing reacts.
 
 mod detection;
 pub(crate) mod flaps;
@@ -22,8 +22,8 @@ use std::fmt;
 pub use detection::{BySwitch, Detection, Local};
 pub use flaps::{Down, Flaps, LogNormal};
 
-/// Links that are down or slow, or that lose packets at random, for some time. Failures may overlap; the worst failure of a
-/// link counts.
+/// Links that are down or slow, or that lose packets at random, for some time, or hosts that pause their switches without end. Failures
+/// may overlap; the worst failure of a link counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Failure {
@@ -62,6 +62,11 @@ pub struct Failure {
     /// Whether the links are down; exclusive with `rate` and `loss`. Default: true if neither is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
+    /// Hosts whose NICs break and pause their switch from `at` until `until`, such as `["host3"]`; `*` matches as in `links`. A NIC sends
+    /// a pause frame for each lossless priority, twice in the time of the longest pause (our choice), so the last one ends up to
+    /// 65,535 x 512 bit times after `until` (IEEE 802.3, annex 31B.2). No link fails. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub storm: Vec<String>,
     /// The failure comes and goes on each link by itself, from `at` to `until`, which has no default then. Default: one failure
     /// from `at` to `until`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +76,7 @@ pub struct Failure {
 impl Failure {
     /// True if the links are down, and not only slow or gray.
     fn is_down(&self) -> bool {
-        self.rate.is_none() && self.loss.is_none()
+        self.rate.is_none() && self.loss.is_none() && self.storm.is_empty()
     }
 }
 
@@ -226,6 +231,7 @@ impl FailurePlanner<'_> {
                     possible_rate("rate", rate).map_err(within)?;
                 }
                 let effects = [
+                    (!entry.storm.is_empty()).then_some(Effect::Storm),
                     entry.is_down().then_some(Effect::Down),
                     rate.map(Effect::Slow),
                     entry.loss.map(|chance| Effect::Gray(chance.probability())),
@@ -307,6 +313,9 @@ impl FailurePlanner<'_> {
                 return Err(code::NEEDS.at("flaps", text));
             }
         }
+        if !entry.storm.is_empty() {
+            return self.storming(entry);
+        }
         let fabric = self.fabric;
         let mut cables = BTreeSet::new();
         for (i, ends) in entry.links.iter().enumerate() {
@@ -324,7 +333,8 @@ impl FailurePlanner<'_> {
         }
         if entry.links.is_empty() && entry.switch.is_none() {
             if entry.random.is_none() {
-                let mut error = code::NEEDS.at("", "no link fails; set `links`, `switch` or `random`");
+                let mut error =
+                    code::NEEDS.at("", "no link fails; set `links`, `switch`, `random` or `storm`");
                 error.at_key = true;
                 return Err(error);
             }
@@ -351,6 +361,38 @@ impl FailurePlanner<'_> {
             true => Ok(chosen),
             false => Ok(chosen.into_iter().flat_map(|link| [link, fabric.reverse(link)]).collect()),
         }
+    }
+
+    /// The links by which the hosts of a storm send their pauses.
+    fn storming(&self, entry: &Failure) -> Result<Vec<LinkId>, Finding> {
+        let others = [
+            ("links", !entry.links.is_empty()),
+            ("switch", entry.switch.is_some()),
+            ("random", entry.random.is_some()),
+            ("one-way", entry.one_way),
+            ("rate", entry.rate.is_some()),
+            ("loss", entry.loss.is_some()),
+            ("down", entry.down.is_some()),
+            ("flaps", entry.flaps.is_some()),
+        ];
+        if let Some((key, _)) = others.into_iter().find(|(_, set)| *set) {
+            let text = format!("a storm takes no link down; set `{key}` in a `[[failure]]` of its own");
+            return Err(code::CONFLICT.at(key, text));
+        }
+        let (fabric, mut links) = (self.fabric, BTreeSet::new());
+        for (i, name) in entry.storm.iter().enumerate() {
+            let path = format!("storm.{i}");
+            let one = endpoint(fabric, name);
+            for node in self.nodes(name, &path)? {
+                if !fabric.is_host(node) {
+                    return Err(code::NO_NODE
+                        .at(&path, format!("expected a host; `{}` is a switch", fabric.name(node))));
+                }
+                let own = fabric.ports(node).iter().map(|link| fabric.link(link.from, link.port));
+                links.extend(own.filter(|link| one.is_none_or(|host| *link == LinkId(host.0))));
+            }
+        }
+        Ok(links.into_iter().collect())
     }
 
     /// Adds the links from the nodes that match `from` to the nodes that match `to`.

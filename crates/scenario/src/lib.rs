@@ -93,6 +93,7 @@ pub mod traffic;
 pub mod values;
 mod vendor;
 mod wait;
+mod watchdog;
 pub mod workload;
 
 pub use check::{Checked, Resolved, Survey};

@@ -150,7 +150,10 @@ pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudge
         plan.retries.clear();
     }
     let nics = wait::of_nics(scenario, &plan);
-    let patience = || nics.iter().map(|waits| waits.patience(&plan)).max().unwrap_or(Time::ZERO);
+    let patience = || {
+        let of_nics = nics.iter().map(|waits| waits.patience(&plan)).max().unwrap_or(Time::ZERO);
+        Time(of_nics.ps().saturating_add(wait::for_watchdogs(&plan).ps())).min(LATEST)
+    };
     plan.no_progress = scenario.stop.no_progress.unwrap_or_else(patience);
     plan.digest = telemetry::digest(scenario, &plan)?;
     let (traffic, load) = match counted {

@@ -4,6 +4,7 @@ pub use crate::classes::Classes;
 use crate::dscp::DscpMap;
 use crate::headroom::{self, Headroom};
 use crate::values::{Chance, Share, Switched};
+use crate::watchdog::WatchdogConfig;
 use finding::{Finding, code};
 use model::fabric::Link;
 use model::plan::{Cut, FlowControl, MarkAt, Marking, Memory, Overflow, Pfc, PortSettings, SwitchSettings};
@@ -168,6 +169,9 @@ pub struct PfcConfig {
     /// shared-pool = "8MB" }` is the form of a switch's configuration: `buffer` is then the pool, and headroom lies beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<Headroom>,
+    /// Watchdog that frees queues which a neighbour pauses for too long. Default off (our choice).
+    #[serde(skip_serializing_if = "is_off")]
+    pub watchdog: Switched<WatchdogConfig>,
 }
 
 /// `alpha` of ports of one rate.
@@ -188,6 +192,7 @@ impl Default for PfcConfig {
             resume_offset: Bytes(3 * 1024),
             xon_offset: None,
             headroom: None,
+            watchdog: Switched::OFF,
         }
     }
 }
@@ -476,7 +481,9 @@ impl<'a> EffectiveSwitch<'a> {
         let flow_control = match pfc.get() {
             Some(pfc) => {
                 let resume_offset = pfc.xon_offset.unwrap_or(pfc.resume_offset);
-                FlowControl::Lossless(Pfc { alpha: pfc.alpha.pair(), resume_offset })
+                let watchdog = pfc.watchdog.get().map(|dog| dog.watchdog(ports.len())).transpose();
+                let watchdog = watchdog.map_err(|error| error.within(&self.path("pfc.watchdog", own_pfc)))?;
+                FlowControl::Lossless(Pfc { alpha: pfc.alpha.pair(), resume_offset, watchdog })
             }
             None => FlowControl::Lossy { alpha: drop_alpha.pair() },
         };

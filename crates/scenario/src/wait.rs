@@ -4,7 +4,7 @@ use crate::ideal::Ideals;
 use crate::values::LATEST;
 use crate::{Plan, Scenario};
 use model::fabric::Link;
-use model::plan::Message;
+use model::plan::{FlowControl, Message};
 use model::{HostId, Time};
 use rnic::{Acks, NicConfig};
 
@@ -36,6 +36,18 @@ const LEAST_PATIENCE: Time = Time::from_ms(100);
 /// Ten times this time.
 pub(crate) fn ten(time: Time) -> Time {
     Time(time.ps().saturating_mul(10))
+}
+
+/// Longest time in which watchdogs of PFC find a storm and see its end: both begin between two polls.
+pub(crate) fn for_watchdogs(plan: &Plan) -> Time {
+    let watchdogs = plan.settings_of_groups().flatten().filter_map(|switch| match switch.flow_control {
+        FlowControl::Lossless(pfc) => pfc.watchdog,
+        _ => None,
+    });
+    let longest = watchdogs.map(|dog| {
+        dog.poll.ps().saturating_mul(dog.detection.saturating_add(dog.restoration).saturating_add(2))
+    });
+    Time(longest.max().unwrap_or(0))
 }
 
 /// The waits of all NICs of traffic classes with flows: the scenario's NIC, a class's own, or the one that its scheme brings.

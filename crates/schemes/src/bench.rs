@@ -126,7 +126,7 @@ pub(crate) fn dragonfly(groups: usize, routers: usize, links: usize) -> Plan {
 /// A plan with a queue pair without messages between every two hosts of a fabric.
 fn plan(b: FabricBuilder) -> Plan {
     let fabric = b.build().unwrap();
-    let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072) };
+    let pfc = Pfc { alpha: (1, 8), resume_offset: Bytes(3072), watchdog: None };
     let flow_control = FlowControl::Lossless(pfc);
     let switch = SwitchSettings {
         buffer: Bytes(64_000_000),

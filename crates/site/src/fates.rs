@@ -52,7 +52,7 @@ const REASONS: &[(&str, &str, &str)] = &[
     ("QUEUE", "scheduler", "the queues of data and of CNPs count here"),
     ("QUEUE", "*", "data is in another queue"),
     ("SCHEDULER", "*", "the queues of data and of CNPs do not use it, or their order is strict"),
-    ("PORT_QOS_MAP", "pfcwd_sw_enable", "not modelled yet: a watchdog of PFC"),
+    ("PORT_QOS_MAP", "pfcwd_sw_enable", "the watchdog of PFC is that of PFC_WD"),
     (
         "PORT_QOS_MAP",
         "pfc_to_queue_map|pfc_to_pg_map",
@@ -74,7 +74,11 @@ const REASONS: &[(&str, &str, &str)] = &[
         "*",
         "switches classify by DSCP and rewrite nothing",
     ),
-    ("PFC_WD", "*", "not modelled yet: a watchdog of PFC"),
+    (
+        "PFC_WD",
+        "*",
+        "the watchdog of most ports counts, if it drops or forwards and data is lossless; polls are not rarer than it acts",
+    ),
     ("SWITCH_TRIMMING", "*", "data is not trimmed in its queue, or has no such setting"),
     ("SWITCH_HASH", "lag_hash|lag_hash_algorithm", "links of a LAG are links by themselves"),
     ("SWITCH_HASH", "ecmp_hash", "scheme.ecmp knows the 5-tuple and addresses, and ARS needs no hash"),

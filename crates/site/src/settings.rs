@@ -32,6 +32,7 @@ pub(crate) const ROWS: &[(&str, Make)] = &[
     ("switch.pfc.alpha", alpha),
     ("switch.pfc.xon-offset", xon_offset),
     ("switch.pfc.headroom", headroom),
+    ("switch.pfc.watchdog", watchdog),
     ("switch.drop-alpha", drop_alpha),
     ("switch.cut", cut),
     ("switch.ecn", ecn_off),
@@ -218,6 +219,36 @@ fn alpha(view: &View<'_>) -> Option<Made> {
 fn xon_offset(view: &View<'_>) -> Option<Made> {
     let (bytes, from, others) = of_group(view, "xon_offset").filter(|_| is_lossless(view))?;
     Some(Made { toml: quoted(bytes), from, note: differ(others).trim_start_matches("; ").to_owned() })
+}
+
+/// The watchdog of most ports. One without an action drops (sonic-net/sonic-utilities, pfcwd/main.py).
+fn watchdog(view: &View<'_>) -> Option<Made> {
+    let all = view.ports.iter().filter_map(|(_, port)| {
+        let detection = port.watchdog.as_ref().filter(|ms| ms.value > 0)?;
+        let restoration = port.restoration.as_ref().filter(|ms| ms.value > 0);
+        let action = port.on_storm.as_ref();
+        let places = [Some(&detection.at), restoration.map(|it| &it.at), action.map(|it| &it.at)];
+        let value = (detection.value, restoration.map(|it| it.value), action.map(|it| it.value.clone()));
+        Some((value, places.into_iter().flatten().cloned().collect()))
+    });
+    let ((detection, restoration, action), mut from, others) =
+        most(all.collect()).filter(|_| is_lossless(view))?;
+    let action = match action.as_deref() {
+        None | Some("drop") => "drop",
+        Some("forward") => "forward",
+        Some(_) => return None,
+    };
+    let mut keys = vec![format!("detection-time = \"{detection}ms\"")];
+    keys.extend(restoration.map(|ms| format!("restoration-time = \"{ms}ms\"")));
+    let fits =
+        |poll: &&Said<u64>| poll.value > 0 && poll.value <= detection.min(restoration.unwrap_or(detection));
+    if let Some(poll) = view.switch.poll.as_ref().filter(fits) {
+        keys.push(format!("poll-interval = \"{}ms\"", poll.value));
+        from.push(poll.at.clone());
+    }
+    keys.push(format!("action = \"{action}\""));
+    let note = differ(others).trim_start_matches("; ").to_owned();
+    Some(Made { toml: format!("{{ {} }}", keys.join(", ")), from, note })
 }
 
 fn drop_alpha(view: &View<'_>) -> Option<Made> {

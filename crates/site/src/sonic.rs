@@ -73,8 +73,10 @@ pub(crate) struct Port {
     pub(crate) dscp_map: Option<Said<String>>,
     pub(crate) queue_map: Option<Said<String>>,
     pub(crate) group_map: Option<Said<String>>,
-    /// Detection time of the watchdog in ms.
+    /// Detection and restoration time of the watchdog in ms, and its action.
     pub(crate) watchdog: Option<Said<u64>>,
+    pub(crate) restoration: Option<Said<u64>>,
+    pub(crate) on_storm: Option<Said<String>>,
 }
 
 /// A queue of a port.
@@ -273,6 +275,12 @@ impl Switch {
             ("PFC_WD", "POLL_INTERVAL") => self.poll = number(),
             ("PFC_WD", "detection_time") => {
                 self.ports.entry(key.to_owned()).or_default().watchdog = number();
+            }
+            ("PFC_WD", "restoration_time") => {
+                self.ports.entry(key.to_owned()).or_default().restoration = number();
+            }
+            ("PFC_WD", "action") => {
+                self.ports.entry(key.to_owned()).or_default().on_storm = Some(said.clone());
             }
             ("SWITCH_TRIMMING", _) => drop(self.trimming.insert(field.to_owned(), said.clone())),
             ("SWITCH_HASH", _) => drop(self.hash.insert(field.to_owned(), said.clone())),

@@ -19,6 +19,10 @@ fn three_switches_become_one_fabric_with_their_thresholds() {
         (headroom["xoff"].as_str(), headroom["shared-pool"].as_str()),
         (Some("280000B"), Some("4000000B"))
     );
+    let watchdog = text(&["switch", "pfc", "watchdog"]);
+    let of = |key: &str| watchdog[key].as_str();
+    assert_eq!((of("detection-time"), of("restoration-time")), (Some("200ms"), Some("400ms")));
+    assert_eq!((of("poll-interval"), of("action")), (Some("200ms"), Some("drop")));
     let ecn = text(&["switch", "ecn", "at-rate", "0"]);
     assert_eq!((ecn["kmax"].as_str(), ecn["pmax"].as_float()), (Some("2000000B"), Some(0.05)));
     // The pool, beside which headrooms lie.

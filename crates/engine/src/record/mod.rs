@@ -30,6 +30,10 @@ pub(crate) struct Recorder {
     last_lost: BTreeMap<QpId, (u64, LinkId)>,
     /// Losses by link and start of its outage, ps.
     losses: BTreeMap<(Option<LinkId>, u64), Losses>,
+    /// Pauses of links by storms, with start and end in ps. A storm may outlast the run's traffic, and what comes later does not count.
+    pub(crate) pauses: Vec<(usize, [u64; 2])>,
+    /// Rulings of watchdogs: time in ps, link, and whether the link's queue was stormed from then on.
+    pub(crate) rulings: Vec<(u64, usize, bool)>,
 }
 
 /// An [`Event`] without the fields of its packet.

@@ -24,7 +24,7 @@ impl<P: Parts> Reference<'_, P> {
             if let Some(pkt) = port.pop(classes, host) {
                 self.queued[gp] -= u64::from(pkt.frame());
                 self.start(now, node, gp, pkt);
-            } else if host && !self.setup.holds_data(port.paused_channels) {
+            } else if host && !self.setup.holds_data(port.paused()) {
                 match self.hosts[gp].pull(&self.setup, now) {
                     Some(pkt) => self.start(now, node, gp, pkt),
                     None => break,
@@ -35,7 +35,7 @@ impl<P: Parts> Reference<'_, P> {
         }
         let port = &self.ports[gp];
         let mut due = if port.has_next(classes) { port.busy } else { u64::MAX };
-        if host && !self.setup.holds_data(port.paused_channels) {
+        if host && !self.setup.holds_data(port.paused()) {
             due = due.min(self.hosts[gp].eligible_at().max(port.busy));
         }
         if due != u64::MAX && due != port.planned {
@@ -80,7 +80,7 @@ impl<P: Parts> Reference<'_, P> {
 
     /// True if a pause keeps the data of a host's port back.
     fn holds_data(&self, gp: usize) -> bool {
-        self.setup.holds_data(self.ports[gp].paused_channels)
+        self.setup.holds_data(self.ports[gp].paused())
     }
 
     /// The free ports of a shared NIC in the turn of one of them.

@@ -25,11 +25,14 @@ pub(super) struct Port<A: Annex> {
     pub(super) credit: [u64; Classes::MOST],
     pub(super) turn: usize,
     pub(super) busy: u64,
-    /// Number of virtual channels of its link and of the fabric, and a bit for each paused priority: a virtual channel of a group of
-    /// classes.
+    /// Number of virtual channels of its link and of the fabric.
     pub(super) channels: u8,
     pub(super) most_channels: u8,
-    pub(super) paused_channels: u8,
+    /// A bit for each priority, which is a virtual channel of a group of classes: paused by frames, paused by a storm, and deaf to
+    /// pauses.
+    pub(super) by_frames: u8,
+    pub(super) by_storm: u8,
+    pub(super) deaf: u8,
     /// Start of its rate's row of transmission times.
     pub(super) row: u32,
     /// Time of the valid departure event in the heap; 0 if there is none.
@@ -39,13 +42,23 @@ pub(super) struct Port<A: Annex> {
 }
 
 impl<A: Annex> Port<A> {
+    /// A bit for each priority that the far end pauses.
+    pub(super) fn asked(&self) -> u8 {
+        self.by_frames | self.by_storm
+    }
+
+    /// A bit for each priority that may not start.
+    pub(super) fn paused(&self) -> u8 {
+        self.asked() & !self.deaf
+    }
+
     /// Position of the first packet of a class that may start. Charged classes are paused: they leave in order, and
     /// packets of paused channels are skipped.
     fn first(&self, classes: &[Class], class: usize) -> Option<Position> {
         let first_priority = classes[class].group * self.most_channels;
         let priority =
             |pkt: &Parcel<A>| first_priority + channel(pkt.annex.route_state().leg(), self.channels);
-        let may = |pkt: &Parcel<A>| !classes[class].charged || self.paused_channels >> priority(pkt) & 1 == 0;
+        let may = |pkt: &Parcel<A>| !classes[class].charged || self.paused() >> priority(pkt) & 1 == 0;
         self.queues[class].iter().position(may).map(|place| Position { class, place })
     }
 

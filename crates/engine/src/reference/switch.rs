@@ -27,6 +27,11 @@ impl<P: Parts> Reference<'_, P> {
         }
         let route = router.arrived(pkt.annex.route_state(), ingress);
         pkt.annex.set_route_state(route);
+        if self.switches[node as usize - self.servers].discards_in(&self.setup, &pkt) {
+            self.links[base + ingress.index()].storm_drops_in += 1;
+            self.tally.lost(&pkt, Lost::Watchdog);
+            return self.note(now, node, EventKind::Lost, &pkt);
+        }
         let (ports, to_host) = router.onward(route, ingress, pkt.to());
         let switch = &mut self.switches[node as usize - self.servers];
         let from_host = self.setup.ports[base + ingress.0 as usize].to_host;
@@ -121,6 +126,45 @@ impl<P: Parts> Reference<'_, P> {
         self.note(now, node, EventKind::Dropped, pkt);
     }
 
+    /// Drops all packets of a priority that wait at port `gp` of a switch.
+    pub(super) fn flush(&mut self, now: u64, node: u32, gp: usize, priority: u8) {
+        let (index, channels) = (node as usize - self.servers, self.ports[gp].channels);
+        for class in 0..self.setup.plan.classes.all().len() {
+            let first = |run: &Self| {
+                let (switch, setup) = (&run.switches[index], &run.setup);
+                let of = |pkt: &Parcel<P::Annex>| switch.priority_out(setup, pkt, channels);
+                run.ports[gp].queues[class].iter().position(|pkt| of(pkt) == Some(priority))
+            };
+            while let Some(place) = first(self)
+                && let Some(pkt) = self.ports[gp].remove(Position { class, place })
+            {
+                self.queued[gp] -= u64::from(pkt.frame());
+                self.discard_charged(now, node, gp, &pkt);
+            }
+        }
+    }
+
+    /// Drops a packet that has its room, because of the watchdog of port `gp`.
+    fn discard_charged(&mut self, now: u64, node: u32, gp: usize, pkt: &Parcel<P::Annex>) {
+        let index = node as usize - self.servers;
+        if pkt.ingress() != PortIndex::VIRTUAL {
+            let account = self.switches[index].account(&self.setup, pkt);
+            let port = gp - self.setup.fabric().base(NodeId(node)) as usize;
+            let place = Place::new(port, self.setup.class_in_table(pkt));
+            if self.switches[index].buffer.release(account, pkt.frame() as u64, place) {
+                let priority = self.switches[index].priority_of(account);
+                self.send_pause(now, node, pkt.ingress(), priority, false);
+            }
+        }
+        self.discard_at(now, node, gp, pkt);
+    }
+
+    fn discard_at(&mut self, now: u64, node: u32, gp: usize, pkt: &Parcel<P::Annex>) {
+        self.links[gp].storm_drops += 1;
+        self.tally.lost(pkt, Lost::Watchdog);
+        self.note(now, node, EventKind::Lost, pkt);
+    }
+
     /// Cuts a packet that does not fit into its queue, or one that waits there: then the arriving packet takes its
     /// place. Returns the packet that is to join the queue, if any, and the headers of the other one.
     fn cut(
@@ -162,8 +206,16 @@ impl<P: Parts> Reference<'_, P> {
         if self.setup.follows(pkt.qp()) && pkt.is_data() && !charged && pkt.ingress() != PortIndex::VIRTUAL {
             self.recorder.hop(&self.setup, gp, &pkt, self.ports[gp].bytes[class]);
         }
-        let cap = self.setup.port_settings(class, gp).cap.get();
         let port = gp - self.setup.fabric().base(NodeId(node)) as usize;
+        let at = (port, self.ports[gp].channels);
+        if self.switches[node as usize - self.servers].discards_out(&self.setup, &pkt, at) {
+            match charged {
+                true => self.discard_charged(now, node, gp, &pkt),
+                false => self.discard_at(now, node, gp, &pkt),
+            }
+            return;
+        }
+        let cap = self.setup.port_settings(class, gp).cap.get();
         let egress = Egress { queue: self.ports[gp].bytes[class], cap, place: Some(Place::new(port, class)) };
         let (joins, headers) =
             match if charged { Admission::Admitted } else { self.admit(now, node, &pkt, Some(egress)) } {

@@ -4,6 +4,7 @@ use super::port::Port;
 use super::queue::Queue;
 use crate::average::Averages;
 use crate::service::Turns;
+use crate::switch::channel;
 use model::plan::{Class, Classes, Service};
 use model::{Annex, Parcel};
 
@@ -92,6 +93,22 @@ impl<A: Annex> Queues<A> {
         turns.spend(class, frame, queues[class].is_empty());
         self.bytes[class] -= frame;
         Some((class, pkt))
+    }
+
+    /// Takes the first packet of a class that has this priority, at a port with so many virtual channels.
+    pub(super) fn take_of(
+        &mut self,
+        (class, of): (usize, &Class),
+        channels: u8,
+        priority: u8,
+    ) -> Option<Parcel<A>> {
+        let first_priority = of.group * self.channels;
+        let is_own =
+            |pkt: &Parcel<A>| first_priority + channel(pkt.annex.route_state().leg(), channels) == priority;
+        let ahead = self.queues[class].packets().iter().position(is_own)?;
+        let pkt = self.queues[class].pop_behind(ahead)?;
+        self.bytes[class] -= pkt.frame() as u64;
+        Some(pkt)
     }
 
     /// Takes the newest data packet of a class out of its queue, if it is `suitable`.

@@ -146,8 +146,9 @@ impl<P: Parts> Visit<'_, P> {
                     self.port.row = row;
                     self.host.set_rate(self.out.setup, row);
                 }
-                // Hosts have no routes.
-                Some(LinkEvent::Failure(FailureEvent::RouteChange(_))) | None => {}
+                // Hosts have no routes, and storms come from hosts.
+                Some(LinkEvent::Failure(FailureEvent::RouteChange(_) | FailureEvent::Storm { .. }))
+                | None => {}
             }
         }
         self.next(event.min(timer))

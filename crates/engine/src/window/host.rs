@@ -397,8 +397,9 @@ impl<'v, P: Parts> Visit<'v, P> {
                     self.port.row = row;
                     self.host.set_rate(self.out.setup, row);
                 }
-                // Hosts have no routes.
-                Some(LinkEvent::Failure(FailureEvent::RouteChange(_))) | None => {}
+                // Hosts have no routes, and storms come from hosts.
+                Some(LinkEvent::Failure(FailureEvent::RouteChange(_) | FailureEvent::Storm { .. }))
+                | None => {}
             }
             let held = self.port.paused_channels();
             self.host.on_pause(self.out.setup, frame, before, held);

@@ -196,8 +196,8 @@ impl<P: Parts> Visit<'_, '_, P> {
                 (0..setup.priorities()).for_each(|priority| self.on_pause(now, p, priority, false));
             }
             Some(LinkEvent::Failure(FailureEvent::Rate { row, .. })) => self.ports[p].row = row,
-            // Hosts have no routes.
-            Some(LinkEvent::Failure(FailureEvent::RouteChange(_))) | None => {}
+            // Hosts have no routes, and storms come from hosts.
+            Some(LinkEvent::Failure(FailureEvent::RouteChange(_) | FailureEvent::Storm { .. })) | None => {}
         }
     }
 

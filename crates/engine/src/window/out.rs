@@ -328,20 +328,39 @@ impl<A: Annex> Out<'_, A> {
     /// Pauses or resumes a channel of port `p`; false if nothing changed.
     #[cold]
     pub(super) fn paused(&mut self, p: usize, port: &mut Port<A>, now: u64, channel: u8, on: bool) -> bool {
-        let before = port.paused_channels();
-        port.pause(channel, on);
+        let by_frames = port.by_frames();
+        let change = |port: &mut Port<A>| {
+            port.pause(channel, on);
+            port.by_frames() != by_frames
+        };
+        let (news, change) = self.repaused(p, port, now, change);
+        self.links[p].pauses += u64::from(news && on);
+        change != 0
+    }
+
+    /// Lets `change` change the pauses of port `p`. Returns its result, and a bit for each priority that is paused now and was not, or
+    /// was and is not.
+    #[cold]
+    pub(super) fn repaused<R>(
+        &mut self,
+        p: usize,
+        port: &mut Port<A>,
+        now: u64,
+        change: impl FnOnce(&mut Port<A>) -> R,
+    ) -> (R, u8) {
+        let (before, by_storm) = (port.paused_channels(), port.by_storm());
+        let result = change(port);
         let held = port.paused_channels();
-        if held == before {
-            return false;
-        }
-        self.links[p].pauses += on as u64;
-        if before == 0 {
+        if before == 0 && held != 0 {
             self.paused_since[p] = now;
-        } else if held == 0 {
+        } else if before != 0 && held == 0 {
+            if by_storm {
+                self.recorder.pauses.push((self.gp + p, [self.paused_since[p], now]));
+            }
             self.links[p].paused += Time(now - self.paused_since[p]);
             self.paused_since[p] = u64::MAX;
         }
-        true
+        (result, before ^ held)
     }
 }
 

@@ -39,9 +39,12 @@ pub(super) struct Port<A: Annex> {
     pub(super) bytes: u64,
     /// Start of its rate's row of transmission times.
     pub(super) row: u32,
-    /// Number of virtual channels of its link, and a bit for each paused priority, see [`Port::paused_channels`].
+    /// Number of virtual channels of its link. A bit for each priority that is paused by frames, one for each that is paused by a
+    /// storm, and one for each whose pauses do not count now, see [`Port::paused_channels`].
     channels: u8,
-    paused_channels: u8,
+    by_frames: u8,
+    by_storm: u8,
+    deaf: u8,
 
     /// End of the last frame, ps.
     pub(super) last: u64,
@@ -100,7 +103,9 @@ impl<A: Annex> Port<A> {
             far: Far::new(),
             cnps: Queue::default(),
             channels: facts.channels,
-            paused_channels: 0,
+            by_frames: 0,
+            by_storm: 0,
+            deaf: 0,
         }
     }
 
@@ -147,13 +152,25 @@ impl<A: Annex> Port<A> {
     /// [`Port::may_start`] for a packet of the group of classes whose pauses begin with this priority.
     #[inline(always)]
     pub(super) fn may_start_behind(&self, first_priority: u8, pkt: &Parcel<A>) -> bool {
-        self.paused_channels >> (first_priority + channel(pkt.annex.route_state().leg(), self.channels)) & 1
+        self.paused_channels() >> (first_priority + channel(pkt.annex.route_state().leg(), self.channels)) & 1
             == 0
     }
 
     /// A bit for each paused priority: each virtual channel, of each group of classes.
+    #[inline(always)]
     pub(super) fn paused_channels(&self) -> u8 {
-        self.paused_channels
+        self.asked() & !self.deaf
+    }
+
+    /// A bit for each priority that the far end pauses, also if the port ignores it.
+    #[inline(always)]
+    pub(super) fn asked(&self) -> u8 {
+        self.by_frames | self.by_storm
+    }
+
+    /// A bit for each priority that frames have paused.
+    pub(super) fn by_frames(&self) -> u8 {
+        self.by_frames
     }
 
     /// Number of virtual channels of its link.
@@ -162,17 +179,37 @@ impl<A: Annex> Port<A> {
     }
 
     pub(super) fn pause(&mut self, priority: u8, on: bool) {
-        let bit = 1 << priority;
-        self.paused_channels = self.paused_channels & !bit | if on { bit } else { 0 };
-        let all = (1 << self.channels) - 1;
-        self.set(PARTLY_PAUSED, self.paused_channels != 0 && self.paused_channels != all);
+        self.by_frames = with_bit(self.by_frames, priority, on);
+        self.recheck_pauses();
+    }
+
+    /// Pauses these priorities by a storm, and no others.
+    pub(super) fn storm(&mut self, priorities: u8) {
+        self.by_storm = priorities;
+        self.recheck_pauses();
+    }
+
+    /// True if a storm pauses the port.
+    pub(super) fn by_storm(&self) -> bool {
+        self.by_storm != 0
+    }
+
+    /// Sets whether pauses of a priority do not count.
+    pub(super) fn deafen(&mut self, priority: u8, on: bool) {
+        self.deaf = with_bit(self.deaf, priority, on);
+        self.recheck_pauses();
+    }
+
+    fn recheck_pauses(&mut self) {
+        let (paused, all) = (self.paused_channels(), (1 << self.channels) - 1);
+        self.set(PARTLY_PAUSED, paused != 0 && paused != all);
         self.recheck_data();
     }
 
     /// Updates whether queued data may start.
     fn recheck_data(&mut self) {
         let may = match self.is(PARTLY_PAUSED) {
-            false => self.paused_channels == 0,
+            false => self.paused_channels() == 0,
             true => self.data.packets().iter().any(|pkt| self.may_start(pkt)),
         };
         let bit = (1 << DATA) << MAY;
@@ -235,6 +272,19 @@ impl<A: Annex> Port<A> {
         if picky {
             self.recheck_data();
         }
+        Some(pkt)
+    }
+
+    /// Takes the first packet of a virtual channel out of the queue of data.
+    #[cold]
+    pub(super) fn take_of(&mut self, own: u8) -> Option<Parcel<A>> {
+        let channels = self.channels;
+        let is_own = |pkt: &Parcel<A>| channel(pkt.annex.route_state().leg(), channels) == own;
+        let ahead = self.data.packets().iter().position(is_own)?;
+        let pkt = self.data.pop_behind(ahead)?;
+        self.waiting -= u64::from(pkt.frame());
+        self.recount();
+        self.recheck_data();
         Some(pkt)
     }
 
@@ -317,6 +367,11 @@ impl<A: Annex> Port<A> {
         link.busy = Time(self.busy_for);
         link.max_queue = link.max_queue.max(self.most_waiting);
     }
+}
+
+/// A mask with one bit set or cleared.
+fn with_bit(mask: u8, bit: u8, on: bool) -> u8 {
+    mask & !(1 << bit) | u8::from(on) << bit
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! A switch in one window: all its events, in order of time. The order at one instant is: failures and repairs,
-//! pause and resume frames, departures, arrivals, wake-ups.
+//! pause and resume frames, rulings of the watchdog, departures, arrivals, wake-ups.
 //!
 //! A visit is *light* if the buffer cannot reach any threshold in the window. The engine then computes each port by
 //! itself, when an event concerns it and when the window closes, and sums up the buffer at the end.
@@ -28,6 +28,7 @@ use crate::outcome::EventKind;
 use crate::setup::LinkState;
 use crate::switch::{Arrival, Egress, Switch, may_be_victim};
 use crate::view::shown;
+use crate::watchdog::Ruling;
 use model::draw::below;
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
@@ -87,6 +88,8 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     plain: Kinds,
     /// Earliest time of the next event other than an arrival, ps.
     next_own: u64,
+    /// True if the switch has a watchdog of PFC.
+    guarded: bool,
 }
 
 /// Recounts the buffer's charges by account, which light visits do not keep.
@@ -128,6 +131,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     pub(super) fn new(state: SwitchState<'v, P>, out: Out<'v, P::Annex>) -> Self {
         let SwitchState { node, switch, ports, classed, backlog, scratch, with_data, .. } = state;
         let (router, interest) = (out.setup.router(node, switch.route_change), switch.interest);
+        let guarded = switch.watchdog.is_some();
         Visit {
             node,
             switch,
@@ -143,6 +147,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             with_data,
             plain: if interest.plain_replies { REPLIES } else { Kinds::of(&[]) },
             next_own: 0,
+            guarded,
         }
     }
 
@@ -208,7 +213,14 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn look_ahead(&mut self) {
         // At one instant, wake-ups come after arrivals.
         let wake = self.switch.wake.saturating_add(1);
-        self.next_own = self.first_ordered().0.min(self.scratch.events.next()).min(wake);
+        self.next_own =
+            self.first_ordered().0.min(self.scratch.events.next()).min(wake).min(self.next_ruling());
+    }
+
+    /// Time of the watchdog's next ruling, ps. A visit with a ruling or a pause is heavy.
+    #[inline(always)]
+    fn next_ruling(&self) -> u64 {
+        if HEAVY && self.guarded { self.switch.next_ruling() } else { u64::MAX }
     }
 
     /// Computes all events of the switch's own before `limit`, and wake-ups before `wake_limit`.
@@ -217,9 +229,12 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         loop {
             let (due, p) = self.first_ordered();
             let (frame, wake) = (self.scratch.events.next(), self.switch.wake);
-            self.next_own = due.min(frame).min(wake.saturating_add(1));
-            if frame < limit && frame <= due && frame <= wake {
+            let ruling = self.next_ruling();
+            self.next_own = due.min(frame).min(wake.saturating_add(1)).min(ruling);
+            if frame < limit && frame <= due && frame <= wake && frame <= ruling {
                 self.on_link_event(frame);
+            } else if ruling < limit && ruling <= due && ruling <= wake {
+                self.on_ruling(ruling);
             } else if due < limit && due <= wake {
                 self.depart(p, due);
             } else if wake < wake_limit {
@@ -253,6 +268,11 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
                     self.on_pause(at, p, priority, false);
                 }
             }
+            Some(LinkEvent::Failure(FailureEvent::Storm { port, on })) => {
+                let (p, setup) = (port.index(), self.out.setup);
+                let priorities = if on { setup.lossless_priorities(self.out.gp + p) } else { 0 };
+                self.repause(at, p, |port| port.storm(priorities));
+            }
             Some(LinkEvent::Failure(FailureEvent::Rate { port, row })) => {
                 let p = port.0 as usize;
                 self.serve(p, at); // earlier starts have the old rate
@@ -269,15 +289,31 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn on_pause(&mut self, at: u64, p: usize, channel: u8, on: bool) {
         self.serve(p, at); // earlier starts come first
         let news = self.out.paused(p, &mut self.ports[p], at, channel, on);
+        self.after_pause(at, p, news && !on);
+    }
+
+    /// Lets `change` change the pauses of port `p`.
+    #[cold]
+    fn repause(&mut self, at: u64, p: usize, change: impl FnOnce(&mut Port<P::Annex>)) {
+        self.serve(p, at); // earlier starts come first
+        let ((), changed) = self.out.repaused(p, &mut self.ports[p], at, change);
+        self.after_pause(at, p, changed & !self.ports[p].paused_channels() != 0);
+    }
+
+    /// Tells the watchdog of a change of pauses at port `p`, and starts what waits if it may leave now.
+    fn after_pause(&mut self, at: u64, p: usize, resumed: bool) {
+        if let Some(dog) = &mut self.switch.watchdog {
+            dog.hear(at, p, self.ports[p].asked());
+        }
         if self.is_classed() {
             self.schedule_classed(p);
-            if news && !on && self.ports[p].due <= at {
+            if resumed && self.ports[p].due <= at {
                 self.depart(p, at);
             }
             return self.note_start(p);
         }
         let port = &mut self.ports[p];
-        if news && !on && port.busy <= at {
+        if resumed && port.busy <= at {
             if !HEAVY && !port.is(IMMEDIATE) {
                 // A waiting packet starts at once, even if another frame of this instant pauses the port again.
                 port.busy = at;
@@ -287,6 +323,73 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
         }
         self.note_start(p);
+    }
+
+    /// Carries out a ruling of the watchdog.
+    #[cold]
+    fn on_ruling(&mut self, at: u64) {
+        let Some(ruling) = self.switch.watchdog.as_mut().and_then(|dog| dog.decide(at)) else { return };
+        let Ruling { port, priority, stormed, drops } = ruling;
+        let p = port.index();
+        self.serve(p, at);
+        self.out.recorder.rulings.push((at, self.out.gp + p, stormed));
+        if stormed && drops {
+            while let Some(pkt) = self.take_of(p, priority) {
+                self.discard_queued(p, at, &pkt);
+            }
+        }
+        self.repause(at, p, |port| port.deafen(priority, stormed));
+    }
+
+    /// Takes the next packet of a paused priority out of its queue at port `p`.
+    fn take_of(&mut self, p: usize, priority: u8) -> Option<Parcel<P::Annex>> {
+        if !self.is_classed() {
+            return self.ports[p].take_of(priority);
+        }
+        let (setup, channels) = (self.out.setup, self.ports[p].channels());
+        let all = setup.plan.classes.all().iter().enumerate().filter(|(_, class)| class.charged);
+        let (class, pkt) = all.into_iter().find_map(|class| {
+            let pkt = self.classed[p].take_of(class, channels, priority)?;
+            Some((class.0, pkt))
+        })?;
+        if setup.has_data(class) {
+            self.ports[p].waiting -= u64::from(pkt.frame());
+        }
+        Some(pkt)
+    }
+
+    /// Releases the buffer of a packet that the watchdog drops at port `p`, and counts it.
+    fn discard_queued(&mut self, p: usize, at: u64, pkt: &Parcel<P::Annex>) {
+        let setup = self.out.setup;
+        if pkt.ingress() != PortIndex::VIRTUAL {
+            let (account, from) = (self.switch.account(setup, pkt), pkt.ingress().index());
+            let place = Place::new(p, setup.class_in_table(pkt));
+            if self.switch.buffer.release(account, pkt.frame().into(), place) {
+                let priority = self.switch.priority_of(account);
+                self.out.send_pause(from, &self.ports[from], self.ports[from].busy, at, priority, false);
+            }
+        } else if !self.is_classed() {
+            self.switch.uncharged -= u64::from(pkt.frame());
+        }
+        self.out.links[p].storm_drops += 1;
+        self.discard(at, pkt);
+    }
+
+    /// Counts a packet that the watchdog drops.
+    fn discard(&mut self, at: u64, pkt: &Parcel<P::Annex>) {
+        self.out.tally.lost(pkt, Lost::Watchdog);
+        self.out.note(at, EventKind::Lost, pkt);
+    }
+
+    /// True if the watchdog drops a packet that has just come in, which is then counted.
+    #[inline(never)]
+    fn discards(&mut self, now: u64, pkt: &Parcel<P::Annex>) -> bool {
+        let discards = self.switch.discards_in(self.out.setup, pkt);
+        if discards {
+            self.out.links[pkt.ingress().index()].storm_drops_in += 1;
+            self.discard(now, pkt);
+        }
+        discards
     }
 
     /// Changes the routes.
@@ -324,6 +427,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
 
     #[inline(always)]
     fn forward_plainly(&mut self, now: u64, pkt: Parcel<P::Annex>) {
+        if HEAVY && self.guarded && self.discards(now, &pkt) {
+            return;
+        }
         let (ports, to_host) = self.router.ports(pkt.to());
         match ports {
             _ if self.plain.take(&pkt) => self.pass_reply(ports, now, pkt),
@@ -338,6 +444,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let ingress = pkt.ingress();
         let route = self.router.arrived(pkt.annex.route_state(), ingress);
         pkt.annex.set_route_state(route);
+        if HEAVY && self.guarded && self.discards(now, &pkt) {
+            return;
+        }
         let (ports, to_host) = self.router.onward(route, ingress, pkt.to());
         let starts = self.interest.detours && pkt.is_data() && self.ports[ingress.0 as usize].is(TO_HOST);
         let detours = if starts { self.router.detours(pkt.to()) } else { Detours::default() };
@@ -468,6 +577,12 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     #[inline(never)]
     fn enqueue_now(&mut self, p: usize, now: u64, mut pkt: Parcel<P::Annex>, charged: bool) {
         self.serve(p, now + 1);
+        if HEAVY
+            && self.guarded
+            && self.switch.discards_out(self.out.setup, &pkt, (p, self.ports[p].channels()))
+        {
+            return self.discard_arriving(p, now, &pkt, charged);
+        }
         if self.is_classed() {
             return self.enqueue_classed(p, now, pkt, charged);
         }
@@ -496,6 +611,16 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             port.push_reply(self.out.setup.class(&pkt), pkt);
         }
         self.note_start(p);
+    }
+
+    /// Drops a packet that the watchdog keeps out of the queue of port `p`.
+    #[cold]
+    fn discard_arriving(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>, charged: bool) {
+        if charged {
+            return self.discard_queued(p, now, pkt);
+        }
+        self.out.links[p].storm_drops += 1;
+        self.discard(now, pkt);
     }
 
     /// Marks data that starts at once although data of paused channels waits at port `p`, if that queue requires it.

@@ -82,13 +82,15 @@ const NIC_CLASSES: [&str; 6] = [
 ];
 const READS: &str = "verb = \"read\"\n";
 /// Settings of PFC; the empty one stands for none.
-const PFC: [&str; 5] = [
+const PFC: [&str; 7] = [
     "",
     "",
     "\"on\"",
     "{ alpha = \"1/9\", alpha-at-rate = [{ rate = \"100Gbps\", alpha = \"1/2\" }, { rate = \"400Gbps\", alpha = \"1/1\" }], \
      headroom = { delays = 3 } }",
     "{ alpha = \"1/2\", xon-offset = \"500B\", headroom = { xoff = \"20kB\", shared-pool = \"30kB\" } }",
+    "{ watchdog = { detection-time = \"20us\", restoration-time = \"15us\", poll-interval = \"10us\" } }",
+    "{ alpha = \"1/3\", watchdog = { detection-time = \"1us\", restoration-time = \"3us\", action = \"forward\" } }",
 ];
 /// Settings of switches without PFC.
 const OVERFLOWS: [&str; 5] = [
@@ -108,8 +110,11 @@ const NOISE: [&str; 5] = [
     "codeword-loss = { ber = 1.2e-3 }\ngilbert = \"dirty\"\nnoisy = [[\"s0\", \"*\"]]",
 ];
 
-const FAILURES: [&str; 7] = [
+/// A storm of pauses, where switches have PFC.
+const STORM: &str = "storm";
+const FAILURES: [&str; 8] = [
     "down = true",
+    STORM,
     "",
     "rate = 1",
     "rate = 0.7",
@@ -269,6 +274,16 @@ fn story() -> impl Strategy<Value = Story> {
             }
             writeln!(text, "[routing]\ndetection = {detection}").unwrap();
             for (which, what, at, span, one_way) in failures {
+                if what == STORM {
+                    if pfc.starts_with("pfc = \"off\"") {
+                        continue;
+                    }
+                    writeln!(text, "[[failure]]\nstorm = [\"host{}\"]\nat = \"{at}ps\"", which % count).unwrap();
+                    if let Some(span) = span {
+                        writeln!(text, "until = \"{}ps\"", at + span).unwrap();
+                    }
+                    continue;
+                }
                 // Either a host's link, or some links of a switch.
                 let ends = match which {
                     0 | 1 => format!("[\"host{}\", \"*\"]", which % count),

@@ -113,6 +113,7 @@ mod returned;
 mod servers;
 mod short_links;
 mod slow_receivers;
+mod storms;
 mod tasks;
 mod telemetry;
 mod three_tiers;

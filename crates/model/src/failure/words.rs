@@ -14,6 +14,7 @@ impl fmt::Display for Effect {
             Effect::Down => f.write_str("down"),
             Effect::Slow(rate) => write!(f, "slowed to {}", rate_in_words(*rate)),
             Effect::Gray(chance) => write!(f, "gray (loses {} of packets)", percent(chance.share())),
+            Effect::Storm => f.write_str("in a storm of pauses"),
         }
     }
 }
@@ -93,6 +94,7 @@ mod tests {
             Effect::Gray(Probability::new(0.001)),
             Effect::Gray(Probability::new(1e-6)),
             Effect::Gray(Probability::new(1.0)),
+            Effect::Storm,
         ];
         assert_eq!(
             said.map(|effect| effect.to_string()),
@@ -103,6 +105,7 @@ mod tests {
                 "gray (loses 0.1 % of packets)",
                 "gray (loses 0.0001 % of packets)",
                 "gray (loses 100 % of packets)",
+                "in a storm of pauses",
             ]
         );
     }

@@ -97,12 +97,17 @@ section! {
         label: "lost in loops", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
     };
 
+    /// Data packets dropped by watchdogs of PFC (`switch.pfc.watchdog`).
+    lost_watchdog: u64 = run.outcome.data.dropped_watchdog => {
+        label: "lost to watchdogs", unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Named,
+    };
+
     /// Data packets dropped by a scheme.
     dropped_scheme: u64 = run.outcome.data.dropped_scheme => {
         unit: Unit::Packets, better: Better::Less, share_of: SENT, digest: Digest::Always(11),
     };
 
-    /// Data packets dropped for lack of buffer, lost on a link or in a loop, or dropped by a scheme.
+    /// Data packets dropped for lack of buffer, lost on a link or in a loop, or dropped by a watchdog or a scheme.
     dropped: u64 = dropped(run) => {
         unit: Unit::Packets, better: Better::Less, shown: Shown::Page, share_of: SENT,
     };
@@ -183,7 +188,7 @@ fn mean_waiting(run: RunData<'_>) -> f64 {
 
 fn dropped(run: RunData<'_>) -> u64 {
     let data = &run.outcome.data;
-    data.dropped_buffer + data.dropped_link + data.dropped_loop + data.dropped_scheme
+    data.dropped_buffer + data.dropped_link + data.dropped_loop + data.dropped_watchdog + data.dropped_scheme
 }
 
 fn out_of_order_by_class(run: RunData<'_>) -> BTreeMap<String, u64> {
@@ -204,7 +209,7 @@ mod tests {
         assert_eq!(
             keys(&section),
             "sent accepted retransmitted spurious duplicated duplicate discarded out_of_order \
-             out_of_order_by_class dropped_buffer dropped_link lost_by_chance lost_codeword lost_burst lost_outage lost_black_hole lost_loop dropped_scheme dropped held in_flight \
+             out_of_order_by_class dropped_buffer dropped_link lost_by_chance lost_codeword lost_burst lost_outage lost_black_hole lost_loop lost_watchdog dropped_scheme dropped held in_flight \
              noticed cut reorder_buffer"
         );
     }

@@ -71,12 +71,36 @@ pub fn table(run: RunData<'_>) -> Table {
             "time for which the port stood paused",
             rows().map(|(_, r)| Some(r.paused.as_us())),
         ),
-        // The last one, so that the others keep their places for scripts that count columns.
+        // New columns are the last ones, so that the others keep their places for scripts that count columns.
         Column::count(
             "peer_port",
             "-",
             "port of the receiving node",
             rows().map(|(l, _)| l.peer_port.0.into()),
+        ),
+        Column::count(
+            "storms",
+            "storms",
+            "storms of pauses that the watchdog found at the port",
+            rows().map(|(_, r)| r.storms),
+        ),
+        Column::count(
+            "storms_restored",
+            "storms",
+            "storms among these whose end the watchdog saw",
+            rows().map(|(_, r)| r.storms_restored),
+        ),
+        Column::count(
+            "storm_drops",
+            "packets",
+            "packets that the watchdog dropped before the link",
+            rows().map(|(_, r)| r.storm_drops),
+        ),
+        Column::count(
+            "storm_drops_in",
+            "packets",
+            "packets that the watchdog dropped when they came in by the port",
+            rows().map(|(_, r)| r.storm_drops_in),
         ),
     ];
     Table::new(columns, 1)

@@ -25,7 +25,8 @@ impl Failure {
             false => format!("links of {name}"),
         });
         let links = self.links.iter().map(|[from, to]| format!("{from}{way}{to}"));
-        let what = switch.into_iter().chain(links).collect::<Vec<_>>().join(", ");
+        let hosts = self.storm.iter().cloned();
+        let what = switch.into_iter().chain(links).chain(hosts).collect::<Vec<_>>().join(", ");
         let some = match self.random {
             None => return what,
             Some(Portion::Share(share)) => percent(share),
@@ -41,6 +42,9 @@ impl Failure {
     fn effects(&self) -> Vec<String> {
         if self.is_down() {
             return vec![Effect::Down.to_string()];
+        }
+        if !self.storm.is_empty() {
+            return vec![Effect::Storm.to_string()];
         }
         let slow = self.rate.map(|rate| match rate {
             ReducedRate::Rate(rate) => Effect::Slow(rate).to_string(),
@@ -83,6 +87,7 @@ mod tests {
             with("until = \"1s\"\nflaps = { per-link-day = 2e5, down = [\"1ms\", \"5ms\"] }"),
             "tor5–spine2 down until 1 s, flapping: 200000 times a day on average, down for 1 ms or 5 ms"
         );
+        assert_eq!(said("storm = [\"host3\"]\nat = \"1ms\""), "host3 in a storm of pauses from 1 ms on");
         assert_eq!(said("switch = \"spine3\"\nuntil = \"11ms\""), "spine3 down until 11 ms");
         assert_eq!(said("switch = \"spine3\"\nloss = 0.5"), "links of spine3 gray (loses 50 % of packets)");
         assert_eq!(said("random = 4\nat = \"100us\""), "4 of the links between switches down from 100 us on");

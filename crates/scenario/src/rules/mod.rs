@@ -26,6 +26,7 @@ rules! {
     spreading,
     pausing,
     paused_links,
+    storms,
     shared_pcie,
     timeout,
     failover,

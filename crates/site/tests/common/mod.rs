@@ -116,7 +116,9 @@ impl Switch<'_> {
             )
         });
         let watchdogs = each(&|(port, ..)| {
-            format!(r#"    "{port}": {{ "detection_time": "{detection}", "action": "drop" }}"#)
+            format!(
+                r#"    "{port}": {{ "detection_time": "{detection}", "restoration_time": "400", "action": "drop" }}"#
+            )
         });
         format!(
             r#"{{

@@ -91,7 +91,7 @@ impl<P: Parts> Group<P> {
             _ => Visit::<P, false, false>::new(state, out).run(arrivals),
         };
         self.outputs.give(pool, incoming.drain(..));
-        Some(next)
+        Some(next.min(self.nodes.switch(n).switch.next_ruling()))
     }
 }
 
@@ -107,8 +107,11 @@ fn now_of<P: Parts>(
 ) -> Now {
     let Context { setup, window, .. } = context;
     debug_assert_eq!(lanes.iter().map(Vec::len).sum::<usize>(), count, "packets on the lanes");
+    // What a watchdog does is exact in order of time alone.
+    let stirs = switch.watchdog.as_ref().is_some_and(|dog| dog.stirs(events.next(), window.close));
     let mut now = Now {
-        calm: switch.route_change.is_none()
+        calm: !stirs
+            && switch.route_change.is_none()
             && events.only_pauses()
             && window.close == window.opened + window.length,
         has_others: switch.uncharged + switch.held_bytes > 0,
@@ -120,7 +123,7 @@ fn now_of<P: Parts>(
     if fixed.asks_for_caps(&now) {
         now.caps = switch.buffer.caps(bytes(count));
     }
-    if fixed.asks_for_thresholds(&now) {
+    if fixed.asks_for_thresholds(&now) && !stirs {
         let longest = || {
             let waiting = ports.iter().map(|p| p.waiting).max().unwrap_or(0);
             // A scheme may release held packets into any queue.
