@@ -186,6 +186,8 @@ pub struct LinkRecord {
     pub pauses: u64,
     /// Time during which its sender was paused, up to the end of the run.
     pub paused: Time,
+    /// Times that link-level retry sent a frame again.
+    pub replays: u64,
     /// Storms of pauses that the watchdog found at its port.
     pub storms: u64,
     /// Storms among these whose end the watchdog saw.

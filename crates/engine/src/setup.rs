@@ -106,6 +106,19 @@ pub(crate) struct Setup<'a> {
     has_loops: bool,
 }
 
+/// How a packet crosses a link.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Crossing {
+    pub(crate) lost: Option<LinkLoss>,
+    /// Time by which its last start is later than its first, ps.
+    pub(crate) late: u64,
+    /// Number of starts after the first.
+    pub(crate) replays: u64,
+}
+
+/// Size of the control word by which a receiver asks for a replay, bytes: a block of 64b/66b (Ultra Ethernet 1.0.2, section 5).
+const CONTROL_WORD: u64 = 8;
+
 /// Number of the switch that drops a packet: the default TTL of Linux (`IPDEFTTL`).
 const HOP_LIMIT: u16 = 64;
 
@@ -290,6 +303,32 @@ impl<'a> Setup<'a> {
             if let Some(code) = digest.see(meter, &sight, &pkt.label) {
                 pkt.annex.fold(code);
             }
+        }
+    }
+
+    /// How a packet crosses a link that may lose it, if it starts at `at` and takes `time` on the wire.
+    ///
+    /// With link-level retry, the receiver sees the gap when the next frame arrives, and asks for all frames from the lost one on. What
+    /// was sent meanwhile is sent again. So the wire is lost from the start of the frame until the request has arrived, whether or
+    /// not other frames were there to send, and then the frame starts anew. An outage of the link is no gap.
+    #[inline(never)]
+    pub(crate) fn crosses(&self, gp: usize, at: u64, time: u64, pkt: &Packet) -> Crossing {
+        let delay = self.ports[gp].delay;
+        let mut crossing = Crossing::default();
+        loop {
+            let start = at + crossing.late;
+            crossing.lost = self.loses(gp, start, start + time + delay, pkt);
+            let again = match (crossing.lost, self.plan.noise.llr) {
+                (Some(LinkLoss::Outage { .. }) | None, _) | (_, None) => false,
+                (_, Some(most)) => crossing.replays < u64::from(most),
+            };
+            if !again {
+                return crossing;
+            }
+            let link = &self.fabric().links()[gp];
+            let next = self.plan.wire.transmission(link.rate, self.plan.wire.max_frame()).ps();
+            crossing.replays += 1;
+            crossing.late += time + next + link.rate.time_for(CONTROL_WORD).ps() + 2 * delay;
         }
     }
 

@@ -1,4 +1,4 @@
-//! Noise on links: codewords that cannot be repaired, and bursts of losses.
+//! Noise on links: codewords that cannot be repaired, and bursts of losses; and link-level retry, which repeats lost frames.
 
 use crate::{LinkId, Probability};
 
@@ -11,6 +11,8 @@ pub struct Noise {
     pub gilbert: Option<Gilbert>,
     /// The noisy directions of links, in ascending order.
     pub links: Vec<LinkId>,
+    /// Most times in a row that link-level retry sends a frame again; `None` without it.
+    pub llr: Option<u8>,
 }
 
 impl Noise {

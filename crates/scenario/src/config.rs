@@ -3,12 +3,12 @@
 use crate::failure::{Failure, RoutingConfig};
 use crate::loss::LossConfig;
 use crate::nccl::NcclConfig;
-use crate::noise::{CodewordLoss, GilbertConfig, GilbertText};
+use crate::noise::{CodewordLoss, GilbertConfig, GilbertText, LlrConfig};
 use crate::record::RecordConfig;
 use crate::server::{Nvlink, ServerConfig};
-use crate::switch::{RoleConfig, SwitchConfig};
+use crate::switch::{RoleConfig, SwitchConfig, is_off};
 use crate::topology::Topology;
-use crate::values::Chance;
+use crate::values::{Chance, Switched};
 use crate::workload::Workload;
 use finding::{Finding, code, suggestion};
 use model::{Bytes, Packet, Time, Wire};
@@ -172,7 +172,7 @@ pub enum Compat {
 }
 
 /// Losses on all links.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct LinksConfig {
     /// Probability that a link loses a data packet; the topology can set another one for some links. Default 0 (our
@@ -194,9 +194,27 @@ pub struct LinksConfig {
     /// characters, and both directions are noisy. Default: all links.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub noisy: Vec<[String; 2]>,
+    /// Link-level retry of Ultra Ethernet on all links: a frame that the link loses, unless the link is down, is sent again with all
+    /// frames behind it. Default off (our choice: few switches have it).
+    #[serde(skip_serializing_if = "is_off")]
+    pub llr: Switched<LlrConfig>,
     /// Packets to lose on purpose, in addition to `loss`: data, ACKs or NACKs by PSN. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lose: Vec<LossConfig>,
+}
+
+impl Default for LinksConfig {
+    fn default() -> Self {
+        LinksConfig {
+            loss: Chance::ZERO,
+            lose_replies: false,
+            codeword_loss: None,
+            gilbert: None,
+            noisy: Vec::new(),
+            llr: Switched::OFF,
+            lose: Vec::new(),
+        }
+    }
 }
 
 /// Sizes of frames; set either `frame` or `payload`. The defaults are those of RoCEv2.

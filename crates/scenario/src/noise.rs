@@ -1,4 +1,4 @@
-//! Noise on links: `links.codeword-loss` and `links.gilbert`.
+//! Noise on links: `links.codeword-loss` and `links.gilbert`; `links.llr`, which repairs it.
 
 use crate::failure::FailurePlanner;
 use crate::values::Chance;
@@ -59,6 +59,21 @@ impl CodewordLoss {
                 Chance::new(one * (2.0 - one))
             }
         }
+    }
+}
+
+/// Link-level retry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct LlrConfig {
+    /// Most times in a row that a link sends a lost frame again; then the frame is lost. Default 2 (facebook/fboss, LlrConfig; SAI has
+    /// 1).
+    pub replays: u8,
+}
+
+impl Default for LlrConfig {
+    fn default() -> Self {
+        LlrConfig { replays: 2 }
     }
 }
 
@@ -236,8 +251,9 @@ pub(crate) fn plan(
         let text = "these links have no noise; set `links.codeword-loss` or `links.gilbert`";
         return Err(code::NEEDS.at("links.noisy", text));
     }
+    let llr = links.llr.get().map(|llr| llr.replays);
     if codeword_loss.is_zero() && gilbert.is_none() {
-        return Ok(Noise::default());
+        return Ok(Noise { llr, ..Noise::default() });
     }
     let fabric = planner.fabric;
     let mut found: BTreeSet<LinkId> = BTreeSet::new();
@@ -250,7 +266,7 @@ pub(crate) fn plan(
     };
     noisy.sort();
     noisy.dedup();
-    Ok(Noise { codeword_loss, gilbert, links: noisy })
+    Ok(Noise { codeword_loss, gilbert, links: noisy, llr })
 }
 
 #[cfg(test)]

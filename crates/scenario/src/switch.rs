@@ -85,7 +85,7 @@ fn is_true(value: &bool) -> bool {
     *value
 }
 
-fn is_off<T>(feature: &Switched<T>) -> bool {
+pub(crate) fn is_off<T>(feature: &Switched<T>) -> bool {
     feature.get().is_none()
 }
 

@@ -116,7 +116,7 @@ const REASONS: &[(&str, &str, &str)] = &[
         "*",
         "ARS holds for all next hops of a switch here",
     ),
-    ("LLR_PORT|LLR_PROFILE", "*", "link-level retry is not modelled: a lost frame is a loss of the link"),
+    ("LLR_PORT|LLR_PROFILE", "*", "links.llr holds for all links of a fabric; enter it there"),
     ("PORTCHANNEL|PORTCHANNEL_MEMBER|PORTCHANNEL_INTERFACE", "*", "links of a LAG are links by themselves"),
     (
         "INTERFACE|LOOPBACK_INTERFACE|VLAN|VLAN_INTERFACE|VLAN_MEMBER|VLAN_SUB_INTERFACE|VRF|VNET|VNET_ROUTE_TUNNEL|VXLAN_TUNNEL|VXLAN_TUNNEL_MAP|VXLAN_EVPN_NVO|NEIGH|SAG|NAT_POOL|STATIC_NAT|NAT_GLOBAL|VOQ_INBAND_INTERFACE|STATIC_ROUTE|ROUTE_TABLE|TUNNEL|PEER_SWITCH|MUX_CABLE|MUX_LINKMGR|SUPPRESS_VLAN_NEIGH",

@@ -6,7 +6,7 @@ use crate::cells::Place;
 use crate::gentle::Gentle;
 use crate::host::Vacancy;
 use crate::outcome::{EventKind, Passed};
-use crate::setup::LinkState;
+use crate::setup::{Crossing, LinkState};
 use model::plan::MarkAt;
 use model::scheme::Effects;
 use model::{NodeId, Parcel, Parts, PortIndex, Time};
@@ -149,8 +149,13 @@ impl<P: Parts> Reference<'_, P> {
                 self.switches[index].departed(now, &pkt, at, &mut effects);
             }
         }
-        let at = now + time + facts.delay;
-        let lost = self.setup.loses(gp, now, at, &pkt);
+        let Crossing { lost, late, replays } = match facts.lossy() {
+            true => self.setup.crosses(gp, now, time, &pkt),
+            false => Crossing::default(),
+        };
+        self.ports[gp].busy += late;
+        self.links[gp].replays += replays;
+        let at = now + late + time + facts.delay;
         if facts.tapped {
             self.recorder.frame(&self.setup, gp, now, Passed::Packet(pkt.label, lost.is_some()));
         }

@@ -7,6 +7,7 @@ use crate::books::{Lost, Tally};
 use crate::failing::{FailureEvent, LinkLoss};
 use crate::outcome::{EventKind, LinkRecord, Passed};
 use crate::record::{Note, Recorder};
+use crate::setup::Crossing;
 use model::plan::{MarkAt, Marking};
 use model::{Annex, Packet, Parcel, PortIndex, Time};
 use std::collections::VecDeque;
@@ -81,8 +82,17 @@ impl<A: Annex> Out<'_, A> {
     pub(super) fn launch_special(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
         let time = self.occupy(port, at, &pkt);
         let gp = self.gp + p;
-        let arrival = at + time + port.delay;
-        let lost = if port.is(LOSSY) { self.setup.loses(gp, at, arrival, &pkt) } else { None };
+        let Crossing { lost, late, replays } = match port.is(LOSSY) {
+            true => self.setup.crosses(gp, at, time, &pkt),
+            false => Crossing::default(),
+        };
+        if replays > 0 {
+            self.links[p].replays += replays;
+            port.busy += late;
+            port.last = port.busy;
+            port.schedule();
+        }
+        let arrival = at + late + time + port.delay;
         if port.is(TAPPED) {
             self.recorder.frame(self.setup, gp, at, Passed::Packet(pkt.label, lost.is_some()));
         }

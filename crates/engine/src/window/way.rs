@@ -70,7 +70,10 @@ pub(super) struct Now {
 impl Static {
     pub(super) fn new<P: Parts>(setup: &Setup<'_>, switch: &Switch<P>) -> Self {
         let (interest, with_data, fabric) = (&switch.interest, setup.with_data, setup.fabric());
-        let exact_keys = setup.window <= line::LONGEST && setup.longest_time < line::LONGEST;
+        // With link-level retry, a frame may take several round trips on its wire.
+        let exact_keys = setup.window <= line::LONGEST
+            && setup.longest_time < line::LONGEST
+            && setup.plan.noise.llr.is_none();
         let plain = setup.plain_queues;
         let replies = with_data.has(Kind::Ack) || with_data.has(Kind::Signal);
         let makes = interest.makes_data || replies && interest.makes_replies;

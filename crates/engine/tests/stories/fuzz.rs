@@ -102,10 +102,12 @@ const OVERFLOWS: [&str; 5] = [
 ];
 const WIRES: [&str; 4] = ["", "[wire]\nframe = \"4158B\"", "[wire]\nframe = \"300B\"", "ns3"];
 
-const NOISE: [&str; 5] = [
+const NOISE: [&str; 7] = [
     "",
     "",
     "codeword-loss = 0.01",
+    "codeword-loss = 0.01\nllr = \"on\"",
+    "gilbert = { good-to-bad = 0.02, bad-to-good = 0.3, loss-in-bad = 0.5 }\nllr = { replays = 1 }",
     "gilbert = { good-to-bad = 0.02, bad-to-good = 0.3, loss-in-bad = 0.5 }",
     "codeword-loss = { ber = 1.2e-3 }\ngilbert = \"dirty\"\nnoisy = [[\"s0\", \"*\"]]",
 ];

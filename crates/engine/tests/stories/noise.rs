@@ -58,3 +58,29 @@ fn every_cause_of_loss_has_its_own_count() {
     assert!(all[0] > 0 && all[1] > 0 && all[3] > 0, "{all:?}");
     assert_eq!(all.iter().sum::<u64>(), run.data.dropped_link);
 }
+
+/// A cable of 5 m at 400 Gb/s loses one frame in a hundred. A frame of 1520 B takes 30.4 ns, and so does the next one, by which the
+/// receiver sees the gap; then a control word of 8 B asks for a replay. No packet is sent again from end to end.
+#[test]
+fn a_link_with_retry_pays_one_round_trip_of_wire_for_each_lost_frame() {
+    let story = |llr: &str| {
+        let text = format!(
+            "[topology.links]\nhosts = [\"a\", \"b\"]\nlinks = [[\"a\", \"b\"]]\nrate = \"400Gbps\"\ndelay = \"25ns\"\n\
+             [nic.congestion.none]\n[links]\nloss = 0.01\nllr = {llr}\n[[workload]]\n\
+             flows = {{ list = [{{ from = \"a\", to = \"b\", bytes = \"14.38MB\" }}] }}\n"
+        );
+        agreed_on(&lay(&text), &text)
+    };
+    let run = story("{ replays = 9 }");
+    let replays = run.links[0].replays;
+    assert!((60..140).contains(&replays), "{replays} of 10,000");
+    let round_trip = 30_400 + 30_400 + 160 + 2 * 25_000;
+    assert_eq!(run.messages[0].received.ps(), 10_000 * 30_400 + 25_000 + replays * round_trip);
+    assert_eq!((run.data.sent, run.data.retransmitted, run.data.dropped_link), (10_000, 0, 0));
+    assert_eq!((run.control.nack, run.control.timeout), (0, 0));
+    let run = story("\"off\"");
+    assert!(run.data.retransmitted > 0 && run.links[0].replays == 0);
+    // A frame that is lost once more than it may be sent again is lost.
+    let run = story("{ replays = 0 }");
+    assert!(run.data.dropped_link > 0 && run.ending == Ending::Finished);
+}

@@ -157,9 +157,7 @@ fn disorder(runs: &[&Results]) -> String {
     let (sent, late) = (n(|s| s.packets.sent), n(|s| s.packets.out_of_order));
     let (again, spurious) = (n(|s| s.packets.retransmitted), n(|s| s.packets.spurious));
     let (nacks, blocked) = (n(|s| s.control.nack), n(|s| s.control.blocked));
-    let dropped = n(|s| {
-        s.packets.dropped_buffer + s.packets.dropped_link + s.packets.lost_loop + s.packets.dropped_scheme
-    });
+    let dropped = n(|s| s.packets.dropped);
     let cut = n(|s| s.packets.cut.as_ref().map_or(0, |cut| cut.packets));
     let went = |n: u64, how: &str| match n {
         0 => String::new(),

@@ -79,6 +79,12 @@ pub fn table(run: RunData<'_>) -> Table {
             rows().map(|(l, _)| l.peer_port.0.into()),
         ),
         Column::count(
+            "replays",
+            "frames",
+            "times that link-level retry sent a frame again",
+            rows().map(|(_, r)| r.replays),
+        ),
+        Column::count(
             "storms",
             "storms",
             "storms of pauses that the watchdog found at the port",
