@@ -24,6 +24,7 @@ class Settings(TypedDict, total=False):
     failure__0__one_way: Any
     failure__0__random: Any
     failure__0__rate: Any
+    failure__0__storm: Any
     failure__0__switch: Any
     failure__0__until: Any
     feedback: Any
@@ -94,6 +95,8 @@ class Settings(TypedDict, total=False):
     links__gilbert__bad_to_good: Any
     links__gilbert__good_to_bad: Any
     links__gilbert__loss_in_bad: Any
+    links__llr: Any
+    links__llr__replays: Any
     links__lose: Any
     links__lose_replies: Any
     links__loss: Any
@@ -631,6 +634,11 @@ class Settings(TypedDict, total=False):
     switch__pfc__headroom__shared_pool: Any
     switch__pfc__headroom__xoff: Any
     switch__pfc__resume_offset: Any
+    switch__pfc__watchdog: Any
+    switch__pfc__watchdog__action: Any
+    switch__pfc__watchdog__detection_time: Any
+    switch__pfc__watchdog__poll_interval: Any
+    switch__pfc__watchdog__restoration_time: Any
     switch__pfc__xon_offset: Any
     switch__queue_cap: Any
     switch__queue_cap_at_rate: Any

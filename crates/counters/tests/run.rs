@@ -54,6 +54,23 @@ fn a_pause_that_is_sent_arrives() {
 }
 
 #[test]
+fn a_storm_is_where_operators_look() {
+    let watchdog = "detection-time = \"1ms\", restoration-time = \"1ms\"";
+    let run = incast(&format!(
+        "[switch]\npfc.watchdog = {{ {watchdog} }}\n[[failure]]\nstorm = [\"host0\"]\nuntil = \"4ms\"\n"
+    ));
+    let ports = seen(&run, "sonic");
+    let [found, over, out, into] =
+        ["STORM DETECTED", "STORM RESTORED", "TX DROP", "RX DROP"].map(|name| counter(&ports, name));
+    assert!(found >= 1.0 && over == found, "{found} {over}");
+    let lost = run.outcome.data.dropped_watchdog + run.outcome.control.dropped;
+    assert!(out > 0.0 && out + into == lost as f64, "{out} {into} {lost}");
+    // The host has sent what its switch has received.
+    let pauses = counter(&seen(&run, "mlx5"), "tx_prio#_pause");
+    assert!(pauses > 10.0 && pauses + counter(&ports, "Tx PFC#") == run.outcome.control.pause as f64);
+}
+
+#[test]
 fn losses_of_a_lossy_fabric_are_where_operators_look() {
     let run = incast("[switch]\npfc = \"off\"\nbuffer = \"200kB\"\n[nic.congestion.none]\n");
     let (nics, ports, control) = (seen(&run, "mlx5"), seen(&run, "sonic"), run.outcome.control);

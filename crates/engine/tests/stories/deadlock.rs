@@ -70,6 +70,19 @@ fn a_deadlock_without_timers_ends_too() {
     assert_eq!(run.control.timeout, 0);
 }
 
+/// A watchdog finds each paused queue of the ring stormed, and drops it. What was lost is sent again, and the ring may close again: after some
+/// rounds all flows are through.
+#[test]
+fn a_watchdog_ends_a_deadlock() {
+    let dog = "pfc.watchdog = { detection-time = \"1ms\", restoration-time = \"1ms\" }";
+    let text = ring(5, 2, "400kB", "").replace("[switch]", &format!("[switch]\n{dog}"));
+    let lasting = text.replace("no-progress = \"5ms\"", "no-progress = \"100ms\"");
+    let run = agreed_on(&lay(&lasting), &lasting);
+    assert_eq!((run.ending, run.data.dropped_buffer), (Ending::Finished, 0));
+    assert!(run.data.dropped_watchdog > 0);
+    assert!(run.links.iter().any(|link| link.storms > 0));
+}
+
 #[test]
 fn to_the_next_switch_there_is_no_deadlock() {
     // No packet crosses two links of the ring, so no link of the ring waits for another.
