@@ -66,10 +66,9 @@ impl Watchdog {
             // Our choice: switches poll at times of their own.
             let first = Key::new(plan.seed, Purpose::Poll, node.0.into()).draw(0) % rule.poll.ps();
             let channels = usize::from(fabric.channels());
-            for priority in group * channels..(group + 1) * channels {
-                rules[priority] = Some((rule, first));
-                drops |= u8::from(rule.drops) << priority;
-            }
+            let own = group * channels..(group + 1) * channels;
+            rules[own.clone()].fill(Some((rule, first)));
+            drops |= own.filter(|_| rule.drops).fold(0, |mask, priority| mask | 1 << priority);
         }
         let ports = vec![Port::default(); fabric.ports(node).len()];
         let any = rules.iter().any(Option::is_some);
