@@ -72,11 +72,26 @@ fn a_good_fabric_passes_and_what_was_not_tested_is_said() {
     for id in ["a1", "a2", "a3", "a4", "a6", "a7", "a14"] {
         assert_eq!(verdict(id), "pass", "{id}");
     }
-    assert_eq!(verdict("a8"), "not-tested");
+    assert_eq!(verdict("a8"), "not-applicable", "there is no watchdog");
     let rows = answer["rows"].as_array().unwrap();
     let two = rows.iter().find(|row| row["traffic"] == "two queues").unwrap();
     assert_eq!(two["verdict"], "not-applicable", "the map has one lossless queue");
     assert!(two["why"].as_str().unwrap().contains("second lossless queue"), "{two}");
+}
+
+#[test]
+fn a_watchdog_finds_long_storms_and_no_short_ones() {
+    for action in ["drop", "forward"] {
+        let times = "detection-time = \"4ms\", restoration-time = \"4ms\", poll-interval = \"2ms\"";
+        let watchdog = format!("switch.pfc.watchdog={{ {times}, action = \"{action}\" }}");
+        let (answer, failed) = Site::new().answer(&["--cases", "a8", "--set", &watchdog], 0);
+        let rows = answer["rows"].as_array().unwrap();
+        let value = |metric: &str| rows.iter().find(|row| row["metric"] == metric).unwrap()["value"].as_f64();
+        assert!(failed.is_empty(), "{rows:#?}");
+        let of = ["storms", "restored", "storms-if-short", "loss-beside"].map(value);
+        assert_eq!(of, [Some(1.0), Some(1.0), Some(0.0), Some(0.0)], "{action}");
+        assert_eq!(value("loss").unwrap() > 0.0, action == "drop", "{rows:#?}");
+    }
 }
 
 #[test]

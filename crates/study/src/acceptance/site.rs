@@ -3,7 +3,7 @@
 use super::traffic;
 use lab::Failure;
 use model::fabric::Link;
-use model::plan::{Group, Marking, PortSettings};
+use model::plan::{FlowControl, Group, Marking, PortSettings, Watchdog};
 use model::{HostId, Kind, LinkId, NodeId, Plan, Rate, Time};
 use rnic::Evidence;
 use scenario::dscp::DscpMap;
@@ -180,11 +180,23 @@ impl Site {
         self.port_to(host).headroom.get()
     }
 
+    /// What the fullest rack's switch does with data that finds no room.
+    fn flow_control(&self) -> FlowControl {
+        let number = self.plan.fabric.switch_number(self.racks[0].0);
+        self.group().map_or(&self.plan.switches, |group| &group.switches)[number].flow_control
+    }
+
     /// True if the fullest rack's switch pauses senders of data instead of dropping it.
     pub(crate) fn lossless(&self) -> bool {
-        let number = self.plan.fabric.switch_number(self.racks[0].0);
-        let switches = self.group().map_or(&self.plan.switches, |group| &group.switches);
-        switches[number].flow_control.is_lossless()
+        self.flow_control().is_lossless()
+    }
+
+    /// Its watchdog.
+    pub(crate) fn watchdog(&self) -> Option<Watchdog> {
+        match self.flow_control() {
+            FlowControl::Lossless(pfc) => pfc.watchdog,
+            _ => None,
+        }
     }
 
     /// Buffer of the fullest rack's switch, bytes.
