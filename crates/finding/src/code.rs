@@ -57,7 +57,7 @@ codes! {
     error PROGRAM "needs-program": "A program must drive this scenario; it cannot run by itself.";
     error OPTION "option": "An option of the command line is wrong, or nothing would use it.";
     error BUG "bug": "ropewalk itself is wrong; please report it.";
-    warning NO_ROOM "no-room": "The scenario is right, but no run of its size is possible here. Take a smaller share of it; if memory is short, a larger machine helps, too.";
+    warning NO_ROOM "no-room": "The scenario is right, but no whole run of its size is possible here. `run --fast` leaves out what repeats, or take a smaller share of it; if memory is short, a larger machine helps, too.";
     warning NO_EFFECT "no-effect": "The setting changes nothing here. Remove it, or change what the text names.";
     warning LEFT_OUT "left-out": "The simulation leaves out a part of another tool's file.";
     warning READ_AS "read-as": "A value is taken for another one.";

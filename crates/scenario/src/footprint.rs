@@ -276,10 +276,11 @@ impl MemoryBudget {
         }
     }
 
-    /// A warning, if no run is possible although the scenario is right.
+    /// A warning, if no whole run is possible although the scenario is right.
     pub(crate) fn refusal(&mut self) -> Option<Finding> {
         let error = self.refusal.take()?;
-        Some(code::NO_ROOM.at(&error.path(), format!("no run is possible: {}", error.text)).rooted())
+        let text = format!("no whole run is possible: {}; `run --fast` leaves out what repeats", error.text);
+        Some(code::NO_ROOM.at(&error.path(), text).rooted())
     }
 
     /// Memory needed so far, bytes.
