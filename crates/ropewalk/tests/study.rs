@@ -86,7 +86,8 @@ fn a_watchdog_finds_long_storms_and_no_short_ones() {
         let watchdog = format!("switch.pfc.watchdog={{ {times}, action = \"{action}\" }}");
         let (answer, failed) = Site::new().answer(&["--cases", "a8", "--set", &watchdog], 0);
         let rows = answer["rows"].as_array().unwrap();
-        let value = |metric: &str| rows.iter().find(|row| row["metric"] == metric).unwrap()["value"].as_f64();
+        let value =
+            |metric: &str| rows.iter().find(|row| row["metric"] == metric).unwrap()["measured"].as_f64();
         assert!(failed.is_empty(), "{rows:#?}");
         let of = ["storms", "restored", "storms-if-short", "loss-beside"].map(value);
         assert_eq!(of, [Some(1.0), Some(1.0), Some(0.0), Some(0.0)], "{action}");

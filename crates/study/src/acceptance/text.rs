@@ -51,11 +51,12 @@ fn headline(answer: &Answer) -> String {
     let named = |verdict: Verdict| of(verdict).join(", ");
     let failed = of(Verdict::Fail);
     let passed = of(Verdict::Pass).len();
+    let pass = if passed == 1 { "1 case passes".to_owned() } else { format!("{passed} cases pass") };
     let mut parts = vec![match (failed.len(), passed) {
         (0, 0) => format!("{}: no case has a verdict", answer.site),
-        (0, _) => format!("{}: accepted, {passed} cases pass", answer.site),
-        (1, _) => format!("{}: NOT accepted, {} fails; {passed} cases pass", answer.site, failed[0]),
-        _ => format!("{}: NOT accepted, {} fail; {passed} cases pass", answer.site, failed.join(", ")),
+        (0, _) => format!("{}: accepted, {pass}", answer.site),
+        (1, _) => format!("{}: NOT accepted, {} fails; {pass}", answer.site, failed[0]),
+        _ => format!("{}: NOT accepted, {} fail; {pass}", answer.site, failed.join(", ")),
     }];
     for (verdict, words) in [
         (Verdict::Reported, "without a limit"),
