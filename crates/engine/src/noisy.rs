@@ -82,7 +82,12 @@ mod tests {
 
     fn noisy(codeword_loss: f64, gilbert: Option<Gilbert>) -> Noisy {
         // 1280 B at 400 Gb/s.
-        let noise = Noise { codeword_loss: Probability::new(codeword_loss), gilbert, links: vec![LinkId(0)], llr: None };
+        let noise = Noise {
+            codeword_loss: Probability::new(codeword_loss),
+            gilbert,
+            links: vec![LinkId(0)],
+            llr: None,
+        };
         Noisy { noise, links: vec![link(25_600)] }
     }
 

@@ -177,7 +177,10 @@ pub(crate) const FAILURES: &[Case] = &[
         "s.toml:6:10: there is no node `sbine1`; did you mean `spine1`?",
     ),
     ("H[[failure]]\nswitch = \"host*\"\nJ", "s.toml:6:10: `host0` is a host; name its link in `links`"),
-    ("H[[failure]]\nat = \"1us\"\nJ", "s.toml:5:1: no link fails; set `links`, `switch`, `random` or `storm`"),
+    (
+        "H[[failure]]\nat = \"1us\"\nJ",
+        "s.toml:5:1: no link fails; set `links`, `switch`, `random` or `storm`",
+    ),
     (
         "H[[failure]]\nrandom = 1\nat = \"3us\"\nuntil = \"2us\"\nJ",
         "s.toml:8:9: the failure ends before it begins at 3us",
