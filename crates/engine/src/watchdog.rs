@@ -10,7 +10,7 @@
 
 use crate::setup::Setup;
 use model::draw::{Key, Purpose};
-use model::plan::{FlowControl, Watchdog as Rule};
+use model::plan::Watchdog as Rule;
 use model::{NodeId, PortIndex};
 use std::collections::BTreeSet;
 
@@ -59,10 +59,7 @@ impl Watchdog {
         let mut rules = [None; PRIORITIES];
         let mut drops = 0;
         for (group, switches) in plan.settings_of_groups().enumerate() {
-            let FlowControl::Lossless(pfc) = switches[fabric.switch_number(node)].flow_control else {
-                continue;
-            };
-            let Some(rule) = pfc.watchdog else { continue };
+            let Some(rule) = switches[fabric.switch_number(node)].flow_control.watchdog() else { continue };
             // Our choice: switches poll at times of their own.
             let first = Key::new(plan.seed, Purpose::Poll, node.0.into()).draw(0) % rule.poll.ps();
             let channels = usize::from(fabric.channels());

@@ -403,6 +403,14 @@ impl FlowControl {
     pub const fn is_lossless(self) -> bool {
         matches!(self, FlowControl::Lossless(_))
     }
+
+    /// The watchdog of PFC, if the switch has one.
+    pub const fn watchdog(self) -> Option<Watchdog> {
+        match self {
+            FlowControl::Lossless(pfc) => pfc.watchdog,
+            _ => None,
+        }
+    }
 }
 
 /// Fate of the packets that a switch refuses. Lossless switches drop them in any case.

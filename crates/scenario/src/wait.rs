@@ -4,7 +4,7 @@ use crate::ideal::Ideals;
 use crate::values::LATEST;
 use crate::{Plan, Scenario};
 use model::fabric::Link;
-use model::plan::{FlowControl, Message};
+use model::plan::Message;
 use model::{HostId, Time};
 use rnic::{Acks, NicConfig};
 
@@ -40,10 +40,7 @@ pub(crate) fn ten(time: Time) -> Time {
 
 /// Longest time in which watchdogs of PFC find a storm and see its end: both begin between two polls.
 pub(crate) fn for_watchdogs(plan: &Plan) -> Time {
-    let watchdogs = plan.settings_of_groups().flatten().filter_map(|switch| match switch.flow_control {
-        FlowControl::Lossless(pfc) => pfc.watchdog,
-        _ => None,
-    });
+    let watchdogs = plan.settings_of_groups().flatten().filter_map(|switch| switch.flow_control.watchdog());
     let longest = watchdogs.map(|dog| {
         dog.poll.ps().saturating_mul(dog.detection.saturating_add(dog.restoration).saturating_add(2))
     });

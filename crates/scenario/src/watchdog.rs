@@ -82,7 +82,7 @@ impl WatchdogConfig {
 mod tests {
     use crate::{Source, check};
     use model::Time;
-    use model::plan::{FlowControl, Watchdog};
+    use model::plan::Watchdog;
 
     /// The watchdog of a leaf with four ports and of a spine with 40, or the error.
     fn told(keys: &str) -> Result<[Option<Watchdog>; 2], String> {
@@ -92,10 +92,7 @@ mod tests {
         );
         let checked = check(&Source::new("w.toml", text), &[]).map_err(|error| error.to_string())?;
         let switches = &checked.plan.switches;
-        Ok([0, switches.len() - 1].map(|i| match switches[i].flow_control {
-            FlowControl::Lossless(pfc) => pfc.watchdog,
-            _ => None,
-        }))
+        Ok([0, switches.len() - 1].map(|i| switches[i].flow_control.watchdog()))
     }
 
     #[test]

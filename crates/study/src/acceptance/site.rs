@@ -193,10 +193,7 @@ impl Site {
 
     /// Its watchdog.
     pub(crate) fn watchdog(&self) -> Option<Watchdog> {
-        match self.flow_control() {
-            FlowControl::Lossless(pfc) => pfc.watchdog,
-            _ => None,
-        }
+        self.flow_control().watchdog()
     }
 
     /// Buffer of the fullest rack's switch, bytes.
