@@ -10,7 +10,6 @@ use crate::record::{self, Recorder};
 use crate::setup::Setup;
 use crate::switch::Switch;
 use crate::tasks::Tasks;
-use model::plan::FlowControl;
 use model::{Bytes, Kind, Packet, Parts, Plan, Scheme, Time};
 use std::collections::BTreeMap;
 
@@ -183,10 +182,8 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
     }
     tasks.sort_by_key(Tasks::first);
     // A queue that leaves in spite of pauses may overflow the next buffer.
-    let forwards = plan.settings_of_groups().flatten().any(|switch| match switch.flow_control {
-        FlowControl::Lossless(pfc) => pfc.watchdog.is_some_and(|watchdog| !watchdog.drops),
-        _ => false,
-    });
+    let mut watchdogs = plan.settings_of_groups().flatten().filter_map(|switch| switch.flow_control.watchdog());
+    let forwards = watchdogs.any(|watchdog| !watchdog.drops);
     let ignored = forwards && links.iter().any(|link| link.storms > 0);
     let recorders = hosts.iter().map(|h| &h.recorder).chain(recorders);
     if let Ending::RetryExceeded(Exceeded { qp, link, .. }) = &mut ending {
@@ -312,9 +309,7 @@ impl<'r> Ledger<'r> {
     fn data_packets(&self) -> Option<String> {
         let d = &self.data;
         let out = d.accepted + d.duplicate + d.discarded + d.noticed;
-        let dropped =
-            d.dropped_buffer + d.dropped_link + d.dropped_loop + d.dropped_watchdog + d.dropped_scheme;
-        let whole = d.sent == out + dropped + d.cut + d.held + d.in_flight
+        let whole = d.sent == out + d.dropped() + d.cut + d.held + d.in_flight
             && d.cut == d.headers_arrived + d.headers_lost + d.headers_in_flight
             && d.dropped_link == d.by_chance + d.by_codeword + d.in_bursts + d.in_outages
             && d.black_hole <= d.in_outages;

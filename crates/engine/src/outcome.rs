@@ -263,6 +263,13 @@ pub struct Data {
     pub in_flight: u64,
 }
 
+impl Data {
+    /// Packets dropped for any reason.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_buffer + self.dropped_link + self.dropped_loop + self.dropped_watchdog + self.dropped_scheme
+    }
+}
+
 merge!(Data {
     sum: sent, accepted, retransmitted, spurious, duplicated, duplicate, discarded, out_of_order;
     sum: dropped_buffer, dropped_link, by_chance, by_codeword, in_bursts, in_outages, black_hole, dropped_loop, dropped_watchdog, dropped_scheme, noticed, reorder_sum, held, in_flight;

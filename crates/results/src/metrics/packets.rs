@@ -108,7 +108,7 @@ section! {
     };
 
     /// Data packets dropped for lack of buffer, lost on a link or in a loop, or dropped by a watchdog or a scheme.
-    dropped: u64 = dropped(run) => {
+    dropped: u64 = run.outcome.data.dropped() => {
         unit: Unit::Packets, better: Better::Less, shown: Shown::Page, share_of: SENT,
     };
 
@@ -184,11 +184,6 @@ impl ReorderBuffer {
 fn mean_waiting(run: RunData<'_>) -> f64 {
     let data = &run.outcome.data;
     data.reorder_sum as f64 / (data.accepted + data.duplicate + data.discarded).max(1) as f64
-}
-
-fn dropped(run: RunData<'_>) -> u64 {
-    let data = &run.outcome.data;
-    data.dropped_buffer + data.dropped_link + data.dropped_loop + data.dropped_watchdog + data.dropped_scheme
 }
 
 fn out_of_order_by_class(run: RunData<'_>) -> BTreeMap<String, u64> {

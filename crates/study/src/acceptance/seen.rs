@@ -10,12 +10,7 @@ pub(crate) fn counts(run: &Run) -> Values {
     let data = &run.outcome.data;
     let control = &run.outcome.control;
     let marked: u64 = run.outcome.nics.iter().map(|nic| nic.marked).sum();
-    let lost = data.dropped_buffer
-        + data.dropped_link
-        + data.dropped_loop
-        + data.dropped_watchdog
-        + data.dropped_scheme
-        + data.cut;
+    let lost = data.dropped() + data.cut;
     let share = |part: u64, all: u64| 100.0 * part as f64 / all.max(1) as f64;
     Values::from([
         ("loss", lost as f64),
