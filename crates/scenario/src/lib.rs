@@ -72,7 +72,7 @@ pub mod reader;
 mod receive;
 mod record;
 mod resolve;
-mod rounded;
+pub mod rounded;
 mod rules;
 mod schema;
 pub mod server;

@@ -1,7 +1,7 @@
 //! Logarithms and exponentials by operations that all machines round alike, so that results are the same everywhere.
 
 /// An exponentially distributed number with mean 1, from a uniform 64-bit `draw`.
-pub(crate) fn exponential(draw: u64) -> f64 {
+pub fn exponential(draw: u64) -> f64 {
     // The draw selects one of 2^52 equal parts of the range from 0 to 1; its middle is exact in a float and never 0 or 1.
     -ln(((draw >> 12) as f64 + 0.5) / (1u64 << 52) as f64)
 }
@@ -36,6 +36,21 @@ pub(crate) fn exp(x: f64) -> f64 {
         sum += term;
     }
     (0..-(halves as i64)).fold(sum, |sum, _| sum / 2.0)
+}
+
+/// A log-normally distributed number with median 1, from a uniform 64-bit `draw` for every ordinal. `sigma` is the standard deviation of
+/// its logarithm.
+pub fn log_normal(sigma: f64, draw: impl Fn(u64) -> u64) -> f64 {
+    exp(sigma * normal(draw))
+}
+
+/// A standard normal number (Marsaglia's polar method).
+fn normal(draw: impl Fn(u64) -> u64) -> f64 {
+    let uniform = |ordinal| (draw(ordinal) >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
+    // A point lies outside the circle with a chance of 0.21, so 64 tries suffice.
+    let points = (0..64).map(|i| (uniform(2 * i), uniform(2 * i + 1)));
+    let mut inside = points.map(|(x, y)| (x, x * x + y * y)).filter(|&(_, s)| s > 0.0 && s < 1.0);
+    inside.next().map_or(0.0, |(x, s)| x * (-2.0 * ln(s) / s).sqrt())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `flaps` of a `[[failure]]`: links that fail and come back again and again.
 
-use crate::rounded::{exp, exponential, ln};
+use crate::rounded::{exponential, log_normal};
 use finding::{Finding, code};
 use model::Time;
 use model::draw::{Key, below};
@@ -124,19 +124,10 @@ impl Down {
             Down::Mean(mean) => (mean.ps() as f64 * exponential(draw(0))) as u64,
             Down::List(times) => times[below(draw(0), times.len())].ps(),
             Down::LogNormal(LogNormal { median, sigma }) => {
-                (median.ps() as f64 * exp(sigma * normal(draw))) as u64
+                (median.ps() as f64 * log_normal(*sigma, draw)) as u64
             }
         }
     }
-}
-
-/// A standard normal number (Marsaglia's polar method), by operations that all machines round alike.
-fn normal(draw: impl Fn(u64) -> u64) -> f64 {
-    let uniform = |ordinal| (draw(ordinal) >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
-    // A point lies outside the circle with a chance of 0.21, so 64 tries suffice.
-    let points = (0..64).map(|i| (uniform(2 * i), uniform(2 * i + 1)));
-    let mut inside = points.map(|(x, y)| (x, x * x + y * y)).filter(|&(_, s)| s > 0.0 && s < 1.0);
-    inside.next().map_or(0.0, |(x, s)| x * (-2.0 * ln(s) / s).sqrt())
 }
 
 /// Such as `up for 10 ms on average, down for 1 ms on average`.
