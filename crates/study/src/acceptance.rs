@@ -3,9 +3,6 @@
 //! | file | content |
 //! |---|---|
 //! | [`case`] | types of a case: its metrics with their limits, and its traffic |
-//! | `site` | what the fabric has: racks, queues, thresholds |
-//! | `traffic` | flows and settings of a case as `--set` changes of the site's scenario |
-//! | `seen` | values of a run |
 //! | [`limits`] | limits of a user's own |
 //! | `plans` | the cases, a file per subject |
 //! | [`mod@answer`], [`mod@text`] | verdicts, and their table |
@@ -16,19 +13,16 @@ pub mod answer;
 pub mod case;
 pub mod limits;
 mod plans;
-pub(crate) mod seen;
-pub(crate) mod site;
 pub mod text;
-pub(crate) mod traffic;
 
 pub use answer::{Answer, Row, Verdict};
 pub use text::text;
 
+use crate::site::Site;
 use answer::Played;
 use case::{Case, Part, Seen};
 use lab::execute::{Prepared, execute};
 use lab::{Crew, Failure, Progress};
-use site::Site;
 
 /// A question.
 #[derive(Clone, Debug, Default)]

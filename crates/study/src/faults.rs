@@ -15,7 +15,7 @@ pub mod text;
 pub use month::{Answer, Spread};
 pub use text::text;
 
-use crate::acceptance::site::Site;
+use crate::site::Site;
 use lab::execute::{Prepared, execute};
 use lab::{Crew, Failure, Progress, Run};
 use model::Time;

@@ -1,9 +1,9 @@
 //! Types of a case.
 
-use super::site::Site;
+pub(crate) use crate::seen::Values;
+use crate::site::Site;
 use lab::Run;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// The better direction of a metric, and so the sense of its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -79,9 +79,6 @@ pub(crate) struct Case {
     /// Rows from the values of all parts.
     pub(crate) rows: fn(&[Seen]) -> Vec<Found>,
 }
-
-/// Values of a run by metric.
-pub(crate) type Values = BTreeMap<&'static str, f64>;
 
 /// Measures a run; the error says why it shows nothing.
 pub(crate) type See = Box<dyn Fn(&Run) -> Result<Values, String> + Send + Sync>;

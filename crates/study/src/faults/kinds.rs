@@ -1,6 +1,6 @@
 //! Kinds of faults with their rates.
 
-use crate::acceptance::site::Site;
+use crate::site::Site;
 use model::NodeId;
 
 /// A kind of fault.

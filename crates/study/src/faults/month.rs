@@ -3,7 +3,7 @@
 use super::Request;
 use super::kinds::{Kind, RATES, parts};
 use super::outcome::Outcome;
-use crate::acceptance::site::Site;
+use crate::site::Site;
 use model::draw::{Key, Purpose};
 use serde::Serialize;
 

@@ -1,9 +1,9 @@
 //! What one fault does to a job: a ring all-reduce across two leaves, of whose kind and place all faults share the outcome.
 
 use super::kinds::Kind;
-use crate::acceptance::seen::completion;
-use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{jobs, names, quoted, ring};
+use crate::seen::completion;
+use crate::site::Site;
+use crate::traffic::{jobs, names, quoted, ring};
 use engine::outcome::Ending;
 use lab::Run;
 use model::{HostId, Time};

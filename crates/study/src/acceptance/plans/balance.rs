@@ -1,9 +1,9 @@
 //! Balance over uplinks.
 
 use crate::acceptance::case::{Case, Part, Traffic, Values, each, less, more};
-use crate::acceptance::seen::{counts, only};
-use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{Flow, job, jobs};
+use crate::seen::{counts, only};
+use crate::site::Site;
+use crate::traffic::{Flow, job, jobs};
 use lab::Run;
 use model::LinkId;
 

@@ -1,9 +1,9 @@
 //! Patterns of collectives.
 
 use crate::acceptance::case::{Case, Found, Part, Seen, Traffic, Values, less, more};
-use crate::acceptance::seen::counts;
-use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{Flow, job, jobs, names, quoted, ring};
+use crate::seen::counts;
+use crate::site::Site;
+use crate::traffic::{Flow, job, jobs, names, quoted, ring};
 use lab::Run;
 use model::{HostId, Time};
 

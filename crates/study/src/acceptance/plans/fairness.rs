@@ -1,9 +1,9 @@
 //! Incast, and shares of its senders.
 
 use crate::acceptance::case::{Case, Part, Traffic, Values, each, less, more};
-use crate::acceptance::seen::{counts, only};
-use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{Flow, job, jobs, without_control, without_marks};
+use crate::seen::{counts, only};
+use crate::site::Site;
+use crate::traffic::{Flow, job, jobs, without_control, without_marks};
 use lab::Run;
 use model::{Rate, Time};
 

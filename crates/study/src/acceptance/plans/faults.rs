@@ -1,9 +1,9 @@
 //! Failures under a collective.
 
 use crate::acceptance::case::{Case, Found, Part, Seen, Traffic, each, less};
-use crate::acceptance::seen::{completion, counts};
-use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{jobs, names, quoted, ring};
+use crate::seen::{completion, counts};
+use crate::site::Site;
+use crate::traffic::{jobs, names, quoted, ring};
 use lab::Run;
 use model::{HostId, Time};
 use std::collections::BTreeSet;

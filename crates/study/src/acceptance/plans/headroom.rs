@@ -1,9 +1,9 @@
 //! Headroom of PFC.
 
 use crate::acceptance::case::{Case, Found, Part, Seen, Traffic, each, less, more};
-use crate::acceptance::seen::{counts, only};
-use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{Flow, job, jobs, of_switches, without_control, without_marks};
+use crate::seen::{counts, only};
+use crate::site::Site;
+use crate::traffic::{Flow, job, jobs, of_switches, without_control, without_marks};
 use lab::Run;
 
 /// Eighths of the headroom by which senders react late. Our choice.

@@ -1,9 +1,9 @@
 //! The time of a job, and two jobs beside each other.
 
 use crate::acceptance::case::{Case, Found, Part, Seen, Traffic, each, less};
-use crate::acceptance::seen::{completion, counts};
-use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{jobs, names, ring};
+use crate::seen::{completion, counts};
+use crate::site::Site;
+use crate::traffic::{jobs, names, ring};
 use lab::Run;
 use model::{HostId, Time};
 

@@ -1,9 +1,9 @@
 //! Lossless queues, with and without congestion control.
 
 use crate::acceptance::case::{Case, Found, Metric, Part, Seen, Traffic, Values, each, less, more};
-use crate::acceptance::seen::{self, counts, only};
-use crate::acceptance::site::{Queue, Site, time_of};
-use crate::acceptance::traffic::{Flow, class, job, jobs, without_control, without_marks};
+use crate::seen::{self, counts, only};
+use crate::site::{Queue, Site, time_of};
+use crate::traffic::{Flow, class, job, jobs, without_control, without_marks};
 use lab::Run;
 use model::{HostId, Time};
 

@@ -1,9 +1,9 @@
 //! Accuracy of marks.
 
 use crate::acceptance::case::{Case, Part, Traffic, Values, each, less, more};
-use crate::acceptance::seen::counts;
-use crate::acceptance::site::{MOST, Site, time_of};
-use crate::acceptance::traffic::{Flow, job, jobs, quoted, without_control};
+use crate::seen::counts;
+use crate::site::{MOST, Site, time_of};
+use crate::traffic::{Flow, job, jobs, quoted, without_control};
 use engine::outcome::Passed;
 use lab::Run;
 use model::plan::{MarkAt, Marking};

@@ -1,8 +1,8 @@
 //! PFC's watchdog.
 
 use crate::acceptance::case::{Case, Found, Part, Seen, Traffic, Values, each, less, more};
-use crate::acceptance::site::Site;
-use crate::acceptance::traffic::{Flow, job, jobs, quoted};
+use crate::site::Site;
+use crate::traffic::{Flow, job, jobs, quoted};
 use lab::Run;
 use model::{HostId, Time};
 
@@ -56,7 +56,7 @@ fn storms(site: &Site) -> Result<Vec<Part>, String> {
 
 fn see(run: &Run) -> Result<Values, String> {
     let links = || run.outcome.links.iter();
-    let beside = crate::acceptance::seen::job(run, "beside");
+    let beside = crate::seen::job(run, "beside");
     let records = run.checked.plan.messages.iter().zip(&run.outcome.messages);
     let again =
         records.filter(|(message, _)| Some(message.job) == beside).map(|(_, record)| record.retransmitted);

@@ -1,6 +1,6 @@
 //! What the fabric of a scenario has.
 
-use super::traffic;
+use crate::traffic;
 use lab::Failure;
 use model::fabric::Link;
 use model::plan::{FlowControl, Group, Marking, PortSettings, Watchdog};

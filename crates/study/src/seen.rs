@@ -1,9 +1,12 @@
 //! Values of a run.
 
-use super::case::Values;
 use engine::outcome::Ending;
 use lab::Run;
 use model::Time;
+use std::collections::BTreeMap;
+
+/// Values of a run by metric.
+pub(crate) type Values = BTreeMap<&'static str, f64>;
 
 /// Counts that most cases judge.
 pub(crate) fn counts(run: &Run) -> Values {

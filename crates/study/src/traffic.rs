@@ -1,6 +1,6 @@
 //! Flows and settings of a case as changes of the site's scenario.
 
-use super::site::{Queue, Site};
+use crate::site::{Queue, Site};
 use model::{HostId, Time};
 use toml::Value;
 
