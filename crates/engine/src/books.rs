@@ -182,7 +182,8 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
     }
     tasks.sort_by_key(Tasks::first);
     // A queue that leaves in spite of pauses may overflow the next buffer.
-    let mut watchdogs = plan.settings_of_groups().flatten().filter_map(|switch| switch.flow_control.watchdog());
+    let mut watchdogs =
+        plan.settings_of_groups().flatten().filter_map(|switch| switch.flow_control.watchdog());
     let forwards = watchdogs.any(|watchdog| !watchdog.drops);
     let ignored = forwards && links.iter().any(|link| link.storms > 0);
     let recorders = hosts.iter().map(|h| &h.recorder).chain(recorders);

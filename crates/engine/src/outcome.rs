@@ -266,7 +266,11 @@ pub struct Data {
 impl Data {
     /// Packets dropped for any reason.
     pub fn dropped(&self) -> u64 {
-        self.dropped_buffer + self.dropped_link + self.dropped_loop + self.dropped_watchdog + self.dropped_scheme
+        self.dropped_buffer
+            + self.dropped_link
+            + self.dropped_loop
+            + self.dropped_watchdog
+            + self.dropped_scheme
     }
 }
 
