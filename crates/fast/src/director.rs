@@ -9,7 +9,7 @@ mod work;
 
 use crate::footprint::{Footprints, Shape};
 use crate::memo::Memo;
-use crate::series::{Class, Error, Record};
+use crate::series::{Class, Error, Fit, Record};
 use crate::told::Told;
 use engine::Observer;
 use engine::live::{Ended, Live, Next};
@@ -148,6 +148,15 @@ struct Series {
     /// The most by which members took turns to be late.
     turns: u64,
     known: bool,
+}
+
+impl Series {
+    /// The error of an exchange whose entries fit those of its record so. Turns do not add up from round to round.
+    fn late(&mut self, fit: Fit) -> u64 {
+        let more = fit.turns.saturating_sub(self.turns);
+        self.turns += more;
+        fit.late + more
+    }
 }
 
 /// What is known of the exchanges of a track in one cell before the first of them begins.

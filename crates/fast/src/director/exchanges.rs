@@ -236,9 +236,7 @@ impl Director<'_> {
         let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return };
         let fitted = record.fit(&exchange.entries);
         exchange.start = Some(fitted.start);
-        let turns = &mut self.series[exchange.series as usize].turns;
-        exchange.error += error.each + (fitted.late + fitted.turns.saturating_sub(*turns)) as f64;
-        *turns = fitted.turns.max(*turns);
+        exchange.error += error.each + self.series[exchange.series as usize].late(fitted) as f64;
         self.books.apart = self.books.apart.max(error.once);
         for (n, &left) in (0..).zip(&record.left) {
             self.mirror(slot, n, left);
@@ -263,10 +261,8 @@ impl Director<'_> {
         let left: Vec<(u32, u64)> = (0..).zip(&first.left).map(|(n, &left)| (n, left)).collect();
         if let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() {
             exchange.start = Some(fitted.start);
-            let turns = &mut self.series[exchange.series as usize].turns;
             exchange.error += MIRROR * (self.now.saturating_sub(fitted.start)) as f64
-                + (fitted.late + fitted.turns.saturating_sub(*turns)) as f64;
-            *turns = fitted.turns.max(*turns);
+                + self.series[exchange.series as usize].late(fitted) as f64;
         }
         for (n, left) in left.into_iter().filter(|(_, left)| *left != NEVER) {
             self.mirror(slot, n, left - begin);
