@@ -21,7 +21,6 @@ pub use text::text;
 use crate::site::Site;
 use answer::Played;
 use case::{Case, Part, Seen};
-use lab::execute::{Prepared, execute};
 use lab::{Crew, Failure, Progress};
 
 /// A question.
@@ -93,21 +92,16 @@ fn see(site: &Site, part: &Part, progress: &Progress<'_>) -> Result<Seen, Failur
         Part::Run(traffic) => traffic,
         Part::Not { label, why } => return Ok(Seen::not(label, why.clone())),
     };
-    if progress.stopped() {
-        return Err(Failure::Interrupted);
-    }
-    let sets = site.sets(&traffic.sets);
-    let command = site.command(&traffic.sets);
-    let prepared = match Prepared::by(|| scenario::load(&site.name, &sets)) {
-        Ok(prepared) => prepared,
+    let run = match site.run(&traffic.sets, progress)? {
+        Ok(run) => run,
         Err(refused) => {
             return Ok(Seen::not(&traffic.label, format!("the scenario is refused: {}", refused.text)));
         }
     };
-    let run = execute(prepared, engine::Kind::Window, progress);
-    run.ran_to_its_end()?;
     Ok(match (traffic.see)(&run) {
-        Ok(values) => Seen { label: traffic.label.clone(), values: Ok(values), command },
+        Ok(values) => {
+            Seen { label: traffic.label.clone(), values: Ok(values), command: site.command(&traffic.sets) }
+        }
         Err(why) => Seen::not(&traffic.label, why),
     })
 }

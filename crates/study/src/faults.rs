@@ -16,8 +16,7 @@ pub use month::{Answer, Spread};
 pub use text::text;
 
 use crate::site::Site;
-use lab::execute::{Prepared, execute};
-use lab::{Crew, Failure, Progress, Run};
+use lab::{Crew, Failure, Progress};
 use model::Time;
 use outcome::{Measured, Trial};
 
@@ -93,13 +92,7 @@ impl Work {
     pub fn run(self, crew: Crew, progress: &Progress<'_>) -> Result<Answer, Failure> {
         let Work { request, site, trials } = self;
         let one = |trial: &Trial, _| -> Result<Measured, Failure> {
-            if progress.stopped() {
-                return Err(Failure::Interrupted);
-            }
-            let prepared = Prepared::by(|| scenario::load(&site.name, &site.sets(&trial.sets)))?;
-            let run: Run = execute(prepared, engine::Kind::Window, progress);
-            run.ran_to_its_end()?;
-            Ok(Measured::of(&run, trial))
+            Ok(Measured::of(&site.run(&trial.sets, progress)??, trial))
         };
         let measured: Result<Vec<Measured>, Failure> =
             crew.side_by_side(trials.iter().collect(), one)?.into_iter().collect();

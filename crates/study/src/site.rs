@@ -1,13 +1,15 @@
 //! What the fabric of a scenario has.
 
 use crate::traffic;
-use lab::Failure;
+
+use lab::execute::{Prepared, execute};
+use lab::{Failure, Progress, Run};
 use model::fabric::Link;
 use model::plan::{FlowControl, Group, Marking, PortSettings, Watchdog};
 use model::{HostId, Kind, LinkId, NodeId, Plan, Rate, Time};
 use rnic::Evidence;
 use scenario::dscp::DscpMap;
-use scenario::{Checked, Scenario};
+use scenario::{Checked, Finding, Scenario};
 use std::collections::BTreeSet;
 
 /// Most hosts of a rack that take part: the plans have 8 ports on a leaf (sonic-mgmt #27315).
@@ -73,6 +75,24 @@ impl Site {
     /// All changes of a run.
     pub(crate) fn sets(&self, of_case: &[String]) -> Vec<String> {
         [&self.set[..], &traffic::clean(), of_case].concat()
+    }
+
+    /// Runs the site with these changes. The inner error is that of a scenario that is refused.
+    pub(crate) fn run(
+        &self,
+        of_case: &[String],
+        progress: &Progress<'_>,
+    ) -> Result<Result<Run, Finding>, Failure> {
+        if progress.stopped() {
+            return Err(Failure::Interrupted);
+        }
+        let prepared = match Prepared::by(|| scenario::load(&self.name, &self.sets(of_case))) {
+            Ok(prepared) => prepared,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let run = execute(prepared, engine::Kind::Window, progress);
+        run.ran_to_its_end()?;
+        Ok(Ok(run))
     }
 
     /// The command that repeats a run.

@@ -40,9 +40,17 @@ pub fn text(answer: &Answer) -> String {
     for case in &answer.cases {
         let _ = writeln!(out, "{}", wrapped(&format!("{}  {}: {}", case.case, case.plan, case.about)));
     }
-    out.push_str(
-        "\nours: the plan states no limit, so this one is our choice. target: of the plan, and no limit.\n",
-    );
+    let notes: Vec<&str> = [
+        (By::OurChoice, "ours: the plan states no limit, so this one is our choice."),
+        (By::Reference, "target: of the plan, and no limit."),
+    ]
+    .into_iter()
+    .filter(|(by, _)| answer.rows.iter().any(|row| row.limit_by == Some(*by)))
+    .map(|(_, note)| note)
+    .collect();
+    if !notes.is_empty() {
+        let _ = writeln!(out, "\n{}", notes.join(" "));
+    }
     out
 }
 

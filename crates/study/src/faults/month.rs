@@ -5,6 +5,7 @@ use super::kinds::{Kind, RATES, parts};
 use super::outcome::Outcome;
 use crate::site::Site;
 use model::draw::{Key, Purpose};
+use scenario::rounded::{exponential, log_normal};
 use serde::Serialize;
 
 /// Mean and 5th and 95th percentile over the months.
@@ -54,6 +55,21 @@ pub struct Row {
     pub gpu_hours: Spread,
 }
 
+/// Times that are assumed unless the user sets them, s.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Assumed {
+    /// From a job's end until it has started again.
+    pub restart_s: f64,
+    /// Between checkpoints; a dead job loses half of it.
+    pub checkpoint_s: f64,
+    /// Until a part that is down has been replaced.
+    pub repair_s: f64,
+    /// Median of the time for which a flap takes a link down.
+    pub flap_s: f64,
+    /// Standard deviation of the logarithm of that time.
+    pub flap_sigma: f64,
+}
+
 /// The answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
@@ -75,6 +91,8 @@ pub struct Answer {
     pub dead_jobs: Spread,
     /// Flaps of NIC links that last longer than all retries, %.
     pub long_flaps_percent: f64,
+    /// What decides the costs and is published nowhere.
+    pub assumed: Assumed,
     /// By kind.
     pub rows: Vec<Row>,
     /// Kinds that the fabric cannot have.
@@ -88,33 +106,26 @@ struct Draws {
 }
 
 impl Draws {
-    /// A uniform number above 0 and below 1.
-    fn uniform(&mut self) -> f64 {
+    fn draw(&mut self) -> u64 {
         self.next += 1;
-        ((self.key.draw(self.next) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+        self.key.draw(self.next)
     }
 
-    /// A number of events with this mean (Knuth's products, in parts whose exponential does not vanish).
-    fn poisson(&mut self, mean: f64) -> u64 {
+    /// A number of events with this mean: those whose gaps, exponential with mean 1, add up to less.
+    fn events(&mut self, mean: f64) -> u64 {
+        let mut at = exponential(self.draw());
         let mut events = 0;
-        let mut left = mean;
-        while left > 0.0 {
-            let part = left.min(100.0);
-            left -= part;
-            let bound = (-part).exp();
-            let mut product = self.uniform();
-            while product > bound {
-                events += 1;
-                product *= self.uniform();
-            }
+        while at < mean {
+            events += 1;
+            at += exponential(self.draw());
         }
         events
     }
 
-    /// A log-normal number with this median (Box and Muller).
+    /// A log-normal number with this median.
     fn log_normal(&mut self, median: f64, sigma: f64) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        median * (sigma * radius * (std::f64::consts::TAU * self.uniform()).cos()).exp()
+        let key = Key::new(self.draw(), Purpose::Flap, 0);
+        median * log_normal(sigma, |ordinal| key.draw(ordinal))
     }
 }
 
@@ -140,7 +151,7 @@ pub(super) fn draw(request: &Request, site: &Site, outcomes: &[Outcome]) -> Answ
         for month in 0..months {
             let key = Key::new(request.seed, Purpose::Flap, month << 8 | number as u64);
             let mut draws = Draws { key, next: 0 };
-            let count = draws.poisson(mean);
+            let count = draws.events(mean);
             let (mut lost, mut ended) = (0.0, 0.0);
             for _ in 0..count {
                 let down = match is_flap {
@@ -188,6 +199,13 @@ pub(super) fn draw(request: &Request, site: &Site, outcomes: &[Outcome]) -> Answ
         gpu_hours,
         dead_jobs: Spread::of(deaths),
         long_flaps_percent: 100.0 * long as f64 / flaps.max(1) as f64,
+        assumed: Assumed {
+            restart_s: request.restart.as_secs(),
+            checkpoint_s: request.checkpoint.as_secs(),
+            repair_s: request.repair.as_secs(),
+            flap_s: request.flap.0.as_secs(),
+            flap_sigma: request.flap.1,
+        },
         rows,
         left_out,
     }
@@ -215,7 +233,7 @@ mod tests {
         let mut draws = Draws { key: Key::new(1, Purpose::Flap, 0), next: 0 };
         for mean in [0.02, 3.0, 250.0] {
             let n = 4_000;
-            let events: Vec<f64> = (0..n).map(|_| draws.poisson(mean) as f64).collect();
+            let events: Vec<f64> = (0..n).map(|_| draws.events(mean) as f64).collect();
             let average = events.iter().sum::<f64>() / f64::from(n);
             assert!((average - mean).abs() < 4.0 * (mean / f64::from(n)).sqrt(), "{average} of {mean}");
         }

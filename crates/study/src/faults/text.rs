@@ -43,6 +43,20 @@ pub fn text(answer: &Answer) -> String {
             answer.seed
         ))
     );
+    let assumed = &answer.assumed;
+    let _ = writeln!(
+        out,
+        "{}",
+        wrapped(&format!(
+            "Assumed: {} s until a dead job runs again, {} s between checkpoints, {} s until a part is replaced, flaps with a median of \
+             {} s and a sigma of {}.",
+            number(assumed.restart_s),
+            number(assumed.checkpoint_s),
+            number(assumed.repair_s),
+            number(assumed.flap_s),
+            number(assumed.flap_sigma)
+        ))
+    );
     for row in &answer.rows {
         let _ = writeln!(
             out,
