@@ -5,6 +5,7 @@
 
 mod exchanges;
 mod lanes;
+mod leap;
 mod work;
 
 use crate::footprint::{Footprints, Shape};
@@ -16,7 +17,7 @@ use engine::live::{Ended, Live, Next};
 use finding::Finding;
 use model::plan::{SliceTimes, Work};
 use model::{Plan, Time};
-use scenario::outlined::{Cause, Effect, Laid, Nature, Outlined, Trigger};
+use scenario::outlined::{Cause, Effect, Laid, Nature, Outline, Outlined, Trigger};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::PathBuf;
@@ -127,6 +128,8 @@ struct Exchange {
     absent: u64,
     /// Time of the record's first entry, once all members have entered.
     start: Option<u64>,
+    /// During a leap, the entries and events of an exchange whose packets this one has taken over; else nothing.
+    taken_over: Option<Box<(Vec<u64>, Vec<u64>)>>,
 }
 
 const NEVER: u64 = u64::MAX;
@@ -224,6 +227,8 @@ struct Posted {
     group: u16,
     /// Its operation in the results.
     operation: u32,
+    /// By how much the engine's clock is behind in its time.
+    behind: u64,
 }
 
 /// A stream or an engine: the time from which it is free, and the error of that time.
@@ -260,6 +265,17 @@ pub struct Books {
     apart: f64,
 }
 
+/// How a run went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Everything has ended.
+    Ended,
+    /// It stopped before.
+    Stopped,
+    /// A leap waits for what the engine would have to do.
+    Stuck,
+}
+
 pub(crate) struct Director<'a> {
     outlined: &'a mut Outlined,
     plan: &'a Plan,
@@ -270,6 +286,14 @@ pub(crate) struct Director<'a> {
     cells: u32,
     stride: u32,
     now: u64,
+    /// By how much the engine's clock is behind.
+    behind: u64,
+    leap: Option<Box<leap::Leap>>,
+    may_leap: bool,
+    /// Exchanges under way over NICs.
+    over_nics: u32,
+    /// By exchange: how many of the same track follow it in its lane, before one of another track.
+    following: Vec<u32>,
     due: BinaryHeap<Reverse<Due>>,
     /// By task and cell, and by member and cell: events still to come.
     tasks: Vec<u32>,
@@ -312,7 +336,7 @@ impl<'a> Director<'a> {
         (plan, footprints): (&'a Plan, Footprints<'a>),
         live: Box<dyn Live + 'a>,
         tolerance: Option<f64>,
-        memo: Option<&'a Memo>,
+        (memo, may_leap): (Option<&'a Memo>, bool),
     ) -> Self {
         let (cells, stride) = outlined.cells();
         let each = |needs: &[u32]| needs.iter().flat_map(|&n| (0..cells).map(move |_| n)).collect::<Vec<_>>();
@@ -324,7 +348,7 @@ impl<'a> Director<'a> {
             (0..cells).map(move |_| waits)
         });
         let under_way = under_way.collect();
-        let count = |of: &dyn Fn(&scenario::outlined::Outline) -> u32| {
+        let count = |of: &dyn Fn(&Outline) -> u32| {
             exchanges.iter().map(of).max().map_or(0, |last| last as usize + 1) * cells as usize
         };
         let (lanes, series) = (count(&|x| x.lane), 2 * count(&|x| x.track));
@@ -350,6 +374,11 @@ impl<'a> Director<'a> {
             cells,
             stride,
             now: 0,
+            behind: 0,
+            leap: None,
+            may_leap,
+            over_nics: 0,
+            following: following(exchanges),
             due: BinaryHeap::new(),
             tasks_by: vec![0.0; tasks.len()],
             members_by: vec![0.0; members.len()],
@@ -374,20 +403,31 @@ impl<'a> Director<'a> {
         }
     }
 
-    /// Runs to the end. Returns true if everything has ended.
-    pub(crate) fn run(&mut self, observer: &mut dyn Observer) -> Result<bool, Finding> {
+    /// Runs to the end.
+    pub(crate) fn run(&mut self, observer: &mut dyn Observer) -> Result<Way, Finding> {
         self.learn()?;
         self.begin();
         loop {
             let until = self.due.peek().map_or(NEVER, |Reverse(due)| due.at);
-            if self.in_flight > 0 || until == NEVER {
-                match self.live.next(Time(until), observer) {
+            if self.leap.is_some() {
+                // What is due at the end of a leap comes before the engine goes on.
+                if let Some(end) = self.leaps_until().filter(|end| *end < until) {
+                    self.now = self.now.max(end);
+                    self.land();
+                    continue;
+                }
+                if until == NEVER {
+                    return Ok(Way::Stuck);
+                }
+            } else if self.in_flight > 0 || until == NEVER {
+                let engine = Time(if until == NEVER { NEVER } else { until - self.behind });
+                match self.live.next(engine, observer) {
                     Next::Event(event) => {
-                        self.now = event.at.ps();
+                        self.now = event.at.ps() + self.behind;
                         self.take(event.what)?;
                         continue;
                     }
-                    Next::Ended => return Ok(false),
+                    Next::Ended => return Ok(Way::Stopped),
                     Next::Until | Next::Idle if until == NEVER => break,
                     Next::Until | Next::Idle => {}
                 }
@@ -399,7 +439,7 @@ impl<'a> Director<'a> {
                 }
             }
         }
-        Ok(true)
+        Ok(Way::Ended)
     }
 
     /// Adds up the books, also those of a run that ended early.
@@ -419,13 +459,22 @@ impl<'a> Director<'a> {
     /// The plan of everything posted, and the outcome.
     pub(crate) fn finish(mut self, observer: &mut dyn Observer) -> (Plan, engine::Outcome, Told, Books) {
         self.add_up();
-        let (mut plan, outcome) = self.live.finish(observer);
+        let (mut plan, mut outcome) = self.live.finish(observer);
         for (qp, posted) in plan.qps.iter().zip(&self.posted) {
             for (m, posted) in qp.messages.clone().zip(posted) {
                 let message = &mut plan.messages[m as usize];
                 (message.group, message.operation) = (posted.group, posted.operation);
+                let record = &mut outcome.messages[m as usize];
+                for time in
+                    [&mut record.start, &mut record.received, &mut record.acked, &mut record.last_sent]
+                {
+                    if *time != Time::NEVER {
+                        *time = Time(time.ps() + posted.behind);
+                    }
+                }
             }
         }
+        outcome.end = Time(outcome.end.ps() + self.behind);
         (plan, outcome, self.told, self.books)
     }
 
@@ -524,6 +573,9 @@ impl<'a> Director<'a> {
 
     /// Posts a message and those after it on its queue pair that are ready.
     fn post_ready(&mut self, slot: u32, mut m: u32) {
+        if self.waits_for_leap(slot, m) {
+            return;
+        }
         self.sync();
         loop {
             let Some(sent) = self.sent(slot) else { return };
@@ -543,7 +595,7 @@ impl<'a> Director<'a> {
             self.live.post(qp, bytes);
             let operation =
                 self.told.operation_at(self.exchanges[slot as usize].as_deref().map(|e| (e.number, e.cell)));
-            self.posted[qp.index()].push(Posted { slot, message: m, group, operation });
+            self.posted[qp.index()].push(Posted { slot, message: m, group, operation, behind: self.behind });
             self.in_flight += 1;
             if after == NONE {
                 return;
@@ -554,8 +606,9 @@ impl<'a> Director<'a> {
 
     /// Brings the engine's clock to the present if nothing is under way.
     fn sync(&mut self) {
-        if self.in_flight == 0 && self.live.now().ps() < self.now {
-            let next = self.live.next(Time(self.now), &mut ());
+        let now = self.now - self.behind;
+        if self.in_flight == 0 && self.live.now().ps() < now {
+            let next = self.live.next(Time(now), &mut ());
             debug_assert!(!matches!(next, Next::Event(_)), "nothing is under way");
         }
     }
@@ -661,6 +714,18 @@ impl<'a> Director<'a> {
         }
         Ok(())
     }
+}
+
+/// By exchange: how many of the same track follow it in its lane, before one of another track.
+fn following(exchanges: &[Outline]) -> Vec<u32> {
+    let mut next: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+    let mut following = vec![0; exchanges.len()];
+    for (exchange, following) in exchanges.iter().zip(&mut following).rev() {
+        let after = next.get(&exchange.lane).filter(|(track, _)| *track == exchange.track);
+        *following = after.map_or(0, |(_, more)| more + 1);
+        next.insert(exchange.lane, (exchange.track, *following));
+    }
+    following
 }
 
 /// Notes an event with its error. Returns the error of what waits for it and for those before it: each of them may come later.

@@ -12,6 +12,7 @@ mod series;
 mod told;
 
 pub use director::Books;
+use director::{Director, Way};
 use engine::{Kind, Observer, Outcome};
 use finding::Finding;
 pub use memo::Memo;
@@ -33,13 +34,23 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<(Plan, Outcome, Books), Finding> {
     let Checked { plan, schemes, nics, .. } = checked;
-    let live = sim::live(plan, schemes, nics, kind);
-    let footprints = footprint::Footprints::new(plan, sim::goes_by_flow(plan, schemes, nics));
-    let mut director = director::Director::new(outlined, (plan, footprints), live, tolerance, memo);
-    let complete = director.run(observer)?;
-    director.keep()?;
-    let (mut plan, mut outcome, told, books) = director.finish(observer);
-    if complete {
+    let goes_by_flow = sim::goes_by_flow(plan, schemes, nics);
+    let mut direct = |may_leap| -> Result<_, Finding> {
+        let live = sim::live(plan, schemes, nics, kind);
+        let footprints = footprint::Footprints::new(plan, goes_by_flow);
+        let mut director = Director::new(outlined, (plan, footprints), live, tolerance, (memo, may_leap));
+        let way = director.run(observer)?;
+        if way != Way::Stuck {
+            director.keep()?;
+        }
+        Ok((way, director.finish(observer)))
+    };
+    let mut run = direct(true)?;
+    if run.0 == Way::Stuck {
+        run = direct(false)?;
+    }
+    let (way, (mut plan, mut outcome, told, books)) = run;
+    if way == Way::Ended {
         told.add_to(outlined, &mut plan, &mut outcome);
     }
     Ok((plan, outcome, books))

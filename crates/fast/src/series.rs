@@ -51,6 +51,12 @@ impl Record {
         last.saturating_sub(entered).max(1)
     }
 
+    /// Time from one round of a chain to the next; `None` if members do not leave it one by one.
+    pub(crate) fn period(&self) -> Option<u64> {
+        let period = mean(&self.left).checked_sub(mean(&self.entries))?;
+        (self.left.len() == self.entries.len() && period > 0).then_some(period)
+    }
+
     /// Differences of the events' times from what this record predicts, for an exchange whose first member entered at `first`: their mean
     /// as a share of the duration, and the largest one from the mean, ps. What differs between members alone does not add up from
     /// round to round.

@@ -347,6 +347,57 @@ mod tests {
         }
     }
 
+    /// Two rings of which each has a host in every server, so that their queue pairs share the links between switches.
+    fn chains(head: &str) -> String {
+        format!(
+            "{head}\n[server]\ngpus = 2\n[topology.rails]\nkind = \"per-server\"\nservers = 4\nservers-per-segment = 2\nspines = 2\n\
+             [[workload]]\ncollective = {{ kind = \"all-reduce\", algorithm = \"ring\", bytes = \"2MB\", repeat = 60, \
+             groups = [[0, 2, 4, 6], [1, 3, 5, 7]], tuning = {{ channels = 1 }} }}\n"
+        )
+    }
+
+    #[test]
+    fn chains_that_share_links_leap_together_and_land_where_the_whole_run_is() {
+        let stop = AtomicBool::new(false);
+        for scheme in ["themis", "ar", "rps"] {
+            let text = chains(&format!("[scheme.{scheme}]"));
+            let (plain, fast) = both(&text, Some(0.01));
+            let books = fast.summary.fast.clone().unwrap();
+            let (end, all) = (plain.summary.sim_time_us, plain.checked.plan.messages.len());
+            assert!(books.share() < 0.5, "{scheme}: {books:?}");
+            assert_eq!(books.exchanges, 120);
+            assert_eq!(fast.checked.plan.messages.len() as u64 * 120, all as u64 * books.exchanges_sent);
+            let error = (fast.summary.sim_time_us - end).abs();
+            assert!(
+                error <= books.error_us && books.error_us < 0.03 * end,
+                "{scheme}: {error} of {end} us, {books:?}"
+            );
+            // Messages under way in a leap end after it, and none takes longer for it.
+            let longest = |run: &Run| {
+                let times = run.outcome.messages.iter().map(|record| record.acked.ps() - record.start.ps());
+                times.max().unwrap_or(0)
+            };
+            assert!(longest(&fast) < 2 * longest(&plain), "{} {}", longest(&fast), longest(&plain));
+            assert_eq!(fast.faults(), [""; 0]);
+
+            let resolved = Resolved::of(&Source::new("step.toml", &text), &[]).unwrap();
+            let leave = Leave::asked(Some(0.01), None);
+            let reference = run_on(resolved, leave, Kind::Reference, &Progress::silent(&stop)).unwrap();
+            assert_eq!(reference.summary.digest, fast.summary.digest, "{scheme}");
+            assert_eq!(reference.summary.fast, fast.summary.fast, "{scheme}");
+        }
+    }
+
+    /// Hashes put several queue pairs on one link, and rounds of a ring differ by more than the tolerance.
+    #[test]
+    fn chains_whose_rounds_differ_are_sent() {
+        let (plain, fast) = both(&chains("[scheme.ecmp]"), Some(0.01));
+        let books = fast.summary.fast.clone().unwrap();
+        assert!(books.share() > 0.7, "{books:?}");
+        let error = (fast.summary.sim_time_us - plain.summary.sim_time_us).abs();
+        assert!(error <= books.error_us, "{error} us, {books:?}");
+    }
+
     fn with_memo(text: &str, dir: &Path) -> Result<Fast, Failure> {
         let resolved = Resolved::of(&Source::new("step.toml", text), &[]).unwrap();
         let stop = AtomicBool::new(false);
@@ -481,7 +532,7 @@ mod tests {
         }
         shares.sort_by(f64::total_cmp);
         eprintln!(
-            "{cases} steps: {} outside their bound, {} beyond three; worst error {:.3} %; sent: median {:.1} %",
+            "{cases} steps: {} outside their bound, {} beyond three; worst error {:.3} %; sent: median {:.1} %\n{outside:#?}",
             outside.len(),
             beyond.len(),
             worst * 100.0,

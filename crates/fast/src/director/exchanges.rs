@@ -1,6 +1,7 @@
 //! Exchanges from the entry of their first member to the exit of the last: sent, replayed by a record, or led by another one.
 
 use super::lanes::MOST;
+use super::leap::During;
 use super::{Director, Exchange, Kind, Mode, NEVER, NONE, Sent, Who, order};
 use crate::series::{Class, Error, Leader, NOBODY, Record};
 use finding::Finding;
@@ -39,6 +40,10 @@ impl Director<'_> {
         exchange.entries[member as usize] = now;
         exchange.entered += 1;
         exchange.error = exchange.error.max(error);
+        if self.enters_again(slot, member) {
+            return Ok(());
+        }
+        let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { return Ok(()) };
         let all = exchange.entered as usize == exchange.entries.len();
         match &exchange.mode {
             Mode::Sent(sent) => {
@@ -87,30 +92,32 @@ impl Director<'_> {
         }
         let repeats = matches!(outline.nature, Nature::Transfer | Nature::Collective { coupled: true });
         let round = self.next_round((series, lane), (x, in_a_row), learned)?;
-        let mode = match self.tolerance {
-            Some(tolerance) if repeats && over_nics => self.choose((series, lane), round, error, tolerance),
+        let mut mode = match self.tolerance {
+            Some(tolerance) if repeats && over_nics && self.leap.is_none() => {
+                self.choose((series, lane), round, error, tolerance)
+            }
             _ => None,
         };
-        let slot = self.unused.pop().unwrap_or_else(|| {
-            self.exchanges.push(None);
-            self.exchanges.len() as u32 - 1
-        });
+        if mode.is_some() && in_a_row == 1 && self.series[series as usize].own != NONE {
+            // Lanes that meet leave out nothing one by one.
+            mode = mode.filter(|_| self.leap(lane, error) != Some(false));
+        }
+        let slot = self.unused.last().copied().unwrap_or(self.exchanges.len() as u32);
+        if over_nics && self.leap.is_some() {
+            match self.during_leap(lane, place) {
+                During::LeftOut(record) => mode = Some(record),
+                During::Sent => mode = None,
+                During::TakesOver(slot) => {
+                    self.count(series, learned.packets, true);
+                    self.take_over(slot, (x, series), lane);
+                    return Ok(());
+                }
+            }
+        }
         if over_nics {
-            self.books.exchanges.0 += 1;
-            let class = self.series[series as usize].class as usize;
-            match mode {
-                None => {
-                    self.books.sent += learned.packets;
-                    self.books.exchanges.1 += 1;
-                    if repeats && self.tolerance.is_some() {
-                        self.classes[class].lead(round, lane, slot);
-                    }
-                    self.classes[class].sent += 1;
-                }
-                Some(_) => {
-                    self.books.left_out += learned.packets;
-                    self.classes[class].left_out += 1;
-                }
+            self.count(series, learned.packets, mode.is_some());
+            if mode.is_none() && repeats && self.tolerance.is_some() {
+                self.classes[self.series[series as usize].class as usize].lead(round, lane, slot);
             }
         }
         let mode = match mode {
@@ -125,7 +132,7 @@ impl Director<'_> {
         let left_out = over_nics && !matches!(mode, Mode::Sent(_));
         let meters = if over_nics { self.meters(lane) } else { Box::default() };
         let leaves = outline.leaves * if outline.spans { self.cells } else { 1 };
-        self.exchanges[slot as usize] = Some(Box::new(Exchange {
+        let exchange = Exchange {
             number: x,
             cell,
             mode,
@@ -140,13 +147,44 @@ impl Director<'_> {
             meters,
             absent: self.lanes[lane as usize].absent.at(self.now),
             start: None,
-        }));
+            taken_over: None,
+        };
+        self.place_exchange(exchange);
         self.under_way[x as usize * self.cells as usize + cell as usize] = slot;
         if over_nics {
             let state = &self.lanes[lane as usize];
             self.occupy_links(lane, (state.busy + 1, state.left_out + u32::from(left_out)));
         }
         Ok(())
+    }
+
+    /// Counts an exchange over NICs in the books.
+    fn count(&mut self, series: u32, packets: u64, left_out: bool) {
+        let class = &mut self.classes[self.series[series as usize].class as usize];
+        self.books.exchanges.0 += 1;
+        if left_out {
+            self.books.left_out += packets;
+            class.left_out += 1;
+        } else {
+            self.books.sent += packets;
+            self.books.exchanges.1 += 1;
+            class.sent += 1;
+        }
+    }
+
+    /// Puts an exchange into a free slot.
+    pub(super) fn place_exchange(&mut self, exchange: Exchange) -> u32 {
+        let slot = self.unused.pop().unwrap_or_else(|| {
+            self.exchanges.push(None);
+            self.exchanges.len() as u32 - 1
+        });
+        self.exchanges[slot as usize] = Some(Box::new(exchange));
+        slot
+    }
+
+    /// Its place among exchanges and cells.
+    pub(super) fn place_of(&self, exchange: &Exchange) -> usize {
+        exchange.number as usize * self.cells as usize + exchange.cell as usize
     }
 
     /// How an exchange that repeats is done; `None` if it is sent.
@@ -238,7 +276,9 @@ impl Director<'_> {
         exchange.start = Some(fitted.start);
         exchange.error += error.each + self.series[exchange.series as usize].late(fitted) as f64;
         self.books.apart = self.books.apart.max(error.once);
-        for (n, &left) in (0..).zip(&record.left) {
+        // Some members of an exchange that a leap leaves out have left it.
+        let gone: Vec<bool> = exchange.left.iter().map(|left| *left != NEVER).collect();
+        for ((n, &left), _) in (0..).zip(&record.left).zip(gone).filter(|(_, gone)| !gone) {
             self.mirror(slot, n, left);
         }
     }
@@ -282,7 +322,7 @@ impl Director<'_> {
     pub(super) fn absent_left(&mut self, slot: u32, n: u32) -> Result<(), Finding> {
         self.leaves(slot, n)?;
         let Some(exchange) = self.exchanges[slot as usize].as_deref() else { return Ok(()) };
-        if exchange.gone as usize == exchange.left.len() {
+        if exchange.gone as usize == exchange.left.len() && exchange.taken_over.is_none() {
             self.series[exchange.series as usize].met |=
                 self.met(exchange).0 > (self.now - exchange.opened) / MOST;
             self.forget(slot);
@@ -315,7 +355,11 @@ impl Director<'_> {
     /// do not know. Those that follow it may not have met them.
     fn disturb(&mut self, slot: u32) {
         let Some(exchange) = self.exchanges[slot as usize].as_deref() else { return };
-        if exchange.gone > 0 || self.tolerance.is_none() || self.learned_of(exchange).packets == 0 {
+        if exchange.gone > 0
+            || exchange.taken_over.is_some()
+            || self.tolerance.is_none()
+            || self.learned_of(exchange).packets == 0
+        {
             return;
         }
         let (used, absent) = self.met(exchange);
@@ -387,7 +431,8 @@ impl Director<'_> {
             let left_out = state.left_out - u32::from(!matches!(exchange.mode, Mode::Sent(_)));
             self.occupy_links(lane, (state.busy - 1, left_out));
         }
-        self.under_way[exchange.number as usize * self.cells as usize + exchange.cell as usize] = NONE;
+        let place = self.place_of(&exchange);
+        self.under_way[place] = NONE;
         self.unused.push(slot);
     }
 }

@@ -132,6 +132,7 @@ impl Director<'_> {
     pub(super) fn occupy_links(&mut self, lane: u32, (busy, left_out): (u32, u32)) {
         let (now, state) = (self.now, &mut self.lanes[lane as usize]);
         let was = (state.busy > 0, state.left_out > 0);
+        self.over_nics = self.over_nics + busy - state.busy;
         (state.busy, state.left_out) = (busy, left_out);
         let is = (busy > 0, left_out > 0);
         if was == is {
