@@ -2,7 +2,7 @@
 //! threads, give the same outcome, bit for bit. `make bench` thus measures an engine whose results are checked.
 
 #[path = "../benches/hops/workloads.rs"]
-#[expect(dead_code, reason = "the bench runs them at other lengths, too")]
+#[expect(dead_code, reason = "the bench runs them at other lengths, and others")]
 mod workloads;
 
 use engine::outcome::Effort;

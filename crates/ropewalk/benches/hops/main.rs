@@ -18,7 +18,7 @@ use report::{Figures, Machine, Report};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use workloads::{ALL, Length, Workload};
+use workloads::{ALL, FAST, Fast, Length, Workload};
 
 /// Speed, memory and set-up of ropewalk on named workloads.
 #[derive(Debug, Parser)]
@@ -65,6 +65,11 @@ fn main() -> ExitCode {
 }
 
 fn bench(args: &Args) -> Result<(), String> {
+    if let Some(fast) = args.worker.as_deref().and_then(find_fast) {
+        let sample = worker::run_fast(fast)?;
+        println!("{}", serde_json::to_string(&sample).map_err(|e| e.to_string())?);
+        return Ok(());
+    }
     if let Some(name) = &args.worker {
         let workload = (name != BARE).then(|| find(name)).transpose()?;
         let length = match args.length.as_str() {
@@ -78,13 +83,24 @@ fn bench(args: &Args) -> Result<(), String> {
     }
     let release = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/release.json");
     let json = if args.release { release.clone() } else { args.json.clone().map_or_else(target, Ok)? };
-    let chosen: Vec<&Workload> = match args.names.as_slice() {
+    let names = args.names.as_slice();
+    let chosen: Vec<&Workload> = match names {
         [] => ALL.iter().filter(|w| args.full || !w.on_demand).collect(),
-        names => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,
+        names => {
+            let whole = names.iter().filter(|name| find_fast(name).is_none());
+            whole.map(|name| find(name)).collect::<Result<_, _>>()?
+        }
+    };
+    let fast: Vec<&Fast> = match names {
+        [] => FAST.iter().filter(|w| args.full || !w.on_demand).collect(),
+        names => names.iter().filter_map(|name| find_fast(name)).collect(),
     };
     let mut report = Report { machine: Machine::this(), runs: args.runs.get(), workloads: Vec::new() };
     for workload in chosen {
         report.workloads.push(measure(workload, args)?);
+    }
+    for fast in fast {
+        report.workloads.push(measure_fast(fast, args.runs.get())?);
     }
     let before = release.is_file().then(|| Report::read(&release)).transpose()?;
     print!("{}", report.table(before.as_ref()));
@@ -110,11 +126,25 @@ fn measure(workload: &Workload, args: &Args) -> Result<Figures, String> {
             counted
         }
     };
-    Figures::new(workload, &one?, &two?, bare, instructions)
+    Figures::new((name, workload.what), &one?, &two?, bare, instructions)
+}
+
+/// A fast run has one thread, and its hops are those of the packets that it sends.
+fn measure_fast(fast: &Fast, runs: usize) -> Result<Figures, String> {
+    eprintln!("{}: {}", fast.name, fast.what);
+    let bare = worker::spawn(BARE, Length::Whole, 1)?.peak_bytes;
+    let all: Vec<_> =
+        (0..runs).map(|_| worker::spawn(fast.name, Length::Whole, 1)).collect::<Result<_, _>>()?;
+    Figures::new((fast.name, fast.what), &all, &all, bare, None)
+}
+
+fn find_fast(name: &str) -> Option<&'static Fast> {
+    FAST.iter().find(|fast| fast.name == name)
 }
 
 fn find(name: &str) -> Result<&'static Workload, String> {
-    let names = || ALL.iter().map(|w| w.name).collect::<Vec<_>>().join(", ");
+    let names =
+        || ALL.iter().map(|w| w.name).chain(FAST.iter().map(|w| w.name)).collect::<Vec<_>>().join(", ");
     ALL.iter().find(|w| w.name == name).ok_or_else(|| format!("no workload `{name}`; there are {}", names()))
 }
 

@@ -1,7 +1,6 @@
 //! Output of the bench: a JSON file, and a table for the terminal.
 
 use crate::worker::Sample;
-use crate::workloads::Workload;
 use comfy_table::{CellAlignment, Table, TableStyle};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -91,7 +90,7 @@ pub(crate) struct Figures {
 impl Figures {
     /// Figures from samples on one thread and on two, and from the peak memory of a bare process.
     pub(crate) fn new(
-        workload: &Workload,
+        (name, what): (&str, &str),
         one: &[Sample],
         two: &[Sample],
         bare: f64,
@@ -104,12 +103,12 @@ impl Figures {
         };
         let first = &one[0];
         if let Some(other) = one.iter().chain(two).find(|s| s.digest != first.digest) {
-            return Err(format!("{}: digests differ: {} and {}", workload.name, first.digest, other.digest));
+            return Err(format!("{}: digests differ: {} and {}", name, first.digest, other.digest));
         }
         let (hops, cpu_s) = (first.hops as f64, mid(one, |s| s.cpu_s));
         Ok(Figures {
-            name: workload.name.into(),
-            what: workload.what.into(),
+            name: name.into(),
+            what: what.into(),
             hosts: first.hosts,
             hops: first.hops,
             cpu_s,

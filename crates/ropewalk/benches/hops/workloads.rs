@@ -34,6 +34,66 @@ pub(crate) enum Length {
     Small,
 }
 
+/// A run that leaves out what repeats, with an error of 1 %.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fast {
+    /// Name.
+    pub(crate) name: &'static str,
+    /// Description in one line.
+    pub(crate) what: &'static str,
+    /// Scenario as TOML.
+    scenario: &'static str,
+    /// Settings that replace those of the scenario.
+    set: &'static [&'static str],
+    /// True if it runs on request only.
+    pub(crate) on_demand: bool,
+}
+
+impl Fast {
+    pub(crate) fn resolved(&self) -> Result<scenario::Resolved, scenario::Finding> {
+        let set: Vec<String> = self.set.iter().map(|&set| set.to_owned()).collect();
+        scenario::Resolved::of(&scenario::Source::new(self.name, self.scenario.to_owned()), &set)
+    }
+}
+
+/// A training step on 128 GPUs.
+const GPT_13B: &str = include_str!("../../../../scenarios/gpt-13b.toml");
+
+/// The fast runs of the bench.
+pub(crate) const FAST: &[Fast] = &[
+    Fast {
+        name: "fast-rails",
+        what: "`gpt-13b --fast`: training step on 128 GPUs, rails",
+        scenario: GPT_13B,
+        set: &[],
+        on_demand: false,
+    },
+    Fast {
+        name: "fast-per-server",
+        what: "as `fast-rails`, with a ToR per two servers; Themis",
+        scenario: GPT_13B,
+        set: &[
+            "topology.rails.kind=per-server",
+            "topology.rails.servers-per-segment=2",
+            "scheme={ themis = {} }",
+        ],
+        on_demand: false,
+    },
+    Fast {
+        name: "fast-16384",
+        what: "`--fast`: training step of Llama-3-405B on 16,384 GPUs (tensor 8, pipeline 16), rails",
+        scenario: GPT_13B,
+        set: &[
+            "topology.rails.servers=2048",
+            "topology.rails.servers-per-segment=128",
+            "topology.rails.spines=128",
+            "workload.0.training={ model = \"llama-3-405b\", parallel = { tp = 8, pp = 16 }, \
+             batch = { global = 4096, sequence = 8192 }, compute = { flops = \"400TFLOPS\" } }",
+        ],
+        on_demand: true,
+    },
+];
+
 impl Workload {
     /// The scenario with this length.
     pub(crate) fn checked(&self, length: Length) -> Result<scenario::Checked, scenario::Finding> {
