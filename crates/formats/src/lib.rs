@@ -8,6 +8,7 @@ pub mod goal;
 pub mod htsim;
 mod kind;
 pub mod order;
+pub mod requests;
 pub mod simai;
 pub mod unread;
 mod words;

@@ -1,0 +1,99 @@
+//! Rows of a CSV file whose fields have no quotes, and the clock of a trace.
+
+use crate::words::Word;
+use finding::{Finding, suggestion};
+
+/// A row with its fields.
+pub(super) struct Row<'a> {
+    /// Line of the file, from 1.
+    pub(super) line: usize,
+    pub(super) fields: Vec<Word<'a>>,
+}
+
+impl<'a> Row<'a> {
+    /// A field by the number of its column.
+    pub(super) fn field(&self, column: usize, name: &str) -> Result<Word<'a>, Finding> {
+        self.fields.get(column).copied().ok_or_else(|| {
+            let text = format!("expected {} fields up to `{name}`, found {}", column + 1, self.fields.len());
+            let Some(last) = self.fields.last() else { return finding::code::CONTENT.plain(text) };
+            last.error(text)
+        })
+    }
+
+    /// A number of tokens.
+    pub(super) fn tokens(&self, column: usize, name: &str) -> Result<u64, Finding> {
+        let word = self.field(column, name)?;
+        let tokens = word.number(&format!("a number of tokens (`{name}`)"))?;
+        if tokens > super::MOST_TOKENS {
+            let most = super::MOST_TOKENS;
+            return Err(word.error(format!("expected at most {most} tokens (`{name}`), found {tokens}")));
+        }
+        Ok(tokens)
+    }
+}
+
+/// The rows of a file that have fields.
+pub(super) fn rows<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Row<'a>> {
+    (1..).zip(text.split('\n')).filter(|(_, line)| !line.trim().is_empty()).map(move |(line, row)| {
+        let field = |field: &'a str| {
+            let word = field.trim();
+            Word { file, text, at: word.as_ptr() as usize - text.as_ptr() as usize, word }
+        };
+        Row { line, fields: row.split(',').map(field).collect() }
+    })
+}
+
+/// The numbers of the columns with these names, which the first row of a file has.
+pub(super) fn columns<'a, const N: usize>(
+    file: &'a str,
+    text: &'a str,
+    head: Option<Row<'a>>,
+    names: [&str; N],
+) -> Result<[usize; N], Finding> {
+    let head =
+        head.ok_or_else(|| Word::end(file, text).error("expected a row of names, found an empty file"))?;
+    let found: Vec<&str> = head.fields.iter().map(|field| field.word).collect();
+    let mut columns = [0; N];
+    for (column, name) in columns.iter_mut().zip(names) {
+        *column = found.iter().position(|found| *found == name).ok_or_else(|| {
+            let text = format!("the first row has no column `{name}`; {}", suggestion(name, &found));
+            head.fields[0].error(text)
+        })?;
+    }
+    Ok(columns)
+}
+
+/// The clock of a trace, which starts with its first request and never goes back.
+#[derive(Default)]
+pub(super) struct Clock {
+    first: Option<u64>,
+    last: u64,
+}
+
+impl Clock {
+    /// The time since the first request, ps; `word` has the time of the request, and `at` is its value in ps.
+    pub(super) fn since_first(&mut self, word: Word<'_>, at: u64) -> Result<u64, Finding> {
+        let first = *self.first.get_or_insert(at);
+        let since = at.checked_sub(first).filter(|since| *since >= self.last).ok_or_else(|| {
+            word.error(format!("times must not decrease; found {} after a later one", word.word))
+        })?;
+        self.last = since;
+        Ok(since)
+    }
+}
+
+/// A decimal number without a sign in units of 10^-`digits`; digits beyond these are cut off.
+pub(super) fn decimal(text: &str, digits: u32) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_number(whole) || !is_number(part) {
+        return None;
+    }
+    let mut value: u64 = whole.parse().ok()?;
+    let mut part = part.bytes();
+    for _ in 0..digits {
+        let digit = part.next().map_or(0, |byte| u64::from(byte - b'0'));
+        value = value.checked_mul(10)?.checked_add(digit)?;
+    }
+    Some(value)
+}
