@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bump", &["model", "rnic", "wire"]),
     ("engine", &["model"]),
     ("audit", &["engine", "model"]),
+    ("serving", &["model"]),
     ("scenario", &["collective", "files", "finding", "formats", "model", "ns3", "rnic", "schemes"]),
     ("sim", &["engine", "model", "rnic", "schemes"]),
     ("results", &["engine", "model"]),
