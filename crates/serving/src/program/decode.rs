@@ -1,0 +1,153 @@
+//! Decode instances: memory for KV, and steps in which every request gets a token.
+
+use super::{Event, Program};
+use crate::cache::Cache;
+use crate::network::Network;
+use crate::spec::{FirstToken, Request};
+use model::Time;
+use std::collections::VecDeque;
+
+/// A decode instance.
+#[derive(Clone, Debug)]
+pub(super) struct DecodeInstance {
+    /// Bytes of KV that are free.
+    free: u64,
+    /// Requests that wait for memory, with their bytes.
+    waiting: VecDeque<(usize, u64)>,
+    /// Requests whose KV has arrived, and that wait for a slot.
+    ready: VecDeque<usize>,
+    /// Requests of the step.
+    running: Vec<usize>,
+    /// Requests that were placed here and have not ended.
+    placed: usize,
+    /// Tokens that these hold at most.
+    pub(super) load: u64,
+    /// End of the step, and its time.
+    step: Option<(Time, Time)>,
+    cache: Cache,
+}
+
+impl DecodeInstance {
+    pub(super) fn new(memory: u64, cache: u64) -> Self {
+        DecodeInstance {
+            free: memory,
+            waiting: VecDeque::new(),
+            ready: VecDeque::new(),
+            running: Vec::new(),
+            placed: 0,
+            load: 0,
+            step: None,
+            cache: Cache::new(cache),
+        }
+    }
+
+    /// Tokens of a prompt that are known. The KV of the last one is always sent.
+    pub(super) fn hit(&self, blocks: &[u64], block: u64, input: u64) -> u64 {
+        (self.cache.hit(blocks) * block).min(input - 1)
+    }
+
+    /// Expected time until a request that needs so much memory could start. Requests in front leave at the pace of the present step, whose
+    /// answers have `mean` tokens. Our choice: the formula of NetKV is unpublished.
+    pub(super) fn start_in(&self, now: Time, need: u64, slots: usize, mean: u64) -> Time {
+        let (end, step) = self.step.unwrap_or((now, Time::ZERO));
+        let over = (self.placed + 1).saturating_sub(slots);
+        let short = if need > self.free { self.waiting.len() + 1 } else { 0 };
+        let in_front = over.max(short) as u64;
+        let turns = in_front.saturating_mul(mean).div_ceil(slots.max(1) as u64);
+        Time(end.since(now).ps().saturating_add(step.ps().saturating_mul(turns)))
+    }
+}
+
+impl<N: Network> Program<N> {
+    /// A request waits for memory behind those that came before.
+    pub(super) fn ask_memory(&mut self, now: Time, instance: usize, request: usize, need: u64) {
+        let Request { input, output, .. } = self.spec.requests[request];
+        let one = &mut self.decodes[instance];
+        one.placed += 1;
+        one.load += input + output;
+        one.waiting.push_back((request, need));
+        self.grant(now, instance);
+    }
+
+    /// Grants memory in the order of the requests, while it is free.
+    fn grant(&mut self, now: Time, instance: usize) {
+        while let Some(&(request, need)) = self.decodes[instance].waiting.front() {
+            let one = &mut self.decodes[instance];
+            let Some(free) = one.free.checked_sub(need) else { return };
+            one.free = free;
+            one.waiting.pop_front();
+            self.granted(now, request);
+        }
+    }
+
+    /// All KV of a request has arrived.
+    pub(super) fn kv_arrived(&mut self, now: Time, instance: usize, request: usize) {
+        self.decodes[instance].cache.keep(&self.spec.requests[request].blocks);
+        self.decodes[instance].ready.push_back(request);
+        if self.decodes[instance].step.is_none() {
+            self.start_step(now, instance);
+        }
+    }
+
+    /// Admits requests to free slots, and starts a step of all that run.
+    fn start_step(&mut self, now: Time, instance: usize) {
+        let one = &mut self.decodes[instance];
+        one.step = None;
+        while one.running.len() < self.spec.slots {
+            let Some(request) = one.ready.pop_front() else { break };
+            self.going[request].times.admitted = now;
+            one.running.push(request);
+        }
+        if one.running.is_empty() {
+            return;
+        }
+        let context = |request: &usize| self.spec.requests[*request].input + self.going[*request].tokens;
+        let context = one.running.iter().map(context).sum();
+        let time = self.spec.decode.step(context).max(Time(1));
+        let end = Time(now.ps().saturating_add(time.ps()));
+        one.step = Some((end, time));
+        self.at(end, Event::Step(instance));
+    }
+
+    /// Every request of a step has a token more.
+    pub(super) fn step_ends(&mut self, now: Time, instance: usize) {
+        let running = std::mem::take(&mut self.decodes[instance].running);
+        let mut left = Vec::with_capacity(running.len());
+        for request in running {
+            if self.records[request].parts.is_none() {
+                self.records[request].parts = Some(self.parts(now, request));
+            }
+            let going = &mut self.going[request];
+            going.tokens += 1;
+            match going.tokens {
+                1 => self.records[request].first = Some(now),
+                _ => *self.gaps.entry(now.since(going.last_token).ps()).or_default() += 1,
+            }
+            going.last_token = now;
+            if going.tokens < self.spec.requests[request].output {
+                left.push(request);
+                continue;
+            }
+            self.end(now, request);
+            let need = self.spec.need(&self.spec.requests[request]);
+            let Request { input, output, .. } = self.spec.requests[request];
+            let one = &mut self.decodes[instance];
+            one.free += need;
+            one.placed -= 1;
+            one.load -= input + output;
+        }
+        self.decodes[instance].running = left;
+        self.start_step(now, instance);
+        self.grant(now, instance);
+    }
+}
+
+impl FirstToken {
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            FirstToken::Decode => "decode",
+            FirstToken::Prefill => "prefill",
+        }
+    }
+}
