@@ -3,6 +3,7 @@
 use crate::clock::{Stopwatch, peak_rss_mb};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::serve;
 use crate::tape::{Tape, Taped};
 use engine::outcome::Ending;
 use engine::{Kind, Outcome};
@@ -14,6 +15,7 @@ use results::{Results, RunData};
 use scenario::Checked;
 use scenario::ideal;
 use scenario::room::Room;
+use serving::Served;
 use std::num::NonZeroUsize;
 
 /// A checked scenario, and the CPU time of its preparation.
@@ -49,12 +51,19 @@ pub struct Run {
     pub summary: Summary,
     /// Memory that was left when the run ended; `None` if the system does not report it.
     pub room: Option<Room>,
+    /// What became of requests, if the run served any.
+    pub served: Option<Served>,
 }
 
 impl Run {
     /// The raw material of its tables.
     pub fn data(&self) -> RunData<'_> {
-        RunData { plan: &self.checked.plan, ideal: &self.ideal, outcome: &self.outcome }
+        RunData {
+            plan: &self.checked.plan,
+            ideal: &self.ideal,
+            outcome: &self.outcome,
+            served: self.served.as_ref(),
+        }
     }
 
     /// The results as a directory holds them; `command` started the run.
@@ -120,6 +129,9 @@ pub fn execute_on(
     progress: &Progress<'_>,
     tape: Option<&mut dyn Tape>,
 ) -> Run {
+    if let Some(serving) = prepared.checked.serving() {
+        return serve::run(prepared, serving, kind, progress, tape);
+    }
     let Prepared { checked, setup_s } = prepared;
     let Checked { plan, schemes, nics, .. } = &checked;
     let watch = Stopwatch::start();
@@ -175,7 +187,7 @@ pub(crate) fn conclude(checked: Checked, outcome: Outcome, spent: Spent, room: O
     let ideal = ideal::of_flows(&checked.plan);
     let title = Title { scenario: &checked.name, scheme: &checked.scheme_name() };
     let summary = Summary::new(title, &checked.plan, &ideal, &outcome, timing);
-    Run { checked, outcome, ideal, summary, room }
+    Run { checked, outcome, ideal, summary, room, served: None }
 }
 
 #[cfg(test)]

@@ -240,6 +240,9 @@ fn driven(
 /// Why a scenario cannot leave anything out.
 fn unfit(resolved: &Resolved) -> Option<&'static str> {
     let scenario = &resolved.scenario;
+    if scenario.workload.iter().any(|entry| entry.serving.is_some()) {
+        return Some("requests are served, and each transfer is another one");
+    }
     if scenario.workload.len() != 1 {
         return Some("several jobs share the fabric");
     }

@@ -14,6 +14,7 @@
 //! | [`mod@sweep`] | runs one scenario at many points; an interrupted sweep can be resumed |
 //! | [`crew`] | shares the machine's threads among runs |
 //! | [`session`] | a run that a program drives |
+//! | `serve` | a run whose messages inference serving posts |
 //! | [`progress`] | reports the progress of runs, and stops them |
 //! | [`tape`] | takes captured frames while a run goes on |
 //! | `headroom` | looks at the memory that is left while a run goes on |
@@ -29,6 +30,7 @@ pub mod failure;
 pub mod fast;
 mod headroom;
 pub mod progress;
+mod serve;
 pub mod session;
 pub mod shell;
 #[cfg(test)]

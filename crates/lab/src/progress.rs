@@ -87,6 +87,26 @@ impl<'a> Progress<'a> {
         self.tell_how_many(things);
     }
 
+    /// Reports that one run among several, or the only one, has done a part of its things. `told` is what it has reported so far.
+    pub(crate) fn part_done(&self, told: &mut u64, done: u64, all: u64, things: &str) {
+        let parts = (u128::from(PARTS) * u128::from(done)).checked_div(all.into()).unwrap_or(0) as u64;
+        self.parts.fetch_add(parts.saturating_sub(*told), Ordering::Relaxed);
+        *told = parts.max(*told);
+        if self.runs() > 1 {
+            return self.tell_how_many("runs");
+        }
+        self.tell(|fraction, seconds| format!("{done} of {all} {things}  {}", eta(fraction, seconds)));
+    }
+
+    /// Reports that a run has ended, of which `told` is reported.
+    pub(crate) fn run_done(&self, told: u64) {
+        self.parts.fetch_add(PARTS.saturating_sub(told), Ordering::Relaxed);
+        self.finished.fetch_add(1, Ordering::Relaxed);
+        if self.runs() > 1 {
+            self.tell_how_many("runs");
+        }
+    }
+
     /// Reports how many things are done, and the time left.
     fn tell_how_many(&self, things: &str) {
         self.tell(|fraction, seconds| {

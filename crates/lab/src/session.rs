@@ -125,6 +125,7 @@ pub struct Session {
     watch: Watch,
     setup_s: f64,
     since: Stopwatch,
+    kind: engine::Kind,
 }
 
 /// A function that returns true to end a run early.
@@ -156,7 +157,8 @@ impl Session {
     /// The first mistake in the scenario or in a change.
     pub fn open(scenario: &str, set: &[String]) -> Result<Self, Failure> {
         let watch = Stopwatch::start();
-        Self::start(scenario::load_program(scenario, set)?, watch)
+        let checked = scenario::load_program(scenario, set)?;
+        Self::start(checked, engine::Kind::Window, watch.cpu_s())
     }
 
     /// Opens a scenario from a text, as [`Session::open`] does.
@@ -165,10 +167,12 @@ impl Session {
     /// The first mistake in the scenario or in a change.
     pub fn open_source(source: &Source, set: &[String]) -> Result<Self, Failure> {
         let watch = Stopwatch::start();
-        Self::start(scenario::check_program(source, set)?, watch)
+        let checked = scenario::check_program(source, set)?;
+        Self::start(checked, engine::Kind::Window, watch.cpu_s())
     }
 
-    fn start(checked: Checked, watch: Stopwatch) -> Result<Self, Failure> {
+    /// Starts the run of a checked scenario, whose preparation took so many CPU seconds.
+    pub(crate) fn start(checked: Checked, kind: engine::Kind, setup_s: f64) -> Result<Self, Failure> {
         let Some(ranks) = checked.program() else {
             return Err(Failure::Asked("the scenario has no workload `program`".to_owned()));
         };
@@ -177,7 +181,7 @@ impl Session {
         let watching = Watch { stop, ask: None, headroom: Headroom::new(&checked.plan) };
         let running = Running::new(checked, |checked| {
             let Checked { plan, schemes, nics, .. } = checked;
-            Some(sim::live(plan, schemes, nics, engine::Kind::Window))
+            Some(sim::live(plan, schemes, nics, kind))
         });
         Ok(Session {
             running,
@@ -189,8 +193,9 @@ impl Session {
             due: VecDeque::new(),
             now: Time::ZERO,
             watch: watching,
-            setup_s: watch.cpu_s(),
+            setup_s,
             since: Stopwatch::start(),
+            kind,
         })
     }
 
@@ -212,6 +217,11 @@ impl Session {
     /// Calls `ask` every few dozen windows, and ends the run early when `ask` returns true.
     pub fn stop_if(&mut self, ask: impl FnMut() -> bool + std::marker::Send + 'static) {
         self.watch.ask = Some(Box::new(ask));
+    }
+
+    /// Ends the run early: no event comes any more.
+    pub(crate) fn stop(&mut self) {
+        self.watch.stop.store(true, Ordering::Relaxed);
     }
 
     /// Sends a message from one rank to another now. `id` comes back in its events.
@@ -372,7 +382,7 @@ impl Session {
             wall_s: self.since.wall_s(),
             cpu_s: self.since.cpu_s(),
             setup_s: self.setup_s,
-            kind: engine::Kind::Window,
+            kind: self.kind,
         };
         let room = self.watch.headroom.room();
         let mut checked = self.running.into_owner();
@@ -386,7 +396,7 @@ impl Session {
 const MOST_BYTES: u64 = 1 << 50;
 
 /// Latest time that a program may give, as for starts in scenarios.
-const LATEST: Time = Time::from_ms(1_000_000_000);
+pub(crate) const LATEST: Time = Time::from_ms(1_000_000_000);
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use engine::Outcome;
 use engine::outcome::MessageRecord;
 use model::plan::{Job, Message, Whole};
 use model::{MessageId, Plan, Time};
+use serving::Served;
 
 /// The raw material of the summary and of all tables.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +15,8 @@ pub struct RunData<'a> {
     pub ideal: &'a [Time],
     /// The outcome of the run.
     pub outcome: &'a Outcome,
+    /// What became of requests, if the run served any.
+    pub served: Option<&'a Served>,
 }
 
 impl<'a> RunData<'a> {
@@ -117,7 +120,7 @@ mod tests {
         outcome.messages[1].start = Time::from_us(3);
         outcome.messages[3].start = Time::from_us(2);
         let ideal = [1, 2, 3, 4, 5].map(Time::from_us);
-        let run = RunData { plan: &plan, ideal: &ideal, outcome: &outcome };
+        let run = RunData { plan: &plan, ideal: &ideal, outcome: &outcome, served: None };
         let seen: Vec<_> = run.flows(|_| true).map(|flow| (flow.number, flow.subflows, flow.bytes)).collect();
         assert_eq!(seen, [(0, 1, 12_500), (1, 2, 25_000), (2, 1, 12_500)]);
         assert_eq!(plan.flows(), 3);
@@ -126,7 +129,7 @@ mod tests {
         assert_eq!((whole.record.wire_bytes, whole.ideal), (40_000, Time::from_us(5)));
         // Unless all subflows end, the flow does not.
         outcome.messages[1].acked = Time::NEVER;
-        let run = RunData { plan: &plan, ideal: &ideal, outcome: &outcome };
+        let run = RunData { plan: &plan, ideal: &ideal, outcome: &outcome, served: None };
         assert_eq!(run.flows(|_| true).nth(1).unwrap().record.acked, Time::NEVER);
     }
 }

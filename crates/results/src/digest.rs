@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn every_count_changes_the_digest_and_effort_and_recordings_do_not() {
         let plan = plan(3);
-        let of_outcome = |outcome: &Outcome| of(RunData { plan: &plan, ideal: &[], outcome });
+        let of_outcome = |outcome: &Outcome| of(RunData { plan: &plan, ideal: &[], outcome, served: None });
         let base = of_outcome(&outcome(3));
         let mut o = outcome(3);
         o.effort.visits += 1;

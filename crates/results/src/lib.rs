@@ -38,6 +38,7 @@
 //! | `counters.parquet` | the scheme's counters over time, see [`tables::counters`] |
 //! | `events.parquet` | single events of recorded queue pairs, see [`tables::events`] |
 //! | `paths.parquet` | the links that recorded queue pairs took, and the queues there, see [`tables::paths`] |
+//! | `requests.parquet` | one row per request of inference serving, see [`tables::requests`] |
 //! | `operations.parquet` | one row per collective, transfer or computation, see [`tables::operations`] |
 //! | `tasks.parquet` | what every GPU did and when, see [`tables::tasks`] |
 //! | `critical.parquet` | the critical path of every step, see [`tables::critical`] |

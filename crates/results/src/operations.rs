@@ -246,7 +246,7 @@ mod tests {
             let (start, end) = (Time::from_us(begin), Time::from_us(end));
             outcome.tasks.push(TaskRecord { ready: start, start, end });
         }
-        let run = RunData { plan: &plan, ideal: &[], outcome: &outcome };
+        let run = RunData { plan: &plan, ideal: &[], outcome: &outcome, served: None };
         let spans = spans(run);
         let budget = budget(run, 0, &spans).unwrap();
         assert_eq!((budget.time, budget.compute), (50.0, 31.0));
@@ -268,7 +268,7 @@ mod tests {
         }
         for (arrival, step) in [(9, Some(12.0)), (15, Some(15.0)), (0, None)] {
             outcome.messages[0].received = if arrival > 0 { Time::from_us(arrival) } else { Time::NEVER };
-            let run = RunData { plan: &plan, ideal: &[], outcome: &outcome };
+            let run = RunData { plan: &plan, ideal: &[], outcome: &outcome, served: None };
             assert_eq!(budget(run, 0, &spans(run)).map(|budget| budget.time), step, "{arrival}");
         }
     }

@@ -188,7 +188,7 @@ mod tests {
         let ideal = vec![Time::from_us(5); 3];
         let title = Title { scenario: "test", scheme: "ecmp" };
         let summary = Summary::new(title, &plan, &ideal, &outcome, Timing::default());
-        let run = RunData { plan: &plan, ideal: &ideal, outcome: &outcome };
+        let run = RunData { plan: &plan, ideal: &ideal, outcome: &outcome, served: None };
         let config = Config { text: "seed = 1\n".into(), hash: "0".into() };
         Results::new(&summary, run, config, vec!["ropewalk".into()])
     }

@@ -36,6 +36,7 @@ pub use crate::metrics::hops::Hops;
 pub use crate::metrics::jobs::{Completion, Groups, JobSummary};
 pub use crate::metrics::packets::{Packets, ReorderBuffer};
 pub use crate::metrics::rates::{Goodput, SendingRate};
+pub use crate::metrics::serving::Serving;
 pub use crate::metrics::steps::{Bus, Exposed, Steps};
 pub use crate::metrics::timing::Timing;
 pub use crate::outages::FailureLosses;
@@ -94,6 +95,10 @@ section! {
     #[serde(skip_serializing_if = "Option::is_none")]
     fast: Option<Fast> = None => {};
 
+    /// Requests of inference serving; left out for runs that serve none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    serving: Option<Serving> = None => {};
+
     /// Simulated time at the end.
     sim_time_us: f64 = run.data.outcome.end.as_us() => { label: "simulated time", unit: Unit::Microseconds };
 
@@ -140,7 +145,7 @@ fn counters(outcome: &Outcome) -> BTreeMap<String, u64> {
 impl Summary {
     /// Derives the summary of a run. `ideal` holds the ideal FCT by message, then by whole.
     pub fn new(title: Title<'_>, plan: &Plan, ideal: &[Time], outcome: &Outcome, timing: Timing) -> Self {
-        Summary::read(Ended { title, data: RunData { plan, ideal, outcome }, timing })
+        Summary::read(Ended { title, data: RunData { plan, ideal, outcome, served: None }, timing })
     }
 
     /// True if `[stop]` ended the run.

@@ -53,6 +53,7 @@ builtins! {
     "ndp",
     "next-generation",
     "real-frames",
+    "serving",
     "slow-link",
     "strack",
     "themis-failed-spine",

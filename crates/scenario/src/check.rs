@@ -4,7 +4,7 @@ use crate::document::Document;
 use crate::footprint::{MemoryBudget, PacketRoom, Possible};
 use crate::outlined::Outlined;
 use crate::overlay::{AppliedChange, Change, Origin};
-use crate::plan::{Detail, Kept, Laid};
+use crate::plan::{self, Detail, Kept};
 use crate::program::{self, ProgramRanks};
 use crate::resolve;
 use crate::rules::case::Case;
@@ -12,9 +12,11 @@ use crate::source::Source;
 use crate::tap::Tap;
 use crate::traffic::Traffic;
 use crate::workload::ranks::Ranks;
-use crate::{Plan, Scenario, own_nic, parts, plan, rules, show};
+use crate::workload::serving::Laid;
+use crate::{Plan, Scenario, own_nic, parts, rules, show};
 use files::room::Room;
 use finding::{Finding, code, suggestion};
+use model::draw::{Key, Purpose};
 use model::{Bytes, Fabric};
 use rnic::{Nics, TransportConfig};
 use schemes::{Assignment, Carried, FeedbackConfig, SchemeConfig};
@@ -344,11 +346,27 @@ impl Checked {
     /// The ranks of the program that drives the run; `None` if no program does.
     pub fn program(&self) -> Option<ProgramRanks> {
         let job = self.plan.posted?;
-        let program = self.scenario.workload.get(usize::from(job))?.program.as_ref()?;
-        // Making the plan has made the same ranks, so there is no error here.
+        let entry = self.scenario.workload.get(usize::from(job))?;
+        let program = match &entry.program {
+            Some(program) => program.clone(),
+            None => self.serving()?.program(),
+        };
+        Some(ProgramRanks::new(&program, self.ranks()?, &self.plan, job))
+    }
+
+    /// The GPUs of the fabric. Making the plan has made the same, so there are always some.
+    fn ranks(&self) -> Option<Ranks> {
         let server = self.scenario.server.map(|server| server.server()).transpose().ok()?;
-        let ranks = Ranks::new(&self.plan.fabric, server).ok()?;
-        Some(ProgramRanks::new(program, ranks, &self.plan, job))
+        Ranks::new(&self.plan.fabric, server).ok()
+    }
+
+    /// What the run serves; `None` if it serves nothing. Making the plan has found the same.
+    pub fn serving(&self) -> Option<Laid> {
+        let (job, entry, serving) = (0..)
+            .zip(&self.scenario.workload)
+            .find_map(|(job, entry)| Some((job, entry, entry.serving.as_ref()?)))?;
+        let key = Key::new(self.plan.seed, Purpose::Workload, job);
+        serving.lay(&self.ranks()?, &self.plan.fabric, (key, entry.start)).ok()
     }
 
     /// The ports whose frames are captured.
@@ -410,7 +428,7 @@ impl Checked {
             let checked = class.nic.as_ref().map_or(Ok(()), |nic| nic.validate());
             checked.map_err(|e| locate(nic_error(e).within(&format!("class.{name}"))))?;
         }
-        let Laid { mut plan, traffic, load, nics, kept, mut warnings } =
+        let plan::Laid { mut plan, traffic, load, nics, kept, mut warnings } =
             plan::plan(&scenario, detail, &mut memory).map_err(locate)?;
         let written = |path: &[String]| document.is_explicit(path);
         warnings.extend(rules::judge(&Case::new(&scenario, &plan, &nics, &written)).map_err(locate)?);

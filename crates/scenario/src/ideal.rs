@@ -7,7 +7,7 @@
 
 use model::fabric::Link;
 use model::plan::{Message, Whole};
-use model::{Fabric, HostId, NodeId, Plan, PortChoice, PortSharing, Rate, Time, Wire};
+use model::{Fabric, HostId, NodeId, Pace, Plan, PortChoice, PortSharing, Rate, Time, Wire};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -81,6 +81,8 @@ pub struct Ideals<'p> {
     shape_of: BTreeMap<(NodeId, NodeId, [u64; 4]), Option<usize>>,
     /// Computed times, by kind of path and size of the flow in bytes.
     known: BTreeMap<(usize, u64), Time>,
+    /// Computed arrivals, by kind of path, size of the flow in bytes and time between two packets of its NIC, ps.
+    arrivals: BTreeMap<(usize, u64, u64), Time>,
     /// True if a flow takes the slowest link of every hop.
     slowest: bool,
 }
@@ -89,8 +91,8 @@ impl<'p> Ideals<'p> {
     /// Ideal FCTs for the flows of a plan.
     pub fn new(plan: &'p Plan) -> Self {
         let walks = Walks::new(&plan.fabric);
-        let (shape_of, known) = (BTreeMap::new(), BTreeMap::new());
-        Ideals { plan, walks, shapes: Vec::new(), shape_of, known, slowest: false }
+        let (shape_of, known, arrivals) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Ideals { plan, walks, shapes: Vec::new(), shape_of, known, arrivals, slowest: false }
     }
 
     /// FCTs of the flows of a plan if each takes the slowest of its equal-cost paths, on the idle fabric.
@@ -103,8 +105,26 @@ impl<'p> Ideals<'p> {
         let Some(shape) = self.shape(from, to) else { return Time::NEVER };
         let (wire, path) = (&self.plan.wire, &self.shapes[shape]);
         // A large flow usually equals a smaller one plus a number of full packets at line rate.
-        let (tail, more) = path.tail(wire, bytes);
+        let (tail, more) = path.tail(wire, bytes, 0);
         let time = *self.known.entry((shape, tail)).or_insert_with(|| path.alone(wire, tail));
+        Time(time.ps().saturating_add(more))
+    }
+
+    /// Time from the start of a flow to the arrival of its last byte; [`Time::NEVER`] if there is no path. With a `pace`, its NIC sends at
+    /// most so much, preamble and gap included.
+    pub fn arrival(&mut self, from: HostId, to: HostId, bytes: u64, pace: Option<Rate>) -> Time {
+        let Some(shape) = self.shape(from, to) else { return Time::NEVER };
+        let (wire, path) = (&self.plan.wire, &self.shapes[shape]);
+        let on_wire = u64::from(wire.max_frame() + wire.gap);
+        let gap = pace.map_or(0, |rate| Pace::from_bps(rate.bps() as f64).gap(on_wire).ps());
+        let (tail, more) = path.tail(wire, bytes, gap);
+        let time = *self.arrivals.entry((shape, tail, gap)).or_insert_with(|| {
+            let over = |path: &Vec<Rc<Hop>>| {
+                let flow = crossed(wire, path, tail, wire.packets(tail), gap);
+                flow.last().map_or(0, |(at, _)| *at)
+            };
+            Time(path.narrow.iter().chain([&path.path]).map(over).min().unwrap_or(0))
+        });
         Time(time.ps().saturating_add(more))
     }
 
@@ -219,17 +239,18 @@ impl Shape {
     }
 
     /// The size in bytes of a smaller flow that ends in the same way, and the difference of the two times, ps. The flow
-    /// itself and 0 if there is no such flow.
-    fn tail(&self, wire: &Wire, bytes: u64) -> (u64, u64) {
+    /// itself and 0 if there is no such flow. `gap` is the least time between two packets, ps.
+    fn tail(&self, wire: &Wire, bytes: u64, gap: u64) -> (u64, u64) {
         // The first links send so many packets at a time.
         let side_by_side = self.path[0].len() as u64;
+        let side_by_side = if gap > self.first.ps() { 1 } else { side_by_side };
         let rounds = if self.open { wire.packets(bytes).saturating_sub(TAIL) / side_by_side } else { 0 };
         let skipped = rounds * side_by_side;
-        (bytes - skipped * u64::from(wire.payload), rounds.saturating_mul(self.first.ps()))
+        (bytes - skipped * u64::from(wire.payload), rounds.saturating_mul(self.first.ps().max(gap)))
     }
 
     fn alone(&self, wire: &Wire, bytes: u64) -> Time {
-        let (bytes, more) = self.tail(wire, bytes);
+        let (bytes, more) = self.tail(wire, bytes, 0);
         let packets = wire.packets(bytes);
         // Over several paths a short last packet may overtake, and delay, the one before it at a slow link; over one path it
         // may not.
@@ -351,13 +372,7 @@ impl<'p> Walks<'p> {
 /// Sends the last `packets` packets of a flow of `bytes` from time 0 on; returns the time, ps, at which the last ACK is
 /// back.
 fn simulate(wire: &Wire, path: &[Rc<Hop>], bytes: u64, packets: u64) -> u64 {
-    let all = wire.packets(bytes);
-    let last = wire.data_frame(wire.payload_of(bytes, all - 1));
-    let mut flow: Vec<(u64, u32)> = (1..packets).map(|_| (0, wire.max_frame())).collect();
-    flow.push((0, last));
-    for lanes in path {
-        pass(wire, lanes, &mut flow);
-    }
+    let mut flow = crossed(wire, path, bytes, packets, 0);
     for (_, frame) in &mut flow {
         *frame = wire.ack;
     }
@@ -374,6 +389,18 @@ fn simulate(wire: &Wire, path: &[Rc<Hop>], bytes: u64, packets: u64) -> u64 {
         flow = kinds.iter().map(over).min_by_key(|acks| acks.last().map(|(at, _)| *at)).unwrap_or_default();
     }
     flow.last().map_or(0, |(at, _)| *at)
+}
+
+/// The arrivals of the last `packets` packets of a flow of `bytes`, one of which may start every `gap` from time 0 on.
+fn crossed(wire: &Wire, path: &[Rc<Hop>], bytes: u64, packets: u64, gap: u64) -> Vec<(u64, u32)> {
+    let all = wire.packets(bytes);
+    let last = wire.data_frame(wire.payload_of(bytes, all - 1));
+    let mut flow: Vec<(u64, u32)> = (0..packets - 1).map(|i| (i * gap, wire.max_frame())).collect();
+    flow.push(((packets - 1) * gap, last));
+    for lanes in path {
+        pass(wire, lanes, &mut flow);
+    }
+    flow
 }
 
 /// One hop: frames are taken in order of time, and each takes the link over which it arrives first. `flow` has the time, ps,

@@ -19,6 +19,7 @@ use crate::workload::outline::Outline;
 use crate::workload::ranks::Ranks;
 use crate::workload::reads;
 use crate::workload::scene::Scene;
+use crate::workload::serving;
 use crate::workload::split::Added;
 use crate::workload::{QpUse, Split, Workload};
 use finding::{Finding, code, suggestion};
@@ -112,13 +113,14 @@ pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudge
     let sharing = server.as_ref().and_then(|server| server.sharing(&failures, fails_over));
     let receive = receive::queues(scenario, &fabric, &switches, !own_queues.is_empty())?;
     let record = scenario.record.plan(&fabric, &qps, &messages, &failures)?;
+    let nic_classes = nic_classes(scenario, &fabric, &wire)?;
     let mut plan = Plan {
         seed: scenario.seed,
         fabric,
         wire,
         classes,
         own_queues,
-        nic_classes: nic_classes(scenario)?,
+        nic_classes,
         digest: None,
         ports,
         switches,
@@ -230,8 +232,8 @@ fn classes(
 }
 
 /// The classes of NICs.
-fn nic_classes(scenario: &Scenario) -> Result<NicClasses, Finding> {
-    let (config, flows) = (&scenario.nic.classes, scenario.traffic_classes()?);
+fn nic_classes(scenario: &Scenario, fabric: &Fabric, wire: &Wire) -> Result<NicClasses, Finding> {
+    let (config, flows) = (serving::limited(scenario, fabric, wire)?, scenario.traffic_classes()?);
     for (i, class) in config.iter().enumerate() {
         if let Some((n, name)) = class.of.iter().enumerate().find(|(_, name)| !flows.contains(&name.as_str()))
         {
@@ -248,7 +250,7 @@ fn nic_classes(scenario: &Scenario) -> Result<NicClasses, Finding> {
 
 /// The splitting of a job's messages: that of the workload, or that of a scheme that follows pinned paths.
 fn split_of(scenario: &Scenario, entry: &Workload) -> Result<Option<Split>, Finding> {
-    if entry.program.is_some() {
+    if entry.is_driven() {
         let text = "a program posts its messages itself, so they cannot be split";
         return entry.split.map_or(Ok(None), |_| Err(code::CONFLICT.at("split", text)));
     }
@@ -262,7 +264,7 @@ fn split_of(scenario: &Scenario, entry: &Workload) -> Result<Option<Split>, Find
 
 /// Whether messages of a workload can take queue pairs in turn.
 fn in_turn_fits(entry: &Workload) -> Result<(), Finding> {
-    let text = match (entry.program.is_some(), entry.split.is_some()) {
+    let text = match (entry.is_driven(), entry.split.is_some()) {
         (true, _) => "a program chooses the queue pairs of its messages itself",
         (_, true) => "cannot be `in-turn` with `split`, which gives each subflow a queue pair",
         _ => return Ok(()),

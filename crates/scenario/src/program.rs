@@ -1,6 +1,7 @@
 //! Runs whose messages a program posts: the queue pairs of its ranks, and the way that each of its sends takes.
 
 use crate::config::Scenario;
+use crate::workload::Workload;
 use crate::workload::program::Program;
 use crate::workload::ranks::{Ranks, Stream};
 use model::plan::{Role, Task, Work};
@@ -37,7 +38,7 @@ pub(crate) fn lines(program: &Program, ranks: &Ranks) -> Vec<Line> {
 
 /// Removes the messages that stand for the queue pairs of a program. The queue pairs stay, without messages.
 pub(crate) fn open(scenario: &Scenario, plan: &mut Plan) {
-    let program = scenario.workload.iter().position(|entry| entry.program.is_some());
+    let program = scenario.workload.iter().position(Workload::is_driven);
     let Some(job) = program.map(|i| i as u16) else { return };
     plan.posted = Some(job);
     let mut left = 0;

@@ -502,6 +502,21 @@ mod tests {
         }
         assert_eq!(Share::new(1, 8).to_string(), "1/8");
     }
+
+    #[test]
+    fn bandwidths_of_memory_are_read_and_written_alike() {
+        for (text, want, shown) in [
+            ("3.35TB/s", 3_350_000_000_000, "3350GB/s"),
+            ("8 TB/s", 8_000_000_000_000, "8TB/s"),
+            ("0.5MB/s", 500_000, "0.500000MB/s"),
+        ] {
+            let rate: ByteRate = text.parse().unwrap();
+            assert_eq!((rate.0, rate.to_string().as_str()), (want, shown));
+            assert_eq!(rate.to_string().parse(), Ok(rate));
+        }
+        let wrong = "3.35Tbps".parse::<ByteRate>().unwrap_err();
+        assert_eq!(wrong, "expected bytes per second like \"3.35TB/s\", found \"3.35Tbps\"");
+    }
 }
 
 /// Floating-point operations per second, such as `"400TFLOPS"`.
@@ -524,23 +539,25 @@ impl Flops {
     }
 }
 
+/// A decimal number with one of these units, in units of 1.
+fn with_unit(text: &str, units: &[(&str, u128)]) -> Option<u128> {
+    let (number, factor) =
+        units.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim(), *factor)))?;
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 9 || part.len() > 6 || !digits(whole) || !digits(part) {
+        return None;
+    }
+    let scaled: u128 = format!("{whole}{part}").parse().ok()?;
+    Some(scaled * factor / 10u128.pow(part.len() as u32)).filter(|value| *value > 0)
+}
+
 impl FromStr for Flops {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("expected operations per second like \"400TFLOPS\", found \"{text}\"");
-        let unit = FLOPS.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim(), *factor)));
-        let (number, factor) = unit.ok_or_else(wrong)?;
-        let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-        let digits = |text: &str| text.chars().all(|c| c.is_ascii_digit());
-        if whole.is_empty() || whole.len() > 9 || part.len() > 6 || !digits(whole) || !digits(part) {
-            return Err(wrong());
-        }
-        let scaled: u128 = format!("{whole}{part}").parse().map_err(|_| wrong())?;
-        match scaled * factor / 10u128.pow(part.len() as u32) {
-            0 => Err(wrong()),
-            flops => Ok(Flops(flops)),
-        }
+        with_unit(text, &FLOPS).map(Flops).ok_or_else(wrong)
     }
 }
 
@@ -571,5 +588,55 @@ impl JsonSchema for Flops {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "pattern": "^[0-9]{1,9}(\\.[0-9]{1,6})? *[MGTP]FLOPS$", "examples": ["400TFLOPS"] })
+    }
+}
+
+/// Bytes per second, such as `"3.35TB/s"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteRate(pub u128);
+
+/// Units of bytes per second.
+const BYTE_RATES: [(&str, u128); 3] =
+    [("TB/s", 1_000_000_000_000), ("GB/s", 1_000_000_000), ("MB/s", 1_000_000)];
+
+impl FromStr for ByteRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("expected bytes per second like \"3.35TB/s\", found \"{text}\"");
+        with_unit(text, &BYTE_RATES).map(ByteRate).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for ByteRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fits = |(_, factor): &(&str, u128)| self.0.is_multiple_of(*factor);
+        match BYTE_RATES.into_iter().find(fits) {
+            Some((unit, factor)) => write!(f, "{}{unit}", self.0 / factor),
+            // Six digits behind the point of MB/s are whole bytes.
+            None => write!(f, "{}.{:06}MB/s", self.0 / 1_000_000, self.0 % 1_000_000),
+        }
+    }
+}
+
+impl Serialize for ByteRate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ByteRate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for ByteRate {
+    fn schema_name() -> Cow<'static, str> {
+        "ByteRate".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9]{1,9}(\\.[0-9]{1,6})? *[MGT]B/s$", "examples": ["3.35TB/s"] })
     }
 }

@@ -22,6 +22,11 @@ pub trait Network {
     /// Time from the start of all these messages to the arrival of their last byte if nothing else is under way.
     fn alone(&mut self, messages: &[Message]) -> Time;
 
+    /// Time from the start of these requests of READs until their answers can start.
+    fn asked(&mut self, requests: &[Message]) -> Time {
+        self.alone(requests)
+    }
+
     /// Number of switches between two ranks.
     fn switches(&mut self, from: u32, to: u32) -> u32;
 }

@@ -132,6 +132,8 @@ pub struct Served {
     pub first_token: FirstToken,
     /// What is assumed and decides the answer, in sentences.
     pub assumed: Vec<String>,
+    /// Number of the job whose messages carried KV, if it is known.
+    pub job: Option<u16>,
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn the_keys_are_the_contract() {
         let (plan, outcome) = (plan(3), outcome(3));
-        let section = Control::read(RunData { plan: &plan, ideal: &[], outcome: &outcome });
+        let section = Control::read(RunData { plan: &plan, ideal: &[], outcome: &outcome, served: None });
         assert_eq!(
             keys(&section),
             "ack nack cnp pause resume paused_us timeout blocked signals created dropped forged arrived heard \

@@ -10,6 +10,7 @@
 //! | [`packets`], [`control`], [`hops`] | counts of packets and of link crossings |
 //! | [`flows`], [`jobs`], [`rates`] | completion times of flows and groups, goodput |
 //! | [`steps`] | steps of training, and collectives |
+//! | [`serving`] | requests of inference serving |
 //! | [`fast`] | what a fast run left out |
 //! | [`timing`] | time and memory that the run took |
 //! | [`section`] | the macro that turns entries into a section |
@@ -28,6 +29,7 @@ pub mod jobs;
 mod metric;
 pub mod packets;
 pub mod rates;
+pub mod serving;
 pub mod steps;
 mod table;
 mod tell;

@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn the_keys_are_the_contract() {
         let (plan, outcome) = (plan(3), outcome(3));
-        let section = Packets::read(RunData { plan: &plan, ideal: &[], outcome: &outcome });
+        let section = Packets::read(RunData { plan: &plan, ideal: &[], outcome: &outcome, served: None });
         assert_eq!(
             keys(&section),
             "sent accepted retransmitted spurious duplicated duplicate discarded out_of_order \

@@ -32,7 +32,7 @@ fn world(operations: Vec<Operation>, tasks: &[Told]) -> (Plan, Outcome) {
 }
 
 fn run(world: &(Plan, Outcome)) -> RunData<'_> {
-    RunData { plan: &world.0, ideal: &[], outcome: &world.1 }
+    RunData { plan: &world.0, ideal: &[], outcome: &world.1, served: None }
 }
 
 fn span(start: u64, end: u64) -> Option<Span> {

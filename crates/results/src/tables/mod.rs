@@ -9,6 +9,7 @@ pub mod links;
 pub mod nics;
 pub mod operations;
 pub mod paths;
+pub mod requests;
 pub mod series;
 pub mod steps;
 pub mod subflows;
@@ -21,7 +22,7 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 13] = [
+pub const TABLES: [(&str, Make); 14] = [
     ("flows", |run| Some(flows::table(run))),
     ("subflows", subflows::table),
     ("links", |run| Some(links::table(run))),
@@ -30,6 +31,7 @@ pub const TABLES: [(&str, Make); 13] = [
     ("counters", counters::table),
     ("events", events::table),
     ("paths", paths::table),
+    ("requests", requests::table),
     ("operations", operations::table),
     ("tasks", tasks::table),
     ("critical", critical::table),

@@ -20,6 +20,7 @@ rules! {
     limits,
     foreground,
     one_program,
+    serving,
     split_paths,
     reached,
     cut_off,

@@ -4,10 +4,11 @@ use super::case::Case;
 use finding::{Finding, code};
 
 pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
-    let programs = case.scenario.workload.iter().enumerate().filter(|(_, entry)| entry.program.is_some());
+    let programs = case.scenario.workload.iter().enumerate().filter(|(_, entry)| entry.is_driven());
     match programs.collect::<Vec<_>>()[..] {
-        [_, (second, _), ..] => {
-            vec![code::CONFLICT.at(&format!("workload.{second}.program"), "a run has one program, found two")]
+        [_, (second, entry), ..] => {
+            let kind = if entry.program.is_some() { "program" } else { "serving" };
+            vec![code::CONFLICT.at(&format!("workload.{second}.{kind}"), "a run has one program, found two")]
         }
         [(only, entry)] if entry.background => {
             let text = "the workload of a program cannot be background traffic";

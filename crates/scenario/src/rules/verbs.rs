@@ -22,6 +22,8 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
             wrong(text);
         } else if entry.program.is_some() && verb == Verb::Read {
             wrong("cannot be \"read\": a program starts each message itself".to_owned());
+        } else if entry.serving.is_some() && verb == Verb::Read {
+            wrong("cannot be \"read\" with `serving`, which has `transfer.way = \"pull\"`".to_owned());
         } else if let Some(scheme) = case.schemes.iter().find(|chosen| chosen.scheme.facts().judges_nacks)
             && verb == Verb::Read
         {

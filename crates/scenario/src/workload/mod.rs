@@ -205,6 +205,8 @@ workloads! {
     htsim: Htsim = "htsim",
     /// Messages that a program posts while the run goes on.
     program: Program = "program",
+    /// Inference serving.
+    serving: Serving = "serving",
     /// A list of messages.
     flows: Flows = "flows",
 }
@@ -233,6 +235,11 @@ impl Workload {
     /// Whether `key` is a key of the `[[workload]]` table: one that every kind has, or the name of a kind.
     pub(crate) fn has_key(key: &str) -> bool {
         Workload::COMMON_KEYS.contains(&key) || Workload::KINDS.contains(&key)
+    }
+
+    /// True if a program posts its messages while the run goes on: one outside, or that of serving.
+    pub(crate) fn is_driven(&self) -> bool {
+        self.program.is_some() || self.serving.is_some()
     }
 
     /// The name of the traffic class.

@@ -173,6 +173,7 @@ impl<N: Network> Program<N> {
             slo: self.spec.slo,
             first_token: self.spec.first_token,
             assumed: Vec::new(),
+            job: None,
         }
     }
 

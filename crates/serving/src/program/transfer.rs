@@ -69,7 +69,7 @@ impl<N: Network> Program<N> {
         let pulls = self.spec.transfer.way == Way::Pull;
         if pulls {
             let asked: Vec<Message> = messages.iter().map(asked).collect();
-            alone = Time(alone.ps().saturating_add(self.network.alone(&asked).ps()));
+            alone = Time(alone.ps().saturating_add(self.network.asked(&asked).ps()));
         }
         let host = self.host_time(request, group);
         let times = &mut self.going[request].times;
