@@ -99,6 +99,11 @@ impl Subject {
     /// # Errors
     /// If there is no such flow, it never began, or the second run has another digest.
     pub fn explain(&mut self, flow: &str, run: Runner<'_>) -> Result<Answer, Failure> {
+        if self.checked.plan.posted.is_some() {
+            let text = "the flows of this scenario begin as the run goes on, so a second run cannot follow one of them; \
+                        flows.parquet has their times, and requests.parquet the parts of every request";
+            return Err(Failure::Asked(format!("{}: {text}", self.name)));
+        }
         let flow = find(&self.results, &self.checked.plan, flow)
             .map_err(|text| Failure::Asked(format!("{}: {text}", self.name)))?;
         let mut run_again = false;

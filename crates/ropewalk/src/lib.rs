@@ -23,6 +23,7 @@ pub mod interrupt;
 pub mod page;
 pub mod print;
 mod progress;
+mod serving;
 mod sheet;
 mod slice;
 pub mod swept;

@@ -21,6 +21,9 @@ const FAILURES: usize = 4;
 pub fn of(run: &Run) -> String {
     let mut page = Page(String::new());
     page.what(run);
+    if let Some(serving) = &run.summary.serving {
+        crate::serving::of_run(serving).iter().for_each(|(label, parts)| page.line(label, parts));
+    }
     page.flows(run);
     page.packets(run);
     page.fabric(run);

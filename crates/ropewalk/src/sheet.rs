@@ -21,6 +21,9 @@ pub(crate) struct Sheet {
     parts: Vec<Part>,
     /// Sum of the costs, if the table has all of them.
     cost: Option<f64>,
+    /// What would be served: lines of a label and its parts; left out if nothing is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    serving: Vec<crate::serving::Line>,
     /// Estimated packet-hops of a run.
     packet_hops: f64,
     /// Estimated seconds of a core, least and most.
@@ -77,6 +80,7 @@ impl Sheet {
             thresholds: checked.thresholds(),
             cost: priced.map(|prices| prices.iter().sum()),
             parts,
+            serving: checked.serving().map_or_else(Vec::new, |laid| crate::serving::of_scenario(&laid)),
             packet_hops,
             core_s: (packet_hops / HOPS_PER_S.1, packet_hops / HOPS_PER_S.0),
         }
@@ -163,6 +167,9 @@ impl Sheet {
             format!("{} {}{cost}", count(part.count as u64), part.part)
         });
         let mut text = "\n".to_owned();
+        for (label, parts) in &self.serving {
+            line(&mut text, label, &parts.join("; "));
+        }
         line(&mut text, "parts", &parts.collect::<Vec<_>>().join(", "));
         if let Some(cost) = self.cost {
             line(&mut text, "cost", &count(cost.round() as u64));

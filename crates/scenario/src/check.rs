@@ -59,7 +59,15 @@ impl Survey {
         let memory = MemoryBudget::new(Room::now()).counting();
         let Read { checked, traffic, .. } =
             Checked::read(Resolved::of(source, sets)?, Detail::Counted, memory)?;
-        Ok(Survey { checked, traffic: traffic.unwrap_or_default() })
+        let mut traffic = traffic.unwrap_or_default();
+        if let Some(serving) = checked.serving() {
+            let (messages, packets) = serving.expected(&checked.plan.wire);
+            // A message stands for each queue pair of the job.
+            let stand = serving.queue_pairs();
+            traffic.messages = (traffic.messages + messages).saturating_sub(stand);
+            traffic.packets = (traffic.packets + packets).saturating_sub(stand);
+        }
+        Ok(Survey { checked, traffic })
     }
 
     /// Name of the scenario.

@@ -233,7 +233,8 @@ fn step(run: &Results) -> Option<f64> {
 }
 
 /// The times by which runs are ranked, the first that all runs have.
-const MEASURES: [(&str, Measure); 3] = [
+const MEASURES: [(&str, Measure); 4] = [
+    ("P99 of the TTFT", |r| Some(r.summary.serving.as_ref()?.ttft_us?.p99)),
     ("step", step),
     ("slowest group", slowest_group),
     ("P99 of the FCT", |r| Some(r.summary.flows.fct_us?.p99)),

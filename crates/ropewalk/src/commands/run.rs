@@ -31,6 +31,10 @@ pub fn run(args: &Typed<RunArgs>) -> Result<(), Failure> {
         other => other,
     })?;
     let default = || PathBuf::from("results").join(&prepared.checked.name);
+    if prepared.checked.serving().is_some() && args.threads > NonZeroUsize::MIN {
+        let text = "inference serving runs on one thread: each message follows from those before";
+        return Err(Failure::Asked(text.to_owned()));
+    }
     let kind = kind(args, &prepared.checked.plan)?;
     // Check the directory before the run, so that a long run cannot end without a place for its results.
     let target = Target::at(args.output.clone().unwrap_or_else(default))?;

@@ -1,6 +1,7 @@
 //! Serving starts its messages itself: keys that shape messages of a plan do not fit it.
 
 use super::case::Case;
+use crate::workload::QpUse;
 use finding::{Finding, code};
 
 pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
@@ -10,7 +11,11 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
             ("jitter", entry.jitter.is_some(), "`serving.trace.spread` moves requests"),
             ("slow", entry.slow.is_some(), "servers of serving are equally fast"),
             ("compute-jitter", entry.compute_jitter.is_some(), "computation of serving follows formulas"),
-            ("qp", case.is_explicit(&format!("workload.{i}.qp")), "`serving.transfer.qps` sets queue pairs"),
+            (
+                "qp",
+                entry.qp.is_some_and(|qp| qp != QpUse::Persistent),
+                "`serving.transfer.qps` sets queue pairs",
+            ),
         ] {
             if set {
                 let text = format!("`{key}` does not fit `serving`; {help}");

@@ -8,7 +8,7 @@ use crate::workload::program::{Pairs, Program};
 use crate::workload::ranks::Ranks;
 use finding::{Finding, code};
 use model::draw::Key;
-use model::{Bytes, Fabric, NodeId, Time};
+use model::{Bytes, Fabric, NodeId, Time, Wire};
 use serving::compute;
 use serving::kv::{Keeps, Kv, pairs};
 use serving::models::Model;
@@ -203,11 +203,7 @@ impl Serving {
             });
         }
         if self.transfer.rate().is_none() && spec.transfer.host == Time::ZERO {
-            all.push(
-                "host software costs nothing; measured hosts need 0.4 to 1.8 ms more and attain 73 to 86 % of the line rate \
-                 (`transfer.preset`)"
-                    .to_owned(),
-            );
+            all.push("host software costs nothing (`transfer.preset` has measured costs)".to_owned());
         }
         if let Transfer { way: TransferWay::Pull, .. } = self.transfer {
             all.push("READs are bounded by nothing but the fabric".to_owned());
@@ -279,6 +275,18 @@ impl Laid {
             .saturating_mul(pairs as u64)
             .saturating_mul(transfer.qps)
             .saturating_mul(times)
+    }
+
+    /// Messages and data packets of all requests, without caches.
+    pub(crate) fn expected(&self, wire: &Wire) -> (u64, u64) {
+        (self.expected_messages(), self.bytes().div_ceil(u64::from(wire.payload.max(1))))
+    }
+
+    /// Queue pairs of all pairs of instances.
+    pub(crate) fn queue_pairs(&self) -> u64 {
+        let Program { pairs, qps } = self.program();
+        let Pairs::List(list) = pairs else { return 0 };
+        list.len() as u64 * u64::from(qps)
     }
 
     /// Bytes of KV of all prompts, without caches.

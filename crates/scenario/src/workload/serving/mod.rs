@@ -11,6 +11,7 @@ pub(crate) mod testing;
 mod tests;
 mod transfer;
 
+pub use ::serving::spec::Request;
 pub use laid::Laid;
 pub(crate) use limit::limited;
 pub use requests::{Arrivals, Span, Tokens, Trace, TraceFormat};

@@ -172,11 +172,11 @@ impl Trace {
             );
         }
         let mut requests = Vec::new();
-        for (i, request) in (0..).zip(&trace.requests) {
+        let late = later(&trace.requests, key, spread);
+        for (request, late) in trace.requests.iter().zip(late) {
             if request.at < from.ps() || request.at >= to.ps() {
                 continue;
             }
-            let late = scaled(key.draw(i), spread.ps().saturating_add(1));
             let after = (request.at - from.ps()).saturating_add(late);
             let at = at(start, after as f64 / rate, "rate")?;
             let (input, output, blocks) = (request.input, request.output, request.blocks.clone());
@@ -229,6 +229,19 @@ impl Tokens {
         };
         Cdf::new(&points).map_err(wrong)
     }
+}
+
+/// How much later each request comes. Requests that share their time keep their order, because a prompt may continue another one.
+fn later(requests: &[requests::Request], key: Key, spread: Time) -> Vec<u64> {
+    let mut all: Vec<u64> =
+        (0..requests.len() as u64).map(|i| scaled(key.draw(i), spread.ps().saturating_add(1))).collect();
+    let mut rest = &mut all[..];
+    for shared in requests.chunk_by(|a, b| a.at == b.at) {
+        let (mine, others) = rest.split_at_mut(shared.len());
+        mine.sort_unstable();
+        rest = others;
+    }
+    all
 }
 
 fn above_0(number: f64, key: &str) -> Result<f64, Finding> {

@@ -164,6 +164,7 @@ fn requests_that_share_their_times_are_spread_over_the_usual_step_and_the_user_i
     let mut times: Vec<Time> = requests.iter().map(|request| request.0).collect();
     times.dedup();
     assert_eq!(times.len(), 10);
+    assert!(requests.iter().map(|request| request.1).eq(100..110), "those of one time keep their order");
     let (told, requests) = trace(", spread = \"0s\"");
     assert_eq!((told.len(), requests[4].0, requests[5].0), (0, Time::ZERO, Time::from_ms(3000)));
 }
