@@ -47,7 +47,12 @@ impl Asked {
     /// # Errors
     /// The first mistake.
     pub fn check(&self) -> Result<Checked, Finding> {
-        scenario::check(&self.source()?, &self.set)
+        let checked = scenario::check(&self.source()?, &self.set)?;
+        if checked.plan.posted.is_some() {
+            let text = "inference serving needs a program beside the engine, which a browser does not have";
+            return Err(scenario::code::PROGRAM.plain(text).with_help("`ropewalk run` serves"));
+        }
+        Ok(checked)
     }
 }
 

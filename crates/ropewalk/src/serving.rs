@@ -104,6 +104,16 @@ pub(crate) fn of_scenario(laid: &Laid) -> Vec<Line> {
     ]
 }
 
+/// The lines about what a scenario would serve, as a text. Its messages follow from the run, so no list shows them.
+pub(crate) fn text(laid: &Laid) -> String {
+    let of = |(label, parts): &Line| {
+        let lines = results::text::wrapped(&parts.join("; "));
+        let lines = lines.lines().enumerate();
+        lines.map(|(i, line)| format!("{:10}{line}\n", if i == 0 { label } else { "" })).collect::<String>()
+    };
+    of_scenario(laid).iter().map(of).collect()
+}
+
 /// The share of time for which instances compute, on average up to the last arrival. More than all of it cannot be served in time.
 fn loads(laid: &Laid) -> Vec<String> {
     let spec = &laid.spec;

@@ -72,10 +72,10 @@ impl Kv {
     /// ranks, every rank keeps a whole head.
     pub fn token(&self, tp: u64) -> u64 {
         match self.keeps {
-            Keeps::Heads(Heads { kv, width }) => 2 * self.layers * kv.max(tp) * width * self.value,
+            Keeps::Heads(Heads { kv, width }) => product(&[2, self.layers, kv.max(tp), width, self.value]),
             Keeps::Latent(Latent { width, rotary }) => {
                 let copies = if self.copies == Copies::Tp { tp } else { 1 };
-                self.layers * (width + rotary) * self.value * copies
+                product(&[self.layers, width + rotary, self.value, copies])
             }
             Keeps::ByHand(ByHand { token, .. }) => token,
         }
@@ -89,8 +89,13 @@ impl Kv {
     /// Bytes of so many blocks for an instance of `tp` ranks.
     pub fn bytes(&self, blocks: u64, tp: u64) -> u64 {
         let request = if let Keeps::ByHand(ByHand { request, .. }) = self.keeps { request } else { 0 };
-        (blocks * self.block).saturating_mul(self.token(tp)).saturating_add(request)
+        blocks.saturating_mul(self.block).saturating_mul(self.token(tp)).saturating_add(request)
     }
+}
+
+/// A product, or the largest number if it is larger.
+fn product(factors: &[u64]) -> u64 {
+    factors.iter().fold(1, |all, factor| all.saturating_mul(*factor))
 }
 
 /// The pairs of ranks between which KV goes from an instance of `from` ranks to one of `to`: rank i to rank i if both have as many; else the

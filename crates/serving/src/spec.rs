@@ -158,6 +158,14 @@ impl Spec {
         (ranks(&self.prefills), ranks(&self.decodes))
     }
 
+    /// Pairs of NICs between which KV may go, at most.
+    pub fn pairs(&self) -> u64 {
+        let most =
+            |all: &[Instance]| all.first().map_or(1, |one| one.nics.len().max(one.server_nics.len()) as u64);
+        let each = most(&self.prefills).max(most(&self.decodes));
+        (self.prefills.len() as u64).saturating_mul(self.decodes.len() as u64).saturating_mul(each)
+    }
+
     /// Bytes of KV that a request needs at the decode side, its answer included.
     pub fn need(&self, request: &Request) -> u64 {
         self.kv.bytes(self.kv.blocks(request.input.saturating_add(request.output)), self.tp().1)

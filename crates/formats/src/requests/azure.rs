@@ -1,7 +1,7 @@
 //! Microsoft Azure's traces of LLM inference, 2023 and 2024.
 
 use super::rows::{Clock, columns, decimal, rows};
-use super::{Request, Trace};
+use super::trace::{Request, Trace};
 use finding::Finding;
 
 const NAMES: [&str; 3] = ["TIMESTAMP", "ContextTokens", "GeneratedTokens"];

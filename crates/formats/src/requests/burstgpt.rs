@@ -1,7 +1,7 @@
 //! BurstGPT's traces.
 
 use super::rows::{Clock, columns, decimal, rows};
-use super::{Request, Trace};
+use super::trace::{Request, Trace};
 use finding::Finding;
 
 const NAMES: [&str; 3] = ["Timestamp", "Request tokens", "Response tokens"];

@@ -1,7 +1,7 @@
 //! Mooncake's traces: a JSON object for each request.
 
 use super::rows::Clock;
-use super::{MOST_TOKENS, Request, Trace};
+use super::trace::{MOST_TOKENS, Request, Trace};
 use crate::words::Word;
 use finding::Finding;
 use serde::Deserialize;

@@ -1,5 +1,6 @@
 //! Rows of a CSV file whose fields have no quotes, and the clock of a trace.
 
+use super::trace::MOST_TOKENS;
 use crate::words::Word;
 use finding::{Finding, suggestion};
 
@@ -24,9 +25,10 @@ impl<'a> Row<'a> {
     pub(super) fn tokens(&self, column: usize, name: &str) -> Result<u64, Finding> {
         let word = self.field(column, name)?;
         let tokens = word.number(&format!("a number of tokens (`{name}`)"))?;
-        if tokens > super::MOST_TOKENS {
-            let most = super::MOST_TOKENS;
-            return Err(word.error(format!("expected at most {most} tokens (`{name}`), found {tokens}")));
+        if tokens > MOST_TOKENS {
+            return Err(
+                word.error(format!("expected at most {MOST_TOKENS} tokens (`{name}`), found {tokens}"))
+            );
         }
         Ok(tokens)
     }

@@ -15,7 +15,16 @@ pub fn run(args: &WorkloadArgs) -> Result<(), Failure> {
     let WorkloadCommand::Show { scenario, json } = &args.command;
     let survey = crate::input::survey(scenario)?;
     print::warnings(survey.findings());
-    print::out(&if *json { print::json(&survey.traffic) } else { page(&survey.traffic, survey.name()) })
+    if *json {
+        return print::out(&print::json(&survey.traffic));
+    }
+    let served = survey.checked().serving().map(|laid| crate::serving::text(&laid));
+    let others = survey.checked().scenario.workload.len() > usize::from(served.is_some());
+    let mut shown = served.map_or_else(String::new, |served| format!("{}\n\n{served}", survey.name()));
+    if others {
+        shown += &page(&survey.traffic, survey.name());
+    }
+    print::out(&shown)
 }
 
 /// What a workload sends, as a page.

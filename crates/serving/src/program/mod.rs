@@ -4,7 +4,9 @@
 //! [`Program::received`] when a message has arrived.
 
 mod decode;
+mod instances;
 mod prefill;
+mod state;
 #[cfg(test)]
 pub(crate) mod tests;
 mod transfer;
@@ -13,85 +15,12 @@ use crate::network::{Message, Network};
 use crate::place::{Candidate, Rates, choose};
 use crate::record::{Parts, Record, Served};
 use crate::spec::{FirstToken, Place, Request, Reserve, Spec, Way};
-use decode::DecodeInstance;
+use instances::{DecodeInstance, PrefillInstance};
 use model::Time;
-use prefill::PrefillInstance;
+pub use state::Program;
+use state::{Event, Going};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use transfer::Flight;
-
-/// An event of the program. Events of one time come in the order in which they were set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// A request comes.
-    Arrive(usize),
-    /// So many groups of layers of a prefill instance's batch are computed.
-    Computed(usize, u64),
-    /// The host software has prepared a group of a request's transfer.
-    Post(usize, u64),
-    /// A decode instance ends a step.
-    Step(usize),
-}
-
-/// Times of a request so far.
-#[derive(Clone, Copy, Debug, Default)]
-struct Times {
-    /// Memory was granted.
-    granted: Time,
-    prefill_start: Time,
-    prefill_end: Time,
-    /// The first messages started.
-    posted: Time,
-    /// End of the transfer alone on the fabric: without the host software, and with it.
-    alone: Time,
-    with_host: Time,
-    received: Time,
-    admitted: Time,
-}
-
-/// A request on its way.
-#[derive(Clone, Copy, Debug, Default)]
-struct Going {
-    prefill: usize,
-    decode: Option<usize>,
-    /// Tokens of its prompt that the prefill instance knows.
-    cached: u64,
-    /// Blocks of KV to send, and their bytes.
-    blocks: u64,
-    bytes: u64,
-    times: Times,
-    /// Groups whose messages have not been posted, and messages that have not arrived.
-    groups: u64,
-    messages: u64,
-    /// Tokens of the answer so far.
-    tokens: u64,
-    last_token: Time,
-}
-
-/// The program.
-pub struct Program<N> {
-    spec: Spec,
-    network: N,
-    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
-    set: u64,
-    going: Vec<Going>,
-    records: Vec<Record>,
-    prefills: Vec<PrefillInstance>,
-    decodes: Vec<DecodeInstance>,
-    /// Messages under way, by number.
-    flights: BTreeMap<u64, Flight>,
-    sent: u64,
-    /// Bytes under way by the rank that stands for the sender's NIC, and slices that each prefill instance has sent.
-    under_way: BTreeMap<u32, u64>,
-    slices: Vec<u64>,
-    out: Vec<Message>,
-    turns: (usize, usize),
-    rates: Rates,
-    /// Times between tokens, ps, with their numbers.
-    gaps: BTreeMap<u64, u64>,
-    /// Requests that have ended, and the tokens of their answers.
-    ended: (u64, u64),
-}
 
 impl<N: Network> Program<N> {
     /// The program before its first event.
@@ -175,11 +104,6 @@ impl<N: Network> Program<N> {
             assumed: Vec::new(),
             job: None,
         }
-    }
-
-    fn at(&mut self, at: Time, event: Event) {
-        self.set += 1;
-        self.events.push(Reverse((at, self.set, event)));
     }
 
     /// A request comes: it gets a prefill instance, and memory at a decode instance if that is reserved early.

@@ -1,40 +1,9 @@
 //! Prefill instances: requests in the order of their arrival, in batches up to a number of tokens.
 
-use super::{Event, Program};
-use crate::cache::Cache;
+use super::state::{Event, Program};
 use crate::network::Network;
 use crate::spec::{Request, Way};
 use model::Time;
-use std::collections::VecDeque;
-
-/// A prefill instance.
-#[derive(Clone, Debug)]
-pub(super) struct PrefillInstance {
-    waiting: VecDeque<usize>,
-    /// The batch that it computes, and the time at which the batch began.
-    batch: Vec<usize>,
-    began: Time,
-    /// Tokens of prompts that wait or are computed.
-    pub(super) load: u64,
-    cache: Cache,
-}
-
-impl PrefillInstance {
-    pub(super) fn new(cache: u64) -> Self {
-        PrefillInstance {
-            waiting: VecDeque::new(),
-            batch: Vec::new(),
-            began: Time::ZERO,
-            load: 0,
-            cache: Cache::new(cache),
-        }
-    }
-
-    /// Tokens of a prompt that are known. The last one is computed always.
-    pub(super) fn hit(&self, blocks: &[u64], block: u64, input: u64) -> u64 {
-        (self.cache.hit(blocks) * block).min(input - 1)
-    }
-}
 
 impl<N: Network> Program<N> {
     /// A request waits for its prefill instance.

@@ -1,6 +1,6 @@
 //! Transfers: from the host software to the last byte.
 
-use super::{Event, Program};
+use super::state::{Event, Flight, Program};
 use crate::lanes;
 use crate::network::{Message, Network};
 use crate::spec::Way;
@@ -8,15 +8,6 @@ use model::Time;
 
 /// Bytes of the request of a READ for each pair of NICs. Our choice: a header with an address, a key and a length.
 const READ_REQUEST: u64 = 64;
-
-/// A message under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Flight {
-    request: usize,
-    message: Message,
-    /// For a request of a READ: the bytes that answer it.
-    answer: Option<u64>,
-}
 
 impl<N: Network> Program<N> {
     /// A group of a request's KV can be sent: the host software begins.

@@ -15,6 +15,11 @@ use serving::models::Model;
 use serving::spec::{self, Rails, Spec, Way};
 use std::collections::BTreeSet;
 
+/// Most bytes of an instance, and so of a message (our choice: as in all workloads).
+const MOST_BYTES: u64 = 1 << 50;
+/// Most pairs of NICs between which KV may go (our choice: their queue pairs take tens of gigabytes).
+const MOST_PAIRS: u64 = 20_000_000;
+
 /// A serving workload on its fabric.
 #[derive(Clone, Debug)]
 pub struct Laid {
@@ -80,6 +85,14 @@ impl Serving {
             },
             slo: spec::Slo { ttft: self.slo.ttft, tpot: self.slo.tpot },
         };
+        if self.decode.memory.get() > MOST_BYTES {
+            let text = format!("expected at most 1 PiB, found {}", self.decode.memory);
+            return Err(code::RANGE.at("decode.memory", text));
+        }
+        if spec.pairs() > MOST_PAIRS {
+            let text = format!("expected at most {MOST_PAIRS} pairs of NICs, found {}", spec.pairs());
+            return Err(code::RANGE.at("decode.servers", text));
+        }
         if let Some(large) = spec.requests.iter().max_by_key(|request| spec.need(request))
             && spec.need(large) > spec.memory
         {

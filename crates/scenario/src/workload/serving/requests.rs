@@ -159,9 +159,10 @@ impl Trace {
             );
         }
         if trace.failed > 0 {
+            let all = trace.requests.len() as u64 + trace.failed;
             let text = format!(
-                "{} requests of {} have no tokens in or out and are left out",
-                trace.failed, self.file
+                "of {all} requests of {}, {} without tokens in or out are left out",
+                self.file, trace.failed
             );
             findings.push(code::LEFT_OUT.at("file", text));
         }

@@ -55,6 +55,9 @@ fn mistakes_are_named_with_what_was_expected() {
         of("servers = \"1\"", "servers = \"0\""),
         "server 0 has prefill instances; the two sides have servers of their own"
     );
+    assert_eq!(of("memory = \"10GB\"", "memory = \"2000TB\""), "expected at most 1 PiB, found 2000TB");
+    let wide = "model = { layers = 1048576, hidden = 1, active = 1, heads = [1048576, 1048576] }";
+    assert!(of("model = \"qwen3-8b\"", wide).starts_with("a request of 1000 + 4 tokens takes"));
     assert_eq!(of("servers = \"1\"", "servers = \"2\""), "there is no server 2; the servers are 0 to 1");
     assert_eq!(
         of("servers = \"0\",", "servers = \"0\", tp = 3,"),

@@ -1,0 +1,104 @@
+//! Inference serving on the command line.
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+use std::fs;
+use tempfile::TempDir;
+
+/// Two servers of one GPU; requests of about 300 tokens, whose KV is 44 MB.
+const SCENARIO: &str = "[topology.leaf-spine]\nleaves = 2\nspines = 1\nhosts-per-leaf = 1\nrate = \"100Gbps\"\n\
+    [wire]\npayload = \"4KiB\"\n[class.kv]\n[[workload]]\nname = \"chat\"\nclass = \"kv\"\n[workload.serving]\n\
+    trace = { file = \"requests.csv\", format = \"azure\" }\nmodel = \"qwen3-8b\"\n\
+    prefill = { servers = \"0\", compute = { flops = \"400TFLOPS\" } }\n\
+    decode = { servers = \"1\", memory = \"10GB\", compute = { hbm = \"3.35TB/s\" } }\nslo = { ttft = \"1s\" }\n";
+const REQUESTS: &str = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:00:00.0000000,300,3\n\
+    2023-11-16 18:00:00.0100000,280,2\n2023-11-16 18:00:00.0900000,310,0\n2023-11-16 18:00:00.1000000,320,1\n";
+
+struct Sandbox(TempDir);
+
+impl Sandbox {
+    fn new() -> Self {
+        let sandbox = Sandbox(TempDir::new().unwrap());
+        fs::write(sandbox.0.path().join("chat.toml"), SCENARIO).unwrap();
+        fs::write(sandbox.0.path().join("requests.csv"), REQUESTS).unwrap();
+        sandbox
+    }
+
+    fn ropewalk(&self, line: &str) -> assert_cmd::assert::Assert {
+        let mut command = Command::cargo_bin("ropewalk").unwrap();
+        command.args(line.split_whitespace()).current_dir(self.0.path()).env("NO_COLOR", "1").assert()
+    }
+}
+
+#[test]
+fn a_run_says_where_the_time_goes_and_what_the_network_caused() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.ropewalk("run chat.toml -o out --csv").code(0);
+    run.stdout(
+        contains("3 of 3 finished")
+            .and(contains("KV transfers took 1.00 times their time alone; no request missed its limits."))
+            .and(contains("host software costs nothing")),
+    )
+    .stderr(contains(
+        "of 4 requests of requests.csv, 1 without tokens in or out are left out (chat.toml:13:",
+    ));
+    let table = fs::read_to_string(sandbox.0.path().join("out/requests.csv")).unwrap();
+    let mut rows = table.lines();
+    let head: Vec<&str> = rows.next().unwrap().split(',').collect();
+    let column = |name: &str| head.iter().position(|column| *column == name).unwrap();
+    let parts = ["queue", "prefill", "memory", "host", "alone", "excess", "wait", "first_step"];
+    let mut count = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.split(',').collect();
+        let of = |name: &str| cells[column(name)].parse::<u64>().unwrap();
+        let sum: u64 = parts.iter().map(|part| of(&format!("{part}_ps"))).sum();
+        assert_eq!(sum, of("ttft_ps"), "{row}");
+        count += 1;
+    }
+    assert_eq!(count, 3);
+}
+
+#[test]
+fn results_are_read_again_and_a_second_run_with_their_settings_is_the_same() {
+    let sandbox = Sandbox::new();
+    sandbox.ropewalk("run chat.toml -o out").code(0);
+    let digest = |folder: &str| {
+        let text = fs::read_to_string(sandbox.0.path().join(folder).join("summary.json")).unwrap();
+        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        (summary["digest"].clone(), summary["serving"].clone())
+    };
+    let shown = sandbox.ropewalk("check chat.toml --full").code(0).get_output().stdout.clone();
+    fs::write(sandbox.0.path().join("full.toml"), shown).unwrap();
+    sandbox.ropewalk("run full.toml -o again --engine reference").code(0);
+    assert_eq!(digest("out"), digest("again"));
+    assert_eq!(digest("out").1["requests"], 3);
+    sandbox.ropewalk("explain slowest out").code(2).stderr(contains("begin as the run goes on"));
+    sandbox.ropewalk("report out").code(0);
+}
+
+#[test]
+fn a_check_and_a_comparison_speak_of_requests() {
+    let sandbox = Sandbox::new();
+    let about = || contains("147,456 B per token on the wire").and(contains("3 requests up to 100 ms"));
+    sandbox.ropewalk("check chat.toml").code(0).stdout(about());
+    sandbox.ropewalk("workload show chat.toml").code(0).stdout(about());
+    let compared = sandbox.ropewalk("compare chat.toml --schemes ecmp,ar --no-check --quiet").code(0);
+    compared.stdout(contains("P99 of the TTFT").and(contains("transfer")));
+    let fast = sandbox.ropewalk("run chat.toml -o fast --fast 1%").code(0);
+    fast.stdout(
+        contains("requests are served, and each transfer is another one").and(contains("3 of 3 finished")),
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_place() {
+    let sandbox = Sandbox::new();
+    sandbox.ropewalk("run chat.toml --threads 2").code(2).stderr(contains("runs on one thread"));
+    let damaged = REQUESTS.replace("280", "many");
+    fs::write(sandbox.0.path().join("requests.csv"), damaged).unwrap();
+    sandbox.ropewalk("check chat.toml").code(2).stderr(
+        contains("requests.csv:3:29")
+            .and(contains("expected a number of tokens (`ContextTokens`), found `many`")),
+    );
+}
