@@ -31,6 +31,7 @@ HOW = {
     "counters": "record__counters=True (or record=True), with a scheme that counts something",
     "events": "record__events=8 (or record=True)",
     "paths": "record__events=8 (or record=True)",
+    "requests": "the workload `serving`",
     "operations": "a workload such as `training` or `collective`",
     "tasks": "a workload such as `training` or `collective`",
     "critical": "a workload such as `training` or `collective` that ran to its end",
@@ -98,6 +99,11 @@ class Result:
     def subflows(self) -> Table:
         """One row per subflow of the flows that were split. Raises NotRecorded if no flow was."""
         return self.table("subflows")
+
+    @cached_property
+    def requests(self) -> Table:
+        """One row per request of inference serving. Raises NotRecorded if the run served none."""
+        return self.table("requests")
 
     @cached_property
     def operations(self) -> Table:

@@ -973,6 +973,74 @@ class Settings(TypedDict, total=False):
     workload__0__random_partner__sizes__uniform__max: Any
     workload__0__random_partner__sizes__uniform__min: Any
     workload__0__servers: Any
+    workload__0__serving: Any
+    workload__0__serving__arrivals: Any
+    workload__0__serving__arrivals__count: Any
+    workload__0__serving__arrivals__input: Any
+    workload__0__serving__arrivals__input__max: Any
+    workload__0__serving__arrivals__input__min: Any
+    workload__0__serving__arrivals__output: Any
+    workload__0__serving__arrivals__output__max: Any
+    workload__0__serving__arrivals__output__min: Any
+    workload__0__serving__arrivals__rate: Any
+    workload__0__serving__decode: Any
+    workload__0__serving__decode__cache_tokens: Any
+    workload__0__serving__decode__compute: Any
+    workload__0__serving__decode__compute__floor: Any
+    workload__0__serving__decode__compute__hbm: Any
+    workload__0__serving__decode__compute__share: Any
+    workload__0__serving__decode__compute__weight: Any
+    workload__0__serving__decode__memory: Any
+    workload__0__serving__decode__servers: Any
+    workload__0__serving__decode__slots: Any
+    workload__0__serving__decode__tp: Any
+    workload__0__serving__first_token: Any
+    workload__0__serving__kv: Any
+    workload__0__serving__kv__block: Any
+    workload__0__serving__kv__copies: Any
+    workload__0__serving__kv__value: Any
+    workload__0__serving__model: Any
+    workload__0__serving__model__active: Any
+    workload__0__serving__model__bytes_per_request: Any
+    workload__0__serving__model__bytes_per_token: Any
+    workload__0__serving__model__heads: Any
+    workload__0__serving__model__hidden: Any
+    workload__0__serving__model__latent: Any
+    workload__0__serving__model__layers: Any
+    workload__0__serving__place: Any
+    workload__0__serving__place__decode: Any
+    workload__0__serving__place__prefill: Any
+    workload__0__serving__place__refresh: Any
+    workload__0__serving__place__weight: Any
+    workload__0__serving__prefill: Any
+    workload__0__serving__prefill__batch_tokens: Any
+    workload__0__serving__prefill__cache_tokens: Any
+    workload__0__serving__prefill__compute: Any
+    workload__0__serving__prefill__compute__flops: Any
+    workload__0__serving__prefill__servers: Any
+    workload__0__serving__prefill__tp: Any
+    workload__0__serving__slo: Any
+    workload__0__serving__slo__tpot: Any
+    workload__0__serving__slo__ttft: Any
+    workload__0__serving__trace: Any
+    workload__0__serving__trace__digest: Any
+    workload__0__serving__trace__file: Any
+    workload__0__serving__trace__format: Any
+    workload__0__serving__trace__rate: Any
+    workload__0__serving__trace__spread: Any
+    workload__0__serving__trace__window: Any
+    workload__0__serving__transfer: Any
+    workload__0__serving__transfer__descriptor: Any
+    workload__0__serving__transfer__descriptors: Any
+    workload__0__serving__transfer__groups: Any
+    workload__0__serving__transfer__host: Any
+    workload__0__serving__transfer__preset: Any
+    workload__0__serving__transfer__qps: Any
+    workload__0__serving__transfer__rails: Any
+    workload__0__serving__transfer__rate: Any
+    workload__0__serving__transfer__reserve: Any
+    workload__0__serving__transfer__slice: Any
+    workload__0__serving__transfer__way: Any
     workload__0__simai: Any
     workload__0__simai__digest: Any
     workload__0__simai__dp: Any

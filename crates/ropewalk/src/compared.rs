@@ -7,10 +7,19 @@ use results::stats::{extremes, margin, mean};
 use results::text::{maybe, table};
 
 /// The columns of metrics: the slowest group first, then all metrics that a comparison shows and these runs have. If one job has steps, its step and
-/// exposed communication stand in place of the slowest group.
+/// exposed communication stand in place of the slowest group. Where requests are served, their times stand in place of those of flows.
 fn columns(runs: &[Run]) -> Vec<Metric> {
-    let first = step(runs).unwrap_or_else(|| vec![Metric::slowest_group().clone()]);
     let told = |metric: &&Metric| metric.is_in(runs.iter().map(|run| &run.summary));
+    if runs.iter().any(|run| run.summary.serving.is_some()) {
+        let of_flows = |metric: &&Metric| {
+            ["flows.", "goodput_gbps.", "packets.spurious"].iter().any(|part| metric.key.starts_with(part))
+        };
+        return Metric::shown_in(Shown::Comparison)
+            .filter(|metric| told(metric) && !of_flows(metric))
+            .cloned()
+            .collect();
+    }
+    let first = step(runs).unwrap_or_else(|| vec![Metric::slowest_group().clone()]);
     first.into_iter().chain(Metric::shown_in(Shown::Comparison).filter(told).cloned()).collect()
 }
 

@@ -84,7 +84,12 @@ fn a_check_and_a_comparison_speak_of_requests() {
     sandbox.ropewalk("check chat.toml").code(0).stdout(about());
     sandbox.ropewalk("workload show chat.toml").code(0).stdout(about());
     let compared = sandbox.ropewalk("compare chat.toml --schemes ecmp,ar --no-check --quiet").code(0);
-    compared.stdout(contains("P99 of the TTFT").and(contains("transfer")));
+    let text = String::from_utf8(compared.get_output().stdout.clone()).unwrap();
+    assert!(
+        text.contains("P99 of the TTFT") && text.contains("transfer") && !text.contains("slowdown"),
+        "{text}"
+    );
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let fast = sandbox.ropewalk("run chat.toml -o fast --fast 1%").code(0);
     fast.stdout(
         contains("requests are served, and each transfer is another one").and(contains("3 of 3 finished")),

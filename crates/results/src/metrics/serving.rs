@@ -24,7 +24,7 @@ section! {
 
     /// Time to the first token.
     ttft_us: Option<Spread> = of.spread(|record| record.ttft()) => {
-        label: "TTFT", unit: Unit::Microseconds, better: Better::Less,
+        label: "TTFT", unit: Unit::Microseconds, better: Better::Less, rare: true,
         statistics: &[
             ("mean", Shown::Page, ""),
             ("p50", Shown::Comparison, "TTFT us\np50"),
@@ -34,7 +34,7 @@ section! {
 
     /// Mean time of a request's tokens after the first (TPOT).
     tpot_us: Option<Spread> = of.spread(|record| record.tpot()) => {
-        label: "TPOT", unit: Unit::Microseconds, better: Better::Less,
+        label: "TPOT", unit: Unit::Microseconds, better: Better::Less, rare: true,
         statistics: &[("p50", Shown::Page, ""), ("p99", Shown::Comparison, "TPOT us\np99")],
     };
 
