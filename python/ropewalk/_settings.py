@@ -989,6 +989,7 @@ class Settings(TypedDict, total=False):
     workload__0__serving__decode__compute__floor: Any
     workload__0__serving__decode__compute__hbm: Any
     workload__0__serving__decode__compute__share: Any
+    workload__0__serving__decode__compute__table: Any
     workload__0__serving__decode__compute__weight: Any
     workload__0__serving__decode__memory: Any
     workload__0__serving__decode__servers: Any
@@ -1017,6 +1018,7 @@ class Settings(TypedDict, total=False):
     workload__0__serving__prefill__cache_tokens: Any
     workload__0__serving__prefill__compute: Any
     workload__0__serving__prefill__compute__flops: Any
+    workload__0__serving__prefill__compute__table: Any
     workload__0__serving__prefill__servers: Any
     workload__0__serving__prefill__tp: Any
     workload__0__serving__slo: Any

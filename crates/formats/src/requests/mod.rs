@@ -10,6 +10,7 @@ mod azure;
 mod burstgpt;
 mod mooncake;
 mod rows;
+pub mod times;
 mod trace;
 
 use finding::Finding;

@@ -117,3 +117,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn tables_of_times_are_read_and_errors_name_their_place() {
+    let table = times::steps("d", "batch,context,ms\n1,1024,11.0\n32,8192,19.25\n").unwrap();
+    assert_eq!(table, [(1, 1024, 11_000_000_000), (32, 8192, 19_250_000_000)]);
+    let told = |text: &str| times::prefills("p", text).unwrap_err().located();
+    assert_eq!(told("tokens,cached,ms\n512,0,fast\n"), "p:2:7: expected a time in ms, found `fast`");
+    assert_eq!(told("tokens,cached,ms\n0,0,1\n"), "p:2:1: expected at least 1 (`tokens`), found 0");
+    assert_eq!(
+        told("tokens,cache,ms\n"),
+        "p:1:1: the first row has no column `cached`; did you mean `cache`?"
+    );
+    assert_eq!(told("tokens,cached,ms\n"), "p:1:17: expected rows with times, found none");
+}

@@ -49,8 +49,8 @@ impl<N: Network> Program<N> {
             return;
         }
         let context = |request: &usize| self.spec.requests[*request].input + self.going[*request].tokens;
-        let context = one.running.iter().map(context).sum();
-        let time = self.spec.decode.step(context).max(Time(1));
+        let (requests, context) = (one.running.len() as u64, one.running.iter().map(context).sum());
+        let time = self.spec.decode.time(requests, context).max(Time(1));
         let end = Time(now.ps().saturating_add(time.ps()));
         one.step = Some((end, time));
         self.at(end, Event::Step(instance));

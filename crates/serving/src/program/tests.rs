@@ -1,5 +1,5 @@
 use super::*;
-use crate::compute::{Decode, Prefill};
+use crate::compute::{Decode, Prefill, Step};
 use crate::kv::{Copies, Heads, Keeps, Kv};
 use crate::models::Model;
 use crate::spec::{Instance, Rails, Slo, Transfer};
@@ -34,8 +34,11 @@ fn spec(requests: &[(u64, u64, u64)]) -> Spec {
         prefix_block: 100,
         prefills: vec![instance(0), instance(1)],
         decodes: vec![instance(2), instance(3)],
-        prefill: Prefill { model: Model { layers: 5, hidden: 0, keeps, active: 500 }, flops: 1_000_000_000 },
-        decode: Decode { weights: 0, token: 0, bandwidth: 1, floor: Time::from_ms(1) },
+        prefill: Prefill::Formula(Model { layers: 5, hidden: 0, keeps, active: 500 }, 1_000_000_000),
+        decode: Decode {
+            step: Step::Formula { weights: 0, token: 0, bandwidth: 1 },
+            floor: Time::from_ms(1),
+        },
         batch_tokens: 1000,
         memory: 10_000_000,
         slots: 4,

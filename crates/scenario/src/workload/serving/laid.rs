@@ -9,7 +9,6 @@ use crate::workload::ranks::Ranks;
 use finding::{Finding, code};
 use model::draw::Key;
 use model::{Bytes, Fabric, NodeId, Time, Wire};
-use serving::compute;
 use serving::kv::{Keeps, Kv, pairs};
 use serving::models::Model;
 use serving::spec::{self, Rails, Spec, Way};
@@ -61,17 +60,17 @@ impl Serving {
         let (tp_prefill, tp_decode) = (prefills[0].nics.len() as u64, decodes[0].nics.len() as u64);
         let ports = ranks.ports(prefills[0].nics[0]).len();
         let transfer = self.transfer.plan(kv.layers, ports).map_err(|error| error.within("transfer"))?;
+        let (prefill, decode) = (&self.prefill.compute, &self.decode.compute);
+        let prefill = prefill.model(&model, tp_prefill).map_err(|error| error.within("prefill.compute"))?;
+        let decode = decode.model(&model, &kv, tp_decode).map_err(|error| error.within("decode.compute"))?;
         let spec = Spec {
             requests: coming.requests,
             kv,
             prefix_block: coming.prefix_block,
             prefills,
             decodes,
-            prefill: compute::Prefill {
-                model,
-                flops: self.prefill.compute.flops.0.saturating_mul(u128::from(tp_prefill)),
-            },
-            decode: self.decode_compute(&model, &kv, tp_decode)?,
+            prefill,
+            decode,
             batch_tokens: at_least_1(self.prefill.batch_tokens, "prefill.batch-tokens")?,
             memory: self.decode.memory.get(),
             slots: at_least_1(self.decode.slots.into(), "decode.slots")? as usize,
@@ -169,21 +168,6 @@ impl Serving {
         Ok(())
     }
 
-    fn decode_compute(&self, model: &Model, kv: &Kv, tp: u64) -> Result<compute::Decode, Finding> {
-        let of = &self.decode.compute;
-        if !(of.share > 0.0 && of.share <= 1.0) {
-            let text = format!("expected a share above 0 and at most 1, found {}", of.share);
-            return Err(code::RANGE.at("decode.compute.share", text));
-        }
-        let bandwidth = of.hbm.0.saturating_mul(u128::from(tp)) as f64 * of.share;
-        Ok(compute::Decode {
-            weights: model.active.saturating_mul(of.weight.get()),
-            token: kv.token(tp),
-            bandwidth: bandwidth as u128,
-            floor: of.floor,
-        })
-    }
-
     /// A warning if a preset was measured on NICs of another rate.
     fn other_nics(&self, fabric: &Fabric) -> Option<Finding> {
         let (rate, measured) = (self.transfer.preset.costs().rate?, self.transfer.preset.costs().line?);
@@ -199,9 +183,13 @@ impl Serving {
 
     /// What is assumed and decides the answer.
     fn assumed(&self, spec: &Spec, model: &Model) -> Vec<String> {
+        let by = match (self.prefill.compute.is_measured(), self.decode.compute.is_measured()) {
+            (true, true) => "your tables",
+            (false, false) => "formulas of operations and bytes",
+            _ => "a formula and a table",
+        };
         let mut all = vec![
-            "computation follows formulas of operations and bytes, without chunks, preemption or speculation"
-                .to_owned(),
+            format!("computation follows {by}, without chunks, preemption or speculation"),
             "the length of an answer is known when its memory is reserved".to_owned(),
         ];
         let (_, tp) = spec.tp();

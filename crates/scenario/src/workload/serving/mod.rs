@@ -1,5 +1,6 @@
 //! Inference serving: prefill instances compute prompts, their keys and values (KV) go to decode instances, and tokens follow.
 
+mod compute;
 mod instances;
 mod laid;
 mod limit;
@@ -12,6 +13,7 @@ mod tests;
 mod transfer;
 
 pub use ::serving::spec::Request;
+pub use compute::{DecodeCompute, PrefillCompute};
 pub use laid::Laid;
 pub(crate) use limit::limited;
 pub use requests::{Arrivals, Span, Tokens, Trace, TraceFormat};
@@ -20,7 +22,6 @@ pub use transfer::{Descriptors, Preset, RailUse, ReserveAt, Transfer, TransferWa
 use super::Generate;
 use super::draft::Draft;
 use crate::placement::Servers;
-use crate::values::{ByteRate, Flops};
 use ::model::{Bytes, Time};
 use finding::Finding;
 use schemars::JsonSchema;
@@ -150,15 +151,6 @@ pub struct Prefill {
     pub cache_tokens: u64,
 }
 
-/// Speed of prefills.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct PrefillCompute {
-    /// Operations per second that a GPU attains, such as `"400TFLOPS"`. A prompt of n tokens, p of them cached, has `2 P (n - p) + 2 L d
-    /// (n^2 - p^2)` operations for P active parameters, L layers and width d. No default.
-    pub flops: Flops,
-}
-
 /// Decode instances: in every step each of their requests gets a token.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -179,23 +171,6 @@ pub struct Decode {
     /// Default 0: no cache, so the whole prompt is sent (our choice).
     #[serde(default)]
     pub cache_tokens: u64,
-}
-
-/// Speed of decoding. A step reads the weights that a token uses, and the KV of all its requests.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct DecodeCompute {
-    /// Bandwidth of a GPU's memory, such as `"3.35TB/s"`. No default.
-    pub hbm: ByteRate,
-    /// Share of this bandwidth that decoding attains, above 0 and at most 1. Default 0.6 (assumed).
-    #[serde(default = "share")]
-    pub share: f64,
-    /// Least time of a step, for launches and communication inside the server. Default 0 (our choice).
-    #[serde(default)]
-    pub floor: Time,
-    /// Bytes of a parameter. Default 2 B (BF16).
-    #[serde(default = "two")]
-    pub weight: Bytes,
 }
 
 /// Choice of instances for each request.
@@ -268,14 +243,6 @@ fn slots() -> u32 {
     256
 }
 
-fn share() -> f64 {
-    0.6
-}
-
-fn two() -> Bytes {
-    Bytes(2)
-}
-
 impl Generate for Serving {
     /// Adds a message for each queue pair, as a program does, and counts those that will be posted.
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
@@ -288,6 +255,10 @@ impl Generate for Serving {
     }
 
     fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
-        self.trace.as_mut().map_or(Ok(()), |trace| trace.read(folder).map_err(|error| error.within("trace")))
+        self.trace
+            .as_mut()
+            .map_or(Ok(()), |trace| trace.read(folder).map_err(|error| error.within("trace")))?;
+        self.prefill.compute.read(folder).map_err(|error| error.within("prefill.compute"))?;
+        self.decode.compute.read(folder).map_err(|error| error.within("decode.compute"))
     }
 }

@@ -55,7 +55,7 @@ fn mistakes_are_named_with_what_was_expected() {
         of("servers = \"1\"", "servers = \"0\""),
         "server 0 has prefill instances; the two sides have servers of their own"
     );
-    assert_eq!(of("memory = \"10GB\"", "memory = \"2000TB\""), "expected at most 1 PiB, found 2000TB");
+    assert_eq!(of("memory = \"10GB\"", "memory = \"2000TB\""), "expected at most 1 PiB, found 2000000GB");
     let wide = "model = { layers = 1048576, hidden = 1, active = 1, heads = [1048576, 1048576] }";
     assert!(of("model = \"qwen3-8b\"", wide).starts_with("a request of 1000 + 4 tokens takes"));
     assert_eq!(of("servers = \"1\"", "servers = \"2\""), "there is no server 2; the servers are 0 to 1");
@@ -177,4 +177,49 @@ fn a_window_and_a_rate_take_a_part_of_a_trace_and_shorten_it() {
     let (_, requests) = trace(", spread = \"0s\", window = [\"1s\", \"4s\"], rate = 2.0");
     assert_eq!(requests.len(), 5);
     assert_eq!(requests[0], (Time::from_ms(1000), 105), "3 s less 1 s, at twice the rate");
+}
+
+/// A serving scenario in a folder with these tables.
+fn with_tables(prefill: &str, decode: &str) -> Result<Checked, String> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("p.csv"), prefill).unwrap();
+    fs::write(folder.path().join("d.csv"), decode).unwrap();
+    let text =
+        with("flops = \"400TFLOPS\"", "table = \"p.csv\"").replace("hbm = \"3.35TB/s\"", "table = \"d.csv\"");
+    let path = folder.path().join("s.toml");
+    fs::write(&path, text).unwrap();
+    crate::load(path.to_str().unwrap(), &[])
+        .map_err(|error| error.located().replace(&format!("{}/", folder.path().display()), ""))
+}
+
+#[test]
+fn measured_times_take_the_place_of_formulas() {
+    let tables = with_tables("tokens,cached,ms\n500,0,20\n1500,0,60\n", "batch,context,ms\n1,1000,11.5\n");
+    let laid = tables.unwrap().serving().unwrap();
+    assert_eq!(laid.spec.prefill.time(1000, 0), Time::from_ms(40));
+    assert_eq!(laid.spec.decode.time(3, 3000), Time::from_us(11_500));
+    assert!(laid.assumed[0].starts_with("computation follows your tables"), "{:?}", laid.assumed);
+}
+
+#[test]
+fn a_wrong_table_is_named_with_its_place_and_one_way_to_compute_is_enough() {
+    let good = "tokens,cached,ms\n500,0,20\n";
+    let told = |prefill, decode| with_tables(prefill, decode).unwrap_err();
+    assert_eq!(
+        told(good, "batch,context,ms\n1,many,11\n"),
+        "d.csv:2:3: expected a number of tokens (`context`), found `many`"
+    );
+    let cached = told("tokens,cached,ms\n500,100,20\n", "batch,context,ms\n1,1,1\n");
+    assert!(
+        cached.ends_with("expected rows with `cached` 0; a known start saves the time of its own tokens"),
+        "{cached}"
+    );
+    let both = with("hbm = \"3.35TB/s\"", "hbm = \"3.35TB/s\", table = \"none.csv\"");
+    let missing = check(&Source::new("s.toml", both), &[]).unwrap_err().located();
+    assert!(missing.contains("none.csv cannot be read"), "{missing}");
+    assert_eq!(told_of_none(), "expected `flops` or `table`, found neither");
+}
+
+fn told_of_none() -> String {
+    told(&with("flops = \"400TFLOPS\"", ""))
 }
