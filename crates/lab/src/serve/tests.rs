@@ -1,5 +1,6 @@
 use super::*;
 use crate::execute::execute;
+use model::draw::{Key, Purpose, below};
 use scenario::{Source, check};
 use serving::Record;
 use std::sync::atomic::AtomicBool;
@@ -139,6 +140,74 @@ fn a_run_that_is_stopped_early_keeps_what_has_ended() {
     let section = run.summary.serving.as_ref().unwrap();
     assert!(section.finished < 8 && !run.summary.complete, "{section:?}");
     assert_eq!(run.summary.ending, "stopped");
+}
+
+/// A small scenario by draws: instances that share servers and NICs, every way, rail, placement and order of memory.
+fn drawn(seed: u64) -> String {
+    let key = Key::new(seed, Purpose::Workload, 77);
+    let mut ordinal = 0;
+    let mut one_of = |all: &[&'static str]| {
+        ordinal += 1;
+        all[below(key.draw(ordinal), all.len())]
+    };
+    let (gpus, tp) = [("4", ["1", "2", "4"]), ("2", ["1", "2", "2"])][seed as usize % 2];
+    let (nics, nvlink) = (one_of(&["1", "2"]), one_of(&["nvlink = \"off\"", ""]));
+    let (from, to) = (one_of(&tp), one_of(&tp));
+    let way = one_of(&["push", "pull", "layers"]);
+    let rails = one_of(&["own", "round-robin", "least-inflight"]);
+    let cost = one_of(&[
+        "",
+        ", rate = \"10Gbps\", host = \"3us\"",
+        ", descriptor = \"1us\", descriptors = \"blocks\", qps = 2",
+    ]);
+    let place = one_of(&["round-robin", "least-loaded", "network-aware"]);
+    let first = one_of(&["decode", "prefill"]);
+    let (memory, slots) = (one_of(&["30MB", "10GB"]), one_of(&["1", "3"]));
+    let scheme = one_of(&["", "[nic.congestion.none]"]);
+    format!(
+        "[server]\ngpus = {gpus}\nnics = {nics}\n{nvlink}\n[topology.rails]\nservers = 4\nspines = 1\nrate = \"100Gbps\"\n\
+         [wire]\npayload = \"4KiB\"\n{scheme}\n[class.kv]\n[[workload]]\nname = \"kv\"\nclass = \"kv\"\n[workload.serving]\n\
+         first-token = \"{first}\"\n\
+         model = {{ layers = 6, hidden = 64, active = 1000000000, heads = [2, 128] }}\n\
+         arrivals = {{ rate = 500.0, count = 9, input = {{ min = 1, max = 900 }}, output = {{ min = 1, max = 5 }} }}\n\
+         prefill = {{ servers = \"0..1\", tp = {from}, batch-tokens = 800, compute = {{ flops = \"400TFLOPS\" }} }}\n\
+         decode = {{ servers = \"2..3\", tp = {to}, memory = \"{memory}\", slots = {slots}, compute = {{ hbm = \"3.35TB/s\" }} }}\n\
+         transfer = {{ way = \"{way}\", rails = \"{rails}\"{cost} }}\nplace = {{ decode = \"{place}\", refresh = \"2ms\" }}\n"
+    )
+}
+
+/// Whatever the settings, every request ends, its parts add up, both engines agree, and each byte of KV is a byte of a message.
+#[test]
+fn requests_of_random_scenarios_end_and_their_parts_add_up_in_both_engines() {
+    for seed in 0..24 {
+        let text = drawn(seed);
+        let (window, reference) = (serve(&text), on(&text, engine::Kind::Reference));
+        assert_eq!(window.served, reference.served, "{text}");
+        assert_eq!(window.summary.digest, reference.summary.digest, "{text}");
+        let mut bytes = 0;
+        for record in records(&window) {
+            let (Some(parts), Some(ttft)) = (record.parts, record.ttft()) else {
+                panic!("{record:?}: {text}")
+            };
+            bytes += record.bytes;
+            let first = if text.contains("first-token = \"prefill\"") {
+                parts.queue + parts.prefill
+            } else {
+                parts.sum()
+            };
+            let early = if text.contains("\"layers\"") && text.contains("first-token = \"prefill\"") {
+                parts.memory
+            } else {
+                Time::ZERO
+            };
+            assert_eq!(first + early, ttft, "{record:?}: {text}");
+        }
+        // A READ has a request of 64 B for each message.
+        let messages = &window.checked.plan.messages;
+        let sent: u64 = messages.iter().map(|message| message.bytes).sum();
+        let asked = if text.contains("\"pull\"") { messages.len() as u64 / 2 * 64 } else { 0 };
+        assert_eq!(sent, bytes + asked, "{text}");
+    }
 }
 
 /// Prompt, and time in ms of nine transfers between two servers.

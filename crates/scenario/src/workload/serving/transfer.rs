@@ -13,8 +13,9 @@ pub struct Transfer {
     /// `"push"`: the prefill side writes when the prompt is computed; `"pull"`: the decode side reads, and its request of 64 B crosses first;
     /// `"layers"`: the prefill side writes each group of layers when it is computed. Default `"push"` (Mooncake's connector for vLLM).
     pub way: TransferWay,
-    /// Groups of layers with `way = "layers"`. Default 8 (our choice).
-    pub groups: u64,
+    /// Groups of layers with `way = "layers"`. Default 8, or the number of layers if that is smaller (our choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<u64>,
     /// NICs of the server that carry a transfer: `"own"`: each rank's own; `"round-robin"`: slices go to all in turn, as in Mooncake's
     /// engine; `"least-inflight"`: slices go to the one with the fewest bytes under way, as in TENT. The receiver's NIC has the same
     /// number. Default `"own"` (our choice).
@@ -51,7 +52,7 @@ impl Default for Transfer {
     fn default() -> Self {
         Transfer {
             way: TransferWay::Push,
-            groups: 8,
+            groups: None,
             rails: RailUse::Own,
             slice: Bytes(65_536),
             qps: None,
@@ -155,6 +156,8 @@ impl Preset {
     }
 }
 
+/// Usual number of groups of layers (our choice: a request then has eight messages per pair of NICs).
+const GROUPS: u64 = 8;
 /// Most groups of layers and queue pairs. Our choice: a model has fewer layers, and a NIC fewer queue pairs for a peer.
 const MOST: u64 = 1024;
 
@@ -170,8 +173,9 @@ impl Transfer {
         if !(1..=MOST).contains(&qps) {
             return Err(code::RANGE.at("qps", format!("expected 1 to {MOST}, found {qps}")));
         }
-        if !(1..=layers.min(MOST)).contains(&self.groups) && self.way == TransferWay::Layers {
-            let text = format!("expected 1 to {} groups of layers, found {}", layers.min(MOST), self.groups);
+        let groups = self.groups.unwrap_or(GROUPS.min(layers));
+        if !(1..=layers.min(MOST)).contains(&groups) && self.way == TransferWay::Layers {
+            let text = format!("expected 1 to {} groups of layers, found {groups}", layers.min(MOST));
             return Err(code::RANGE.at("groups", text));
         }
         if self.slice.get() == 0 {
@@ -183,7 +187,7 @@ impl Transfer {
         let way = match self.way {
             TransferWay::Push => Way::Push,
             TransferWay::Pull => Way::Pull,
-            TransferWay::Layers => Way::Layers(self.groups),
+            TransferWay::Layers => Way::Layers(groups),
         };
         let reserve = match (self.reserve, self.way) {
             (Some(ReserveAt::AtTransfer), TransferWay::Layers) => {
