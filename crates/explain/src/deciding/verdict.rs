@@ -57,13 +57,14 @@ pub struct Verdict {
     pub answer: Vec<String>,
 }
 
-/// What decides a ranking; `None` if nothing competes, no flow lost time, or runs left out what repeats: these cannot record where time goes. The fastest and the one with which it is compared run once
-/// more with events recorded, and the contenders with each variation.
+/// What decides a ranking; `None` if nothing competes, no flow lost time, or runs left out what repeats or served requests: these
+/// cannot record where time goes. The fastest and the one with which it is compared run once more with events recorded, and the
+/// contenders with each variation.
 ///
 /// # Errors
 /// If the user interrupted it.
 pub fn of(asked: &Asked<'_>, progress: &Progress<'_>) -> Result<Option<Verdict>, Failure> {
-    if asked.contenders.iter().any(|of| of.run.summary.fast.is_some()) {
+    if asked.contenders.iter().any(|of| of.run.summary.fast.is_some() || of.run.served.is_some()) {
         return Ok(None);
     }
     let mut order: Vec<&Contender<'_>> = asked.contenders.iter().collect();
