@@ -54,6 +54,7 @@ builtins! {
     "next-generation",
     "real-frames",
     "serving",
+    "serving-checkpoint",
     "slow-link",
     "strack",
     "themis-failed-spine",

@@ -207,6 +207,8 @@ workloads! {
     program: Program = "program",
     /// Inference serving.
     serving: Serving = "serving",
+    /// Hosts write a checkpoint to storage nodes.
+    checkpoint: Checkpoint = "checkpoint",
     /// A list of messages.
     flows: Flows = "flows",
 }
