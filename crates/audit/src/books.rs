@@ -47,6 +47,10 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     equal("packets out of order, by class", d.out_of_order, run.out_of_order.iter().sum());
     let over_links = |f: fn(&LinkRecord) -> u64| run.links.iter().map(f).sum::<u64>();
     equal("hops and frames on links", run.data_hops + run.control_hops, over_links(|l| l.frames));
+    for (link, record) in run.links.iter().enumerate() {
+        let name = format!("packets lost on link {link}, by cause");
+        equal(&name, record.lost, record.lost_by.iter().sum());
+    }
     let retransmitted = run.messages.iter().map(|m| m.retransmitted).sum();
     equal("retransmissions in all and by message", d.retransmitted, retransmitted);
     // Without deliberate copies, every duplicate is a spurious retransmission.

@@ -4,7 +4,9 @@
 use crate::failing::LinkLoss;
 use crate::host::Host;
 use crate::merge::merge;
-use crate::outcome::{Control, Data, Effort, Ending, Exceeded, Failover, LinkRecord, MessageRecord, Outcome};
+use crate::outcome::{
+    Control, Data, Effort, Ending, Exceeded, Failover, LinkRecord, LossCause, MessageRecord, Outcome,
+};
 use crate::record::sampler::Sampler;
 use crate::record::{self, Recorder};
 use crate::setup::Setup;
@@ -73,13 +75,14 @@ impl Tally {
                 Lost::Watchdog => self.data.dropped_watchdog += 1,
                 Lost::Link(loss) => {
                     self.data.dropped_link += 1;
-                    match loss {
-                        LinkLoss::Chance => self.data.by_chance += 1,
-                        LinkLoss::Codeword => self.data.by_codeword += 1,
-                        LinkLoss::Burst => self.data.in_bursts += 1,
-                        LinkLoss::Outage { into, .. } => {
+                    match loss.cause() {
+                        LossCause::Chance => self.data.by_chance += 1,
+                        LossCause::Codeword => self.data.by_codeword += 1,
+                        LossCause::Burst => self.data.in_bursts += 1,
+                        LossCause::Outage => self.data.in_outages += 1,
+                        LossCause::BlackHole => {
                             self.data.in_outages += 1;
-                            self.data.black_hole += u64::from(into);
+                            self.data.black_hole += 1;
                         }
                     }
                 }

@@ -1,6 +1,7 @@
 //! Failures as both engines see them: the events of each node, and the losses on a link that is down or gray.
 //! [`model::failure`] has the rules.
 
+use crate::outcome::LossCause;
 use model::{Failures, LinkId, NodeId, Plan, PortIndex, Rate, Time};
 
 /// A failure or repair at one node. At one instant they come before all other events, in this order.
@@ -89,14 +90,28 @@ pub(crate) struct Failing {
 /// How a link lost a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LinkLoss {
-    /// By its chance of loss, or because the plan lists the packet.
+    /// By its own chance of loss, or because the plan lists the packet.
     Chance,
+    /// By the chance of loss that a failure gives it. `since`: the time from which the chance applies.
+    Gray { since: u64 },
     /// The packet touched a pair of codewords that cannot be repaired.
     Codeword,
     /// The link was in a burst.
     Burst,
     /// The link was down. `since`: the start of the outage; `into`: the packet started on a link that was down already.
     Outage { since: u64, into: bool },
+}
+
+impl LinkLoss {
+    pub(crate) fn cause(self) -> LossCause {
+        match self {
+            LinkLoss::Chance | LinkLoss::Gray { .. } => LossCause::Chance,
+            LinkLoss::Codeword => LossCause::Codeword,
+            LinkLoss::Burst => LossCause::Burst,
+            LinkLoss::Outage { into: false, .. } => LossCause::Outage,
+            LinkLoss::Outage { into: true, .. } => LossCause::BlackHole,
+        }
+    }
 }
 
 impl Failing {

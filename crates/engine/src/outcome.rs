@@ -180,7 +180,7 @@ pub struct LinkRecord {
     pub marks: u64,
     /// Packets dropped before the link for lack of buffer.
     pub drops: u64,
-    /// Packets lost on the link.
+    /// Packets of all kinds lost on the link.
     pub lost: u64,
     /// Pauses of its sender.
     pub pauses: u64,
@@ -196,6 +196,52 @@ pub struct LinkRecord {
     pub storm_drops: u64,
     /// Packets that the watchdog dropped when they came in by its port.
     pub storm_drops_in: u64,
+    /// Packets lost on the link by cause, in the order of [`LossCause::ALL`]; they add up to `lost`.
+    pub lost_by: [u64; LossCause::ALL.len()],
+}
+
+impl LinkRecord {
+    pub(crate) fn lose(&mut self, cause: LossCause) {
+        self.lost += 1;
+        self.lost_by[cause as usize] += 1;
+    }
+
+    /// Packets that the link lost by a cause.
+    pub const fn lost_by(&self, cause: LossCause) -> u64 {
+        self.lost_by[cause as usize]
+    }
+}
+
+/// Why a link lost a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LossCause {
+    /// By the link's chance of loss, or because the plan lists the packet.
+    Chance,
+    /// The packet touched a pair of codewords that cannot be repaired.
+    Codeword,
+    /// The link was in a burst.
+    Burst,
+    /// The link went down while the packet was on its way.
+    Outage,
+    /// The packet started on a link that was down already.
+    BlackHole,
+}
+
+impl LossCause {
+    /// All causes.
+    pub const ALL: [LossCause; 5] =
+        [LossCause::Chance, LossCause::Codeword, LossCause::Burst, LossCause::Outage, LossCause::BlackHole];
+
+    /// The cause in one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LossCause::Chance => "chance",
+            LossCause::Codeword => "codeword",
+            LossCause::Burst => "burst",
+            LossCause::Outage => "outage",
+            LossCause::BlackHole => "black-hole",
+        }
+    }
 }
 
 /// Counts of data packets. At the end of every run, `sent = accepted + duplicate + discarded + noticed +
@@ -472,7 +518,7 @@ pub enum EventKind {
     Made,
     /// A packet is dropped for lack of buffer.
     Dropped,
-    /// A packet is lost on a link.
+    /// A packet is lost on a link. [`Event::loss`] reads the value.
     Lost,
     /// A switch cuts a data packet.
     Cut,
@@ -507,6 +553,20 @@ pub struct Event {
     pub ready: Time,
 }
 
+impl Event {
+    /// The link that lost the packet, and why; `None` for other events.
+    pub fn loss(&self) -> Option<(LinkId, LossCause)> {
+        let causes = LossCause::ALL.len() as u64;
+        let cause = LossCause::ALL[(self.value % causes) as usize];
+        (self.what == EventKind::Lost).then_some((LinkId((self.value / causes) as u32), cause))
+    }
+
+    /// The value of an event at which link `gp` loses a packet.
+    pub(crate) fn value_of_loss(gp: usize, cause: LossCause) -> u64 {
+        (gp * LossCause::ALL.len() + cause as usize) as u64
+    }
+}
+
 /// Data packets of a followed queue pair on a link that leaves a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
@@ -522,13 +582,15 @@ pub struct Hop {
     pub most: u64,
 }
 
-/// Data packets that an outage cost.
+/// Data packets that a failure of a link cost, by an outage or by its chance of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Losses {
     /// The direction of a link that lost them; `None` for packets that ran in circles.
     pub link: Option<LinkId>,
-    /// Start of the link's outage, or the last time before that any link went down or came back.
+    /// Start of the link's outage or of its chance of loss, or the last time before that any link went down or came back.
     pub since: Time,
+    /// True if the link was gray rather than down.
+    pub gray: bool,
     /// Number of packets.
     pub packets: u64,
     /// Packets among these that started on a link that was down already.
@@ -623,7 +685,7 @@ pub struct Outcome {
     pub counters: Vec<(&'static str, u64)>,
     /// Queue pairs that have left their ports, by time.
     pub failovers: Vec<Failover>,
-    /// Data packets that outages cost, by link and time; those that ran in circles first.
+    /// Data packets that failures cost, by link and time; those that ran in circles first.
     pub losses: Vec<Losses>,
     /// Time series.
     pub recording: Recording,

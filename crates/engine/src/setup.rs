@@ -348,12 +348,15 @@ impl<'a> Setup<'a> {
         if listed && self.listed.loses(gp, pkt) {
             return Some(LinkLoss::Chance);
         }
-        let loss =
-            if gray { self.plan.failures.loss(LinkId(gp as u32), Time(at)).unwrap_or(loss) } else { loss };
+        let change = if gray { self.plan.failures.loss(LinkId(gp as u32), Time(at)) } else { None };
+        let (how, loss) = match change {
+            Some(change) if change.loss != loss => (LinkLoss::Gray { since: change.at.ps() }, change.loss),
+            _ => (LinkLoss::Chance, loss),
+        };
         let lost = !loss.is_zero()
             && (pkt.is_data() || self.plan.lose_replies && !matches!(pkt.kind(), Kind::Cnp | Kind::Signal))
             && loss.hits(self.losses[gp].draw(at));
-        lost.then_some(LinkLoss::Chance)
+        lost.then_some(how)
     }
 
     /// True if a pause frame is lost that port `gp` makes at `at` and that would arrive at `arrival`.

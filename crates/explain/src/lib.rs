@@ -15,6 +15,7 @@
 //! | [`history`] | the flow with its plan and its events, as the following files read them |
 //! | [`account`], [`cause`] | where the time went, and the causes of delay |
 //! | [`packets`] | what happened to its packets: retransmissions, reordering, NACKs, queues |
+//! | [`lost`] | the links that lost its packets, and why |
 //! | [`timeline`] | what happened when, with one line for similar events that follow each other closely |
 //! | [`words`] | the explanation as text |
 //! | [`step`], [`step_words`] | a step of a job: its critical path, and the path as text |
@@ -34,6 +35,7 @@ mod failed;
 mod flow;
 mod history;
 mod links;
+mod lost;
 mod packets;
 mod step;
 #[cfg(test)]
@@ -51,6 +53,7 @@ pub use cause::Cause;
 pub use explanation::{Explanation, Unexplained};
 pub use flow::{Flow, find};
 pub use links::Pauses;
+pub use lost::LostOn;
 pub use packets::{Feedback, Link, Packets, Rate, Resends, Transit};
 pub use step::{Leg, Message, Piece, Spent, Step};
 pub use timeline::Line;

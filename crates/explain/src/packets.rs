@@ -3,6 +3,7 @@
 use crate::cause::Cause;
 use crate::history::History;
 use crate::links::{Loads, Pauses};
+use crate::lost::LostOn;
 use crate::trace::Step;
 use engine::outcome::EventKind;
 use model::{Kind, LinkId, Time};
@@ -110,6 +111,8 @@ pub struct Packets {
     pub resent: Resends,
     /// Packets lost on links.
     pub lost: u64,
+    /// The links that lost them, those with the most packets first.
+    pub lost_on: Vec<LostOn>,
     /// Packets dropped for lack of buffer.
     pub dropped: u64,
     /// Packets that switches trimmed.
@@ -182,6 +185,7 @@ impl Packets {
             copies: own().filter(|s| s.copy).count() as u64,
             resent,
             lost: count(EventKind::Lost),
+            lost_on: LostOn::all(history),
             dropped: count(EventKind::Dropped),
             cut: count(EventKind::Cut),
             ahead: history.during().filter(|s| is_ahead(history, s)).count() as u64,

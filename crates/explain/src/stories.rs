@@ -82,11 +82,23 @@ fn a_lost_packet_costs_one_frame_and_a_round_trip() {
     assert!(close(spent(&e, Cause::Resent), FRAME), "{}", e.text());
     let has = |part: &str| e.timeline.iter().any(|line| line.what.contains(part));
     assert!(
-        has("1 packet lost after a, PSN 8") && has("1 packet sent again, PSN 8 (lost before)"),
+        has("1 packet lost on a -> s, PSN 8") && has("1 packet sent again, PSN 8 (lost before)"),
         "{}",
         e.text()
     );
     assert!(has("1 NACK reached the sender for PSN 8"), "{}", e.text());
+}
+
+/// A cable loses frames in bursts. The explanation names the cable and the noise.
+#[test]
+fn a_noisy_cable_is_named_as_the_cause() {
+    let noise = "[links]\ngilbert = { good-to-bad = 0.02, bad-to-good = 0.2, loss-in-bad = 0.7 }\nnoisy = [[\"a\", \"s\"]]\n\
+                 [nic.congestion.none]\n";
+    let e = explained(&star(noise, &[("a", "b", "1MB")]), "0");
+    let [lost] = &e.packets.lost_on[..] else { panic!("{:?}", e.packets.lost_on) };
+    assert_eq!((lost.from.as_str(), lost.to.as_str(), lost.packets), ("a", "s", e.packets.lost));
+    assert!(e.answer.contains("(lost on a -> s, in bursts of noise)"), "{}", e.answer);
+    assert!(e.text().contains("losses "), "{}", e.text());
 }
 
 #[test]

@@ -117,7 +117,10 @@ fn topics<'a>(history: &History<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
                 note.reason = left.map(|left| left.remove(0));
                 Topic::Resent
             }
-            EventKind::Lost if mine || step.kind != Kind::Data => Topic::Lost(step.node.clone()),
+            EventKind::Lost if mine || step.kind != Kind::Data => Topic::Lost(match &step.lost {
+                Some((to, _)) => format!("on {} -> {to}", step.node),
+                None => format!("after {}", step.node),
+            }),
             EventKind::Dropped if mine || step.kind != Kind::Data => Topic::Dropped(step.node.clone()),
             EventKind::Cut if mine => Topic::Cut(step.node.clone()),
             EventKind::Discarded if mine => Topic::Discarded,
@@ -167,7 +170,7 @@ fn words(history: &History<'_>, topic: &Topic, bunch: &Bunch<'_>) -> String {
     let psns = psns(bunch);
     match topic {
         Topic::Resent => format!("{packets} sent again, {psns}{}", why(bunch)),
-        Topic::Lost(node) => format!("{} lost after {node}, {psns}", many(bunch, n)),
+        Topic::Lost(place) => format!("{} lost {place}, {psns}", many(bunch, n)),
         Topic::Dropped(node) => format!("{} dropped at {node} for lack of buffer, {psns}", many(bunch, n)),
         Topic::Cut(node) => format!("{} trimmed at {node} for lack of buffer, {psns}", many(bunch, n)),
         Topic::Ahead => format!("{packets} arrived ahead of ePSN, up to {} ahead", count(ahead)),

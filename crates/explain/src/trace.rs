@@ -1,7 +1,7 @@
 //! The events of one queue pair, read from `events.parquet`, with PSNs unwrapped.
 
 use arrow_array::Array;
-use engine::outcome::EventKind;
+use engine::outcome::{EventKind, LossCause};
 use model::{Kind, Psn, Time};
 use results::table::Table;
 use results::tables::event_names;
@@ -25,6 +25,8 @@ pub(crate) struct Step {
     pub(crate) gbps: Option<f64>,
     /// Earliest time at which rate and window allowed the packet to start; from then on it waited for its port.
     pub(crate) ready: Time,
+    /// Of a loss on a link, the node at its other end and the cause.
+    pub(crate) lost: Option<(String, LossCause)>,
 }
 
 impl Step {
@@ -46,6 +48,7 @@ pub(crate) fn read(table: &Table, qp: u64) -> Option<Vec<Step>> {
     let (names, psns, nodes) = (table.texts("event")?, table.counts("psn")?, table.texts("at")?);
     let (ahead, rates) = (table.counts("ahead_of_epsn")?, table.reals("allowed_gbps")?);
     let ready = table.reals("ready_us")?;
+    let lost = table.texts("lost_to").zip(table.texts("lost_by"));
     let mut steps = Vec::new();
     // The first packet that has not been sent so far.
     let mut high = 0;
@@ -69,6 +72,10 @@ pub(crate) fn read(table: &Table, qp: u64) -> Option<Vec<Step>> {
             ahead: if ahead.is_null(row) { 0 } else { ahead.value(row) },
             gbps: rates.is_valid(row).then(|| rates.value(row)),
             ready: if ready.is_valid(row) { since(ready.value(row)) } else { at },
+            lost: lost.as_ref().filter(|_| what == EventKind::Lost).and_then(|(to, by)| {
+                let cause = LossCause::ALL.into_iter().find(|cause| cause.name() == by.value(row))?;
+                Some((to.value(row).to_owned(), cause))
+            }),
         });
     }
     (!steps.is_empty()).then_some(steps)

@@ -13,6 +13,8 @@ use std::fmt::Write;
 const WORTH_SAYING: f64 = 0.05;
 /// Most delays in the sentence. Our choice.
 const IN_SENTENCE: usize = 3;
+/// Most links with losses that are told. Our choice.
+const LOSSES: usize = 5;
 /// Largest slowdown of a flow that the sentence calls undisturbed. Our choice.
 const UNDISTURBED: f64 = 1.02;
 /// Shortest delay in the table, us: half of the last digit that the table shows. Our choice.
@@ -87,8 +89,8 @@ fn because(cause: Cause, packets: &Packets) -> String {
         Cause::TimeoutCut => cuts(cause, "timeout"),
         Cause::Pace => "at a rate below line rate that congestion control chose".into(),
         Cause::Window => "waiting for ACKs".into(),
-        Cause::UntilNack => "until a NACK reported a missing packet".into(),
-        Cause::UntilTimeout => "until the retransmission timer fired".into(),
+        Cause::UntilNack => "until a NACK reported a missing packet".to_owned() + &lost_on(packets),
+        Cause::UntilTimeout => "until the retransmission timer fired".to_owned() + &lost_on(packets),
         Cause::Resent => {
             let spurious = packets.resent.spurious;
             let only = if spurious == 0 {
@@ -107,6 +109,11 @@ fn because(cause: Cause, packets: &Packets) -> String {
         Cause::RunEnded => "until the run ended".into(),
         Cause::InIdeal => "less, because the ideal includes such waits".into(),
     }
+}
+
+/// The link that lost most of the flow's lost packets, and why; empty if no link lost any.
+fn lost_on(packets: &Packets) -> String {
+    packets.lost_on.first().map_or_else(String::new, |lost| format!(" (lost on {})", lost.place()))
 }
 
 /// Why links on the way were paused; empty if none was.
@@ -224,6 +231,10 @@ fn facts(e: &Explanation) -> Vec<(&'static str, String)> {
         let _ = write!(sent, "; {} copies by the scheme", count(p.copies));
     }
     facts.push(("packets", sent));
+    for (i, lost) in p.lost_on.iter().take(LOSSES).enumerate() {
+        let key = if i == 0 { "losses" } else { "" };
+        facts.push((key, format!("{} on {}", number_of(lost.packets), lost.place())));
+    }
     if p.ahead > 0 {
         let text = format!("{} arrived ahead of ePSN, up to {} ahead", count(p.ahead), count(p.most_ahead));
         facts.push(("reordering", text));

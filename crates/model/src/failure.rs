@@ -78,16 +78,18 @@ pub struct LinkChange {
     pub rate: Option<Rate>,
 }
 
-/// A stretch of time in which a link is down, and the number of what took it down.
+/// A stretch of time in which a link is down or gray, and the number of what made it so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cause {
     /// The link, one direction.
     pub link: LinkId,
-    /// Start of the outage.
+    /// True if the link is gray rather than down.
+    pub gray: bool,
+    /// Start of the failure.
     pub at: Time,
     /// Number of the cause.
     pub entry: u32,
-    /// End of the outage.
+    /// End of the failure.
     pub until: Time,
 }
 
@@ -112,7 +114,7 @@ pub struct Failures {
     /// Changes of single switches, by switch and then by time, if each switch learns of failures by itself.
     of_switches: Vec<(NodeId, RouteChange)>,
     routings: Vec<Routing>,
-    /// Faults that take links down, each with the number of its cause; sorted.
+    /// Faults that take links down or make them gray, each with the number of its cause; sorted.
     causes: Vec<Cause>,
     /// Storms of pauses by link and then by time, without overlaps: the link on which the frames travel, start and end.
     storms: Vec<(LinkId, Time, Time)>,
@@ -152,7 +154,7 @@ impl Failures {
         Failures { changes, losses, storms: storms(faults), ..Failures::default() }
     }
 
-    /// Names the causes of outages, so that [`Failures::entry_of`] finds them.
+    /// Names the causes of failures, so that [`Failures::entry_of`] finds them.
     #[must_use]
     pub fn caused_by(mut self, mut causes: Vec<Cause>) -> Self {
         causes.sort();
@@ -160,17 +162,19 @@ impl Failures {
         self
     }
 
-    /// All outages by their causes, sorted. They may overlap.
-    pub fn causes(&self) -> &[Cause] {
-        &self.causes
+    /// All outages by their causes, by link and time. They may overlap.
+    pub fn outages(&self) -> impl Iterator<Item = &Cause> {
+        self.causes.iter().filter(|cause| !cause.gray)
     }
 
-    /// The number of the cause of a link's outage that began at `since`; without a link, of the last failure or recovery at
-    /// that time. 0 if there is none.
-    pub fn entry_of(&self, link: Option<LinkId>, since: Time) -> u32 {
+    /// The number of the cause by which a link was down, or gray, from `since` on; without a link, of the last failure or recovery at
+    /// that time. 0 if there is none. Of several causes, the one that began first counts.
+    pub fn entry_of(&self, link: Option<LinkId>, gray: bool, since: Time) -> u32 {
         let found = match link {
-            Some(link) => within(&self.causes, |cause| (cause.link, cause.at).cmp(&(link, since))).first(),
-            None => self.causes.iter().find(|cause| cause.at == since || cause.until == since),
+            Some(link) => within(&self.causes, |cause| (cause.link, cause.gray).cmp(&(link, gray)))
+                .iter()
+                .find(|cause| cause.at <= since && since < cause.until),
+            None => self.outages().find(|cause| cause.at == since || cause.until == since),
         };
         found.map_or(0, |cause| cause.entry)
     }
@@ -208,11 +212,11 @@ impl Failures {
         self.losses.binary_search_by_key(&link, |change| change.link).is_ok()
     }
 
-    /// The chance of loss that the last change until `at` gave the link; `None` before the first change.
-    pub fn loss(&self, link: LinkId, at: Time) -> Option<Probability> {
+    /// The last change of the link's chance of loss until `at`; `None` before the first change.
+    pub fn loss(&self, link: LinkId, at: Time) -> Option<LossChange> {
         let after = self.losses.partition_point(|change| (change.link, change.at) <= (link, at));
         let last = self.losses.get(after.checked_sub(1)?)?;
-        (last.link == link).then_some(last.loss)
+        (last.link == link).then_some(*last)
     }
 
     /// The faults of one direction of a link, in order of time: the worst of overlapping ones, as [`Failures::new`] has it.
@@ -570,7 +574,7 @@ mod tests {
         let seen: Vec<_> = failures.losses().iter().map(|c| (c.at, c.loss)).collect();
         let want = [(10, 0.01), (20, 0.5), (30, 0.01), (50, 0.0)].map(|(at, p)| (us(at), chance(p)));
         assert_eq!(seen, want);
-        let at = |ns| failures.loss(link, Time::from_ns(ns));
+        let at = |ns| failures.loss(link, Time::from_ns(ns)).map(|change| change.loss);
         assert_eq!([9_999, 10_000, 49_999].map(at), [None, Some(chance(0.01)), Some(chance(0.01))]);
         assert!(failures.is_gray(link) && !failures.is_gray(f.reverse(link)));
         assert!(failures.is_empty() && failures.route_changes().is_empty());

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Data packets that an entry of `[[failure]]` cost, on its dead links and in circles between switches that had not all learned of it.
+/// Data packets that an entry of `[[failure]]` cost: on its dead links, in circles between switches that had not all learned of it, and by
+/// the chance of loss that it gave links.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailureLosses {
     /// Number of the entry, counted from 0.
@@ -28,8 +29,8 @@ impl FailureLosses {
     pub(crate) fn all(plan: &Plan, outcome: &Outcome) -> Vec<Self> {
         let mut all: BTreeMap<u32, FailureLosses> = BTreeMap::new();
         for losses in &outcome.losses {
-            let outcome::Losses { link, since, packets, black_hole, first, last } = *losses;
-            let failure = plan.failures.entry_of(link, since);
+            let outcome::Losses { link, since, gray, packets, black_hole, first, last } = *losses;
+            let failure = plan.failures.entry_of(link, gray, since);
             let (first_us, last_us) = (first.as_us(), last.as_us());
             let new = FailureLosses { failure, first_us, last_us, ..Self::default() };
             let sum = all.entry(failure).or_insert(new);

@@ -237,8 +237,8 @@ impl FailurePlanner<'_> {
                     entry.loss.map(|chance| Effect::Gray(chance.probability())),
                 ];
                 for (at, until) in spans {
-                    if entry.is_down() {
-                        causes.push(Cause { link, at, entry: i as u32, until });
+                    if entry.is_down() || entry.loss.is_some() {
+                        causes.push(Cause { link, gray: !entry.is_down(), at, entry: i as u32, until });
                     }
                     let fault = |effect| Fault { link, at, until, effect };
                     faults.extend(effects.into_iter().flatten().map(fault));

@@ -28,8 +28,8 @@ pub(crate) struct Recorder {
     frames: Vec<Frame>,
     /// The last packet or reply of each queue pair that a link lost: its start, ps, and the link. Only of runs with a limit on retries.
     last_lost: BTreeMap<QpId, (u64, LinkId)>,
-    /// Losses by link and start of its outage, ps.
-    losses: BTreeMap<(Option<LinkId>, u64), Losses>,
+    /// Losses by link, start of its failure in ps, and whether it was gray.
+    losses: BTreeMap<(Option<LinkId>, u64, bool), Losses>,
     /// Pauses of links by storms, with start and end in ps. A storm may outlast the run's traffic, and what comes later does not count.
     pub(crate) pauses: Vec<(usize, [u64; 2])>,
     /// Rulings of watchdogs: time in ps, link, and whether the link's queue was stormed from then on.
@@ -111,13 +111,21 @@ impl Recorder {
         self.frames.push(Frame { link, at: Time(at), what });
     }
 
-    /// Records that link `gp` has lost a packet that started at `at`: by an outage, or in runs with a limit on retries.
+    /// Records that link `gp` has lost a packet that started at `at`: what a failure cost, the event of a followed queue pair, and the
+    /// last loss of each queue pair in runs with a limit on retries.
     #[cold]
     #[inline(never)]
     pub(crate) fn lost(&mut self, setup: &Setup<'_>, gp: usize, at: u64, pkt: &Packet, how: LinkLoss) {
-        if let LinkLoss::Outage { since, into } = how {
-            self.count(Some(LinkId(gp as u32)), since, at, pkt, into);
+        match how {
+            LinkLoss::Outage { since, into } => {
+                self.count((Some(LinkId(gp as u32)), since, false), at, pkt, into);
+            }
+            LinkLoss::Gray { since } => self.count((Some(LinkId(gp as u32)), since, true), at, pkt, false),
+            _ => {}
         }
+        let node = setup.fabric().links()[gp].from;
+        let value = Event::value_of_loss(gp, how.cause());
+        self.note(setup, Note::new(at, node, EventKind::Lost).with_value(value), pkt);
         if !setup.plan.retries.is_empty() {
             let last = self.last_lost.entry(pkt.qp()).or_default();
             *last = (*last).max((at, LinkId(gp as u32)));
@@ -128,16 +136,16 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     pub(crate) fn lost_in_loop(&mut self, setup: &Setup<'_>, at: u64, pkt: &Packet) {
-        self.count(None, setup.failing.last_turn(at), at, pkt, false);
+        self.count((None, setup.failing.last_turn(at), false), at, pkt, false);
     }
 
-    fn count(&mut self, link: Option<LinkId>, since: u64, at: u64, pkt: &Packet, into: bool) {
+    fn count(&mut self, by: (Option<LinkId>, u64, bool), at: u64, pkt: &Packet, into: bool) {
         if !pkt.is_data() {
             return;
         }
-        let (since, at) = (Time(since), Time(at));
-        let new = Losses { link, since, packets: 0, black_hole: 0, first: at, last: at };
-        let losses = self.losses.entry((link, since.ps())).or_insert(new);
+        let ((link, since, gray), at) = (by, Time(at));
+        let new = Losses { link, since: Time(since), gray, packets: 0, black_hole: 0, first: at, last: at };
+        let losses = self.losses.entry(by).or_insert(new);
         losses.packets += 1;
         losses.black_hole += u64::from(into);
         losses.first = losses.first.min(at);
@@ -158,7 +166,7 @@ pub(crate) fn last_lost<'r>(recorders: impl Iterator<Item = &'r Recorder>, qp: Q
 
 /// The losses of all recorders.
 pub(crate) fn losses<'r>(recorders: impl Iterator<Item = &'r Recorder>) -> Vec<Losses> {
-    let mut all: BTreeMap<(Option<LinkId>, u64), Losses> = BTreeMap::new();
+    let mut all: BTreeMap<(Option<LinkId>, u64, bool), Losses> = BTreeMap::new();
     for (key, one) in recorders.flat_map(|recorder| &recorder.losses) {
         let sum = all.entry(*key).or_insert(Losses { packets: 0, black_hole: 0, ..*one });
         sum.packets += one.packets;

@@ -5,7 +5,7 @@ use crate::books::Lost;
 use crate::cells::Place;
 use crate::gentle::Gentle;
 use crate::host::Vacancy;
-use crate::outcome::{EventKind, Passed};
+use crate::outcome::Passed;
 use crate::setup::{Crossing, LinkState};
 use model::plan::MarkAt;
 use model::scheme::Effects;
@@ -160,10 +160,9 @@ impl<P: Parts> Reference<'_, P> {
             self.recorder.frame(&self.setup, gp, now, Passed::Packet(pkt.label, lost.is_some()));
         }
         if let Some(how) = lost {
-            self.links[gp].lost += 1;
+            self.links[gp].lose(how.cause());
             self.tally.lost(&pkt, Lost::Link(how));
             self.recorder.lost(&self.setup, gp, now, &pkt, how);
-            self.note(now, node, EventKind::Lost, &pkt);
         } else {
             let tie = self.ties.rank(facts.peer, at, facts.peer_port);
             let slot = self.landed.pop().unwrap_or_else(|| {

@@ -107,10 +107,9 @@ impl<A: Annex> Out<'_, A> {
     #[cold]
     #[inline(never)]
     pub(super) fn lost(&mut self, p: usize, at: u64, pkt: &Parcel<A>, how: LinkLoss) {
-        self.links[p].lost += 1;
+        self.links[p].lose(how.cause());
         self.tally.lost(pkt, Lost::Link(how));
         self.recorder.lost(self.setup, self.gp + p, at, pkt, how);
-        self.note(at, EventKind::Lost, pkt);
     }
 
     /// Records an event of a packet, if its queue pair is followed.

@@ -19,7 +19,8 @@ fn flaps_cost_what_the_same_outages_cost() {
         let checked = lay(&text);
         let drawn = agreed_on(&checked, &text);
         assert_eq!(drawn.ending, Ending::Finished);
-        let (fabric, causes) = (&checked.plan.fabric, checked.plan.failures.causes());
+        let fabric = &checked.plan.fabric;
+        let causes: Vec<_> = checked.plan.failures.outages().collect();
         let mut written = format!("{FABRIC}{routing}");
         for cause in causes.iter().filter(|cause| cause.link < fabric.reverse(cause.link)) {
             let link = &fabric.links()[cause.link.index()];
@@ -48,14 +49,7 @@ fn each_link_flaps_by_itself_and_both_directions_at_once() {
         let fabric = &checked.plan.fabric;
         let of = |(link, way): (u32, fn(&model::Fabric, model::LinkId) -> model::LinkId)| -> Vec<_> {
             let link = way(fabric, model::LinkId(link));
-            checked
-                .plan
-                .failures
-                .causes()
-                .iter()
-                .filter(|c| c.link == link)
-                .map(|c| (c.at, c.until))
-                .collect()
+            checked.plan.failures.outages().filter(|c| c.link == link).map(|c| (c.at, c.until)).collect()
         };
         let there: Vec<Vec<_>> =
             (0..fabric.links().len() as u32).map(|link| of((link, |_, link| link))).collect();

@@ -3,7 +3,8 @@
 
 use crate::lab::{agreed_on, lay, leaf_spine};
 use engine::Outcome;
-use engine::outcome::{Data, Ending};
+use engine::outcome::{Data, Ending, LossCause, Losses};
+use model::Time;
 
 fn flow(keys: &str, bytes: &str) -> Outcome {
     let text = format!(
@@ -41,8 +42,9 @@ fn a_burst_hits_one_link_and_leaves_the_others_alone() {
     let lost = run.data.in_bursts as f64;
     assert!((lost / expected - 1.0).abs() < 0.4, "{lost} {expected}");
     assert_eq!(causes(&run.data), [0, 0, run.data.dropped_link, 0]);
-    let lossy = run.links.iter().filter(|link| link.lost > 0).count();
-    assert!(lossy <= 2, "both directions of one link: {lossy}");
+    let lossy: Vec<_> = run.links.iter().filter(|link| link.lost > 0).collect();
+    assert!(lossy.len() <= 2, "both directions of one link: {}", lossy.len());
+    assert!(lossy.iter().all(|link| link.lost_by(LossCause::Burst) == link.lost), "{lossy:?}");
 }
 
 /// All causes at once: the books tell them apart, and they add up.
@@ -57,6 +59,35 @@ fn every_cause_of_loss_has_its_own_count() {
     let all = causes(&run.data);
     assert!(all[0] > 0 && all[1] > 0 && all[3] > 0, "{all:?}");
     assert_eq!(all.iter().sum::<u64>(), run.data.dropped_link);
+    // The links tell them apart, too, for packets of all kinds.
+    let on_links = |cause| run.links.iter().map(|link| link.lost_by(cause)).sum::<u64>();
+    let by_link = LossCause::ALL.map(on_links);
+    assert_eq!(by_link.iter().sum::<u64>(), run.data.dropped_link + run.control.dropped);
+    let of_data = [all[0], all[1], all[2], all[3] - run.data.black_hole, run.data.black_hole];
+    assert!(of_data.iter().zip(by_link).all(|(data, all)| *data <= all), "{of_data:?} {by_link:?}");
+}
+
+/// A link is gray from the start on and down for a while. Each entry has the packets that it cost, with the first and the last one.
+#[test]
+fn a_gray_link_and_an_outage_each_answer_for_their_own_losses() {
+    let text = format!(
+        "{}[nic]\ntimeout = {{ fixed = \"100us\" }}\n[nic.congestion.none]\n[nic.transport.nic-sr]\n\
+         [[failure]]\nlinks = [[\"host0\", \"leaf0\"]]\nloss = 0.02\none-way = true\nuntil = \"250us\"\n\
+         [[failure]]\nlinks = [[\"host0\", \"leaf0\"]]\nat = \"50us\"\nuntil = \"52us\"\none-way = true\n\
+         [routing]\ndetection = \"never\"\n\
+         [[workload]]\nflows = {{ list = [{{ from = \"host0\", to = \"host1\", bytes = \"14.38MB\" }}] }}\n",
+        leaf_spine(2, 2, 1, "rate = \"400Gbps\"\ndelay = \"500ns\"")
+    );
+    let checked = lay(&text);
+    let run = agreed_on(&checked, &text);
+    let [gray, outage] = run.losses[..] else { panic!("{:?}", run.losses) };
+    let entry = |losses: &Losses| checked.plan.failures.entry_of(losses.link, losses.gray, losses.since);
+    assert_eq!([entry(&outage), entry(&gray)], [1, 0]);
+    assert_eq!([outage.packets, gray.packets], [run.data.in_outages, run.data.by_chance]);
+    let us = Time::from_us;
+    // What was on its way for 500 ns when the link went down is lost, too.
+    assert!(outage.first >= us(49) && outage.last < us(52), "{outage:?}");
+    assert!(gray.first < us(49) && gray.last > us(52) && gray.last < us(250), "{gray:?}");
 }
 
 /// A cable of 5 m at 400 Gb/s loses one frame in a hundred. A frame of 1520 B takes 30.4 ns, and so does the next one, by which the

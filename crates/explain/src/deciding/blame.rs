@@ -16,6 +16,7 @@ use crate::links::{self, Loads, Pauses};
 use crate::packets::Packets;
 use crate::step::{Spent, Step};
 use crate::trace;
+use engine::outcome::LossCause;
 use lab::Failure;
 use lab::execute::{Prepared, Run};
 use model::{LinkId, Plan, Time};
@@ -446,6 +447,15 @@ impl<'a> Judge<'a> {
         let resent = packets.resent;
         let link = |found: Option<LinkId>| found.map_or_else(String::new, |link| links::name(fabric, link));
         if resent.lost > 0 || packets.lost > 0 {
+            // Noise may hit every link of a path, so that no single one decides.
+            let noise = [LossCause::Codeword, LossCause::Burst];
+            if let Some(most) = packets.lost_on.first().filter(|most| noise.contains(&most.cause)) {
+                let noisy = match (self.plan.noise.links.as_slice(), most.link) {
+                    ([_] | [_, _], Some(link)) => format!("the noisy link {}", links::name(fabric, link)),
+                    _ => "noisy links".to_owned(),
+                };
+                return (Root::Loss, noisy);
+            }
             let gray = (0..fabric.links().len() as u32)
                 .map(LinkId)
                 .filter(|link| self.loads.get(*link).lost > 0 && self.plan.failures.is_gray(*link))

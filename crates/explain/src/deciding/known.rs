@@ -82,6 +82,13 @@ fn cases() -> Vec<Case> {
         &[Root::Loss, Root::Timer],
         "spine0",
     );
+    let noise = "[links]\ngilbert = { good-to-bad = 0.01, bad-to-good = 0.3, loss-in-bad = 0.5 }\nnoisy = [[\"leaf0\", \"spine0\"]]\n";
+    case(
+        "a noisy link",
+        format!("{NONE}{}{noise}{}", fabric(2, 1), flows(&[(0, 2, "2MB"), (1, 3, "2MB")])),
+        &[Root::Loss, Root::Timer],
+        "the noisy link leaf0 -> spine0",
+    );
     let lose = "[links]\nloss = 0.01\n";
     case(
         "links that all lose packets",

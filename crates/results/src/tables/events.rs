@@ -4,7 +4,7 @@ use crate::data::RunData;
 use crate::table::{Column, Table};
 use crate::tables::event_names;
 use engine::outcome::{Event, EventKind};
-use model::Time;
+use model::{LinkId, Time};
 
 /// The table of events; `None` if no queue pair was followed.
 pub fn table(run: RunData<'_>) -> Option<Table> {
@@ -17,6 +17,10 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
     let rate = |e: &Event| {
         (starts(e) || matches!(e.what, EventKind::FeedbackReceived | EventKind::TimedOut))
             .then_some(e.value as f64 / 1e9)
+    };
+    let peer = |link: LinkId| {
+        let to = plan.fabric.links()[link.index()].to;
+        plan.fabric.name(to).to_owned()
     };
     let columns = vec![
         Column::count("qp", "-", "queue pair", events.iter().map(|e| e.qp.0.into())),
@@ -48,6 +52,16 @@ pub fn table(run: RunData<'_>) -> Option<Table> {
             "us",
             "time from which the packet's own rate and window allowed it; from then until time_us it waited for its port (sent, resent)",
             events.iter().map(|e| starts(e).then(|| e.ready.as_us())),
+        ),
+        Column::text(
+            "lost_to",
+            "node at the other end of the link that lost the packet (KIND-lost)",
+            events.iter().map(|e| e.loss().map_or_else(String::new, |(link, _)| peer(link))),
+        ),
+        Column::text(
+            "lost_by",
+            "why the link lost the packet (KIND-lost): chance, codeword, burst, outage, black-hole (it was down already)",
+            events.iter().map(|e| e.loss().map_or_else(String::new, |(_, cause)| cause.name().to_owned())),
         ),
     ];
     Some(Table::new(columns, 1))

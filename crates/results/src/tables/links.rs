@@ -2,6 +2,7 @@
 
 use crate::data::RunData;
 use crate::table::{Column, Table};
+use engine::outcome::{LinkRecord, LossCause};
 use model::{LinkId, Time};
 
 /// The table of links.
@@ -11,6 +12,9 @@ pub fn table(run: RunData<'_>) -> Table {
     let ids = || (0..fabric.links().len() as u32).map(LinkId);
     let end = run.outcome.end;
     let mean_rate = |link| failures.mean_rate(fabric, link, Time::ZERO, end) / 1e9;
+    let lost_by = |what: &str, help: &str, count: fn(&LinkRecord) -> u64| {
+        Column::count(what, "packets", help, rows().map(|(_, r)| count(r)))
+    };
     let columns = vec![
         Column::text("from", "node that sends", rows().map(|(l, _)| fabric.name(l.from).to_owned())),
         Column::count("port", "-", "port of the sending node", rows().map(|(l, _)| l.port.0.into())),
@@ -108,6 +112,19 @@ pub fn table(run: RunData<'_>) -> Table {
             "packets that the watchdog dropped when they came in by the port",
             rows().map(|(_, r)| r.storm_drops_in),
         ),
+        lost_by("lost_by_chance", "packets lost on the link by its chance of loss, or by a list", |r| {
+            r.lost_by(LossCause::Chance)
+        }),
+        lost_by("lost_codeword", "packets lost with codewords that cannot be repaired", |r| {
+            r.lost_by(LossCause::Codeword)
+        }),
+        lost_by("lost_burst", "packets lost in bursts", |r| r.lost_by(LossCause::Burst)),
+        lost_by("lost_outage", "packets lost while the link was down", |r| {
+            r.lost_by(LossCause::Outage) + r.lost_by(LossCause::BlackHole)
+        }),
+        lost_by("lost_black_hole", "packets among these that started on a link that was down already", |r| {
+            r.lost_by(LossCause::BlackHole)
+        }),
     ];
     Table::new(columns, 1)
 }

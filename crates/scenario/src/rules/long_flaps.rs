@@ -13,7 +13,7 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
     let flapping = (0..).zip(&case.scenario.failure).filter(|(_, entry)| entry.flaps.is_some());
     let told = flapping.filter_map(|(i, entry)| {
         let once = |link| entry.one_way || link < fabric.reverse(link);
-        let causes = failures.causes().iter().filter(|cause| cause.entry == i && once(cause.link));
+        let causes = failures.outages().filter(|cause| cause.entry == i && once(cause.link));
         let flaps: Vec<(Time, Time)> = causes.map(|cause| (cause.at, cause.until)).collect();
         let long = longer(&flaps, retrying)?;
         let text =
