@@ -3,6 +3,7 @@
 use crate::View;
 use crate::dump::{Dump, fits};
 use finding::{Finding, code};
+use results::text::{maybe, number};
 use serde::Serialize;
 
 /// A counter of the run beside that of a dump.
@@ -29,7 +30,7 @@ pub struct Beside {
 pub struct Comparison {
     /// Readings in the dump. With one, its values are those since its counters were zero.
     pub readings: usize,
-    /// Devices or ports in the dump.
+    /// Most devices or ports in the dump with one counter.
     pub devices: usize,
     /// The counters that either has.
     pub counters: Vec<Beside>,
@@ -46,8 +47,7 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
     }
     let dump = Dump::read(dump);
     let is_known = |name: &str| view.counters.iter().any(|counter| fits(counter.name, name));
-    let devices = dump.devices(is_known);
-    if devices == 0 {
+    if dump.devices(is_known) == 0 {
         let why = if dump.is_empty() {
             "it has no lines of a name and a number"
         } else {
@@ -55,9 +55,11 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
         };
         return Err(code::UNKNOWN_NAME
             .plain(format!("the dump has no counter of {}: {why}", view.of))
-            .with_help("ropewalk reads `ethtool -S`, `rdma statistic`, and SONiC's `show pfc counters` and `show queue counters`"));
+            .with_help("ropewalk reads `ethtool -S`, `rdma statistic`, and SONiC's `show pfc counters`, `show queue counters`, `show queue watermark unicast` and `pfcwd show stats`"));
     }
     let readings = dump.readings();
+    let devices = view.counters.iter().filter_map(|counter| Some(dump.counter(counter.name)?.devices)).max();
+    let devices = devices.unwrap_or(0);
     let beside = |counter: &crate::Counter| {
         let seen = dump.counter(counter.name);
         let base = counter.per.and_then(|per| dump.counter(per));
@@ -65,7 +67,8 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
             seen.zip(base).filter(|(_, base)| base.grown > 0.0).map(|(seen, base)| seen.grown / base.grown);
         let dump_rate = seen
             .zip(interval.filter(|_| readings > 1))
-            .map(|(seen, time)| seen.grown / time / devices as f64);
+            .map(|(seen, time)| seen.grown / time / seen.devices.max(1) as f64);
+        let is_peak = counter.total.is_some() && counter.rate.is_none() && view.seconds > 0.0;
         let missing = || match counter.per {
             Some(per) if dump_share.is_none() => format!("the dump has no {per}, or it is 0"),
             _ => String::new(),
@@ -73,6 +76,14 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
         let note = match seen {
             _ if counter.total.is_none() => counter.source.to_owned(),
             None => "the dump lacks it".to_owned(),
+            Some(seen) if is_peak => {
+                format!(
+                    "{} {} at most in the run, {} in the dump",
+                    maybe(counter.total),
+                    counter.unit,
+                    number(seen.most)
+                )
+            }
             Some(seen) if seen.reset => "it went backwards: it was reset between the readings".to_owned(),
             Some(_) => missing(),
         };
@@ -82,7 +93,7 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
             run_share: counter.share,
             dump_share,
             run_rate: counter.rate,
-            dump_rate,
+            dump_rate: dump_rate.filter(|_| !is_peak),
             note,
         }
     };

@@ -13,6 +13,10 @@ pub(crate) struct Dump {
 pub(crate) struct Seen {
     /// Growth between the first reading and the last, or the value if there is one reading.
     pub(crate) grown: f64,
+    /// Largest value of a device in the last reading.
+    pub(crate) most: f64,
+    /// Number of devices that have the counter. Tools name one device differently, so that two tools may show two.
+    pub(crate) devices: usize,
     /// True if a counter went backwards: it was reset, or it wrapped.
     pub(crate) reset: bool,
 }
@@ -26,6 +30,8 @@ impl Dump {
             let words: Vec<&str> = line.split_whitespace().collect();
             match words[..] {
                 [] => columns.clear(),
+                // `ethtool -S` names no device; a line such as `eth0:` before it does.
+                ["NIC", "statistics:"] => {}
                 // `rdma statistic`: link mlx5_0/1 rx_write_requests 0 out_of_sequence 7
                 ["link", link, ref pairs @ ..] => {
                     pairs.chunks_exact(2).for_each(|pair| dump.add(link, pair[0], pair[1]));
@@ -33,6 +39,14 @@ impl Dump {
                 ["Port", "Rx" | "Tx", ref names @ ..] if !names.is_empty() => {
                     columns = names.iter().map(|name| format!("{} {name}", words[1])).collect();
                 }
+                // `show queue watermark`: Port UC0 UC1
+                ["Port", ref names @ ..]
+                    if !names.is_empty() && names.iter().all(|name| fits("UC#", name)) =>
+                {
+                    columns = names.iter().map(|name| (*name).to_owned()).collect();
+                }
+                // `pfcwd show stats`: QUEUE  STATUS  STORM DETECTED/RESTORED
+                ["QUEUE", "STATUS", ..] => columns = headings(line).skip(1).collect(),
                 ["Port", _, ref names @ ..] if names.iter().any(|name| name.contains('/')) => {
                     columns = std::iter::once(String::new())
                         .chain(names.iter().map(|name| (*name).to_owned()))
@@ -61,6 +75,12 @@ impl Dump {
     }
 
     fn add(&mut self, device: &str, name: &str, value: &str) {
+        // A cell of two counts, such as 2/1 under STORM DETECTED/RESTORED.
+        if let (Some((one, two)), Some((first, second))) = (value.split_once('/'), name.rsplit_once('/')) {
+            let shared = first.rsplit_once(' ').map_or("", |(shared, _)| shared);
+            self.add(device, first, one);
+            return self.add(device, &format!("{shared} {second}"), two);
+        }
         let digits: String = value.chars().filter(|c| *c != ',').collect();
         if let Ok(value) = digits.parse() {
             self.values.entry((device.to_owned(), name.to_owned())).or_default().push(value);
@@ -79,14 +99,15 @@ impl Dump {
     /// A counter, summed over devices and priorities.
     pub(crate) fn counter(&self, pattern: &str) -> Option<Seen> {
         let mut sum: Option<Seen> = None;
+        let single = self.readings() < 2;
         let of_name = self.values.iter().filter(|((_, name), _)| fits(pattern, name));
         for (first, last) in of_name.filter_map(|(_, all)| Some((*all.first()?, *all.last()?))) {
             let seen = sum.get_or_insert_default();
-            let single = self.readings() < 2;
             seen.reset |= !single && last < first;
             seen.grown += if single { first as f64 } else { last.saturating_sub(first) as f64 };
+            seen.most = seen.most.max(last as f64);
         }
-        sum
+        sum.map(|seen| Seen { devices: self.devices(|name| fits(pattern, name)), ..seen })
     }
 
     /// Number of devices or rows with a counter of which `is_known` holds.
@@ -95,12 +116,17 @@ impl Dump {
             .values
             .keys()
             .filter(|(_, name)| is_known(name))
-            .map(|(device, _)| device.split(' ').next().unwrap_or(device))
+            .map(|(device, _)| device.split([' ', ':']).next().unwrap_or(device))
             .collect();
         all.sort_unstable();
         all.dedup();
         all.len()
     }
+}
+
+/// The headings of a table whose columns stand two spaces apart.
+fn headings(line: &str) -> impl Iterator<Item = String> + '_ {
+    line.split("  ").map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 /// True if a name fits a pattern, in which `#` stands for a number.
@@ -122,7 +148,10 @@ mod tests {
     fn what_tools_print_is_read() {
         let ethtool = "NIC statistics:\n     rx_prio3_pause: 5\n     rx_prio4_pause: 2\n     rx_prio3_pause_duration: 90\n";
         let dump = Dump::read(&format!("{ethtool}{}", ethtool.replace(": 5", ": 9")));
-        assert_eq!(dump.counter("rx_prio#_pause"), Some(Seen { grown: 4.0, reset: false }));
+        assert_eq!(
+            dump.counter("rx_prio#_pause"),
+            Some(Seen { grown: 4.0, most: 9.0, devices: 1, reset: false })
+        );
         assert_eq!(dump.readings(), 2);
         let rdma =
             "link mlx5_0/1 out_of_sequence 7 np_cnp_sent 3\nlink mlx5_1/1 out_of_sequence 1 np_cnp_sent 0\n";
@@ -137,6 +166,32 @@ mod tests {
         let dump = Dump::read(queues);
         assert_eq!((dump.counter("Drop/pkts").unwrap().grown, dump.counter("Counter/bytes")), (40.0, None));
         let reset = Dump::read("a: 5\nb: 1\na: 3\nb: 2\n");
-        assert_eq!(reset.counter("a"), Some(Seen { grown: 0.0, reset: true }));
+        assert_eq!(reset.counter("a"), Some(Seen { grown: 0.0, most: 3.0, devices: 1, reset: true }));
+    }
+
+    #[test]
+    fn two_ports_and_two_tools_are_told_apart() {
+        let port = "NIC statistics:\n     rx_vport_rdma_unicast_packets: 500\n";
+        let both = Dump::read(&format!("eth0:\n{port}eth1:\n{port}"));
+        let seen = both.counter("rx_vport_rdma_unicast_packets").unwrap();
+        assert_eq!((both.readings(), seen.devices, seen.grown), (1, 2, 1000.0));
+        // One port under the names of two tools: each counter has one device.
+        let tools = Dump::read(&format!("{port}link mlx5_0/1 np_cnp_sent 3 out_of_sequence 0\n"));
+        let devices = |name: &str| tools.counter(name).unwrap().devices;
+        assert_eq!([devices("rx_vport_rdma_unicast_packets"), devices("np_cnp_sent")], [1, 1]);
+    }
+
+    #[test]
+    fn tables_of_the_watchdog_and_of_watermarks_are_read() {
+        let watchdog = "      QUEUE       STATUS    STORM DETECTED/RESTORED    TX OK/DROP    RX OK/DROP\n-----------  -----------  -------------------------  ------------  ------------\nEthernet0:3  operational                        2/1       100/300         100/10\nEthernet8:4      stormed                        1/0           0/9            0/0\n";
+        let dump = Dump::read(watchdog);
+        let grown = |name: &str| dump.counter(name).unwrap().grown;
+        assert_eq!(
+            ["STORM DETECTED", "STORM RESTORED", "TX DROP", "RX DROP"].map(grown),
+            [3.0, 1.0, 309.0, 10.0]
+        );
+        assert_eq!(dump.counter("TX DROP").unwrap().devices, 2);
+        let marks = "Egress shared pool occupancy per unicast queue:\n     Port    UC0     UC3\n---------  -----  ------\nEthernet0      0  412000\nEthernet8      0   10000\n";
+        assert_eq!(Dump::read(marks).counter("UC#").unwrap().most, 412_000.0);
     }
 }
