@@ -113,7 +113,11 @@ fn because(cause: Cause, packets: &Packets) -> String {
 
 /// The link that lost most of the flow's lost packets, and why; empty if no link lost any.
 fn lost_on(packets: &Packets) -> String {
-    packets.lost_on.first().map_or_else(String::new, |lost| format!(" (lost on {})", lost.place()))
+    match packets.lost_on.as_slice() {
+        [] => String::new(),
+        [only] => format!(" (lost on {})", only.place()),
+        [most, ..] => format!(" ({} of {} losses on {})", most.packets, packets.lost, most.place()),
+    }
 }
 
 /// Why links on the way were paused; empty if none was.
