@@ -47,7 +47,10 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     equal("packets out of order, by class", d.out_of_order, run.out_of_order.iter().sum());
     let over_links = |f: fn(&LinkRecord) -> u64| run.links.iter().map(f).sum::<u64>();
     equal("hops and frames on links", run.data_hops + run.control_hops, over_links(|l| l.frames));
+    let mut pauses = vec![0; run.links.len()];
+    run.priorities.iter().for_each(|one| pauses[one.link.index()] += one.pauses);
     for (link, record) in run.links.iter().enumerate() {
+        equal(&format!("pauses of link {link}, by priority"), record.pauses, pauses[link]);
         let name = format!("packets lost on link {link}, by cause");
         equal(&name, record.lost, record.lost_by.iter().sum());
     }

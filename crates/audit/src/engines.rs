@@ -88,6 +88,8 @@ pub fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     first(&mut found, "messages", &a.messages, &b.messages, &message);
     first(&mut found, "tasks", &a.tasks, &b.tasks, &plain);
     first(&mut found, "links", &a.links, &b.links, &link);
+    one(&mut found, "pauses by priority", &a.priorities, &b.priorities);
+    one(&mut found, "losses by failure", &a.losses, &b.losses);
     first(&mut found, "max_buffer", &a.max_buffer, &b.max_buffer, &switch);
     one(&mut found, "counters", &a.counters, &b.counters);
     let bins = |o: &Outcome| (o.recording.width, o.recording.bins);

@@ -53,6 +53,30 @@ fn a_pause_that_is_sent_arrives() {
     assert_eq!(counter(&nics, "tx_prio#_pause"), 0.0);
 }
 
+/// SONiC's queues 3 and 4 are lossless: each pauses by itself.
+#[test]
+fn lossless_queues_pause_apart() {
+    let run = incast(
+        "[switch]\ndscp-map = \"sonic\"\npfc.alpha = \"1/1024\"\n[nic]\ndscp = 3\n[nic.congestion.none]\n\
+         [class.background.nic]\ndscp = 4\n\
+         [[workload]]\nclass = \"background\"\nincast = { senders = 8, bytes = \"300kB\" }\n",
+    );
+    let results = run.results(Vec::new());
+    let links = results.table("links").unwrap();
+    let sum = |name: &str| links.counts(name).unwrap().values().iter().sum::<u64>();
+    let [all, one, other, ends] = ["pauses", "pauses_p0", "pauses_p1", "resumes"].map(sum);
+    assert!(one > 0 && other > 0 && one + other == all, "{one} {other} {all}");
+    assert_eq!(ends, all, "every pause has ended");
+    let ports = seen(&run, "sonic");
+    let nics = counter(&ports, "SAI_PORT_STAT_PFC_#_ON2OFF_RX_PKTS");
+    assert!(nics > 0.0 && nics <= ends as f64);
+    let plain = incast("").results(Vec::new());
+    assert!(
+        plain.table("links").unwrap().counts("pauses_p0").is_none(),
+        "one priority needs no column of its own"
+    );
+}
+
 #[test]
 fn a_storm_is_where_operators_look() {
     let watchdog = "detection-time = \"1ms\", restoration-time = \"1ms\"";

@@ -163,11 +163,13 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
     count_storms(recorders, end.ps(), &mut links);
     let mut messages = vec![MessageRecord::default(); plan.messages.len()];
     let Tally { mut data, mut control, data_hops, control_hops } = tally;
+    let mut stormed = Vec::new();
     for storm in &setup.failing.storms {
-        let frames =
-            storm.frames_by(end.ps()) * u64::from(setup.lossless_priorities(storm.link).count_ones());
+        let (each, priorities) = (storm.frames_by(end.ps()), setup.lossless_priorities(storm.link));
+        let frames = each * u64::from(priorities.count_ones());
         links[storm.link].pauses += frames;
         control.pause += frames;
+        stormed.push((storm.link, priorities, each));
     }
     for host in hosts {
         host.collect(setup, &mut messages);
@@ -208,6 +210,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         counters: counters(hosts, switches),
         failovers: failovers(hosts),
         recording: sampler.finish(plan, end),
+        priorities: record::priorities(recorders.clone(), &stormed),
         losses: record::losses(recorders.clone()),
         notes: record::gather(setup, recorders),
         violations: Vec::new(),

@@ -212,6 +212,19 @@ impl LinkRecord {
     }
 }
 
+/// Pauses of the sender of a link by priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PriorityRecord {
+    /// The link.
+    pub link: LinkId,
+    /// The priority: the number of the group of classes times that of virtual channels, plus the virtual channel.
+    pub priority: u8,
+    /// Pauses.
+    pub pauses: u64,
+    /// Ends of pauses, by frames or because the link has failed or come back.
+    pub resumes: u64,
+}
+
 /// Why a link lost a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LossCause {
@@ -667,6 +680,8 @@ pub struct Outcome {
     pub tasks: Vec<TaskRecord>,
     /// Records of links, by [`LinkId`].
     pub links: Vec<LinkRecord>,
+    /// Pauses of links by priority, by link; only links that have been paused.
+    pub priorities: Vec<PriorityRecord>,
     /// Records of NICs, by [`HostId`].
     pub nics: Vec<NicRecord>,
     /// Most bytes of buffer in use at once, by switch (its node number less the number of hosts).

@@ -625,6 +625,7 @@ impl<P: Parts> Reference<'_, P> {
         let asked = if on { before | 1 << channel } else { before & !(1 << channel) };
         if asked != before {
             self.links[gp].pauses += u64::from(on);
+            self.recorder.repaused(gp, channel, on);
             self.repause(now, node, gp, |port| port.by_frames = asked);
         }
     }

@@ -101,6 +101,7 @@ pub fn outcome(flows: u64) -> Outcome {
         control_hops: 60,
         counters: vec![("nacks_blocked", 5)],
         failovers: vec![],
+        priorities: Vec::new(),
         losses: Vec::new(),
         recording: Recording::default(),
         notes: Notes::default(),

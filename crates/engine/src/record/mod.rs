@@ -13,7 +13,7 @@ use self::earliest::{Earliest, order};
 use crate::failing::LinkLoss;
 use crate::gentle::Gentle;
 use crate::observer::Observer;
-use crate::outcome::{Event, EventKind, Frame, Hop, Losses, Passed};
+use crate::outcome::{Event, EventKind, Frame, Hop, Losses, Passed, PriorityRecord};
 use crate::setup::Setup;
 use model::{LinkId, NodeId, Packet, PortIndex, QpId, Time};
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ pub(crate) struct Recorder {
     last_lost: BTreeMap<QpId, (u64, LinkId)>,
     /// Losses by link, start of its failure in ps, and whether it was gray.
     losses: BTreeMap<(Option<LinkId>, u64, bool), Losses>,
+    /// Pauses and their ends, by link and priority.
+    priorities: BTreeMap<(usize, u8), [u64; 2]>,
     /// Pauses of links by storms, with start and end in ps. A storm may outlast the run's traffic, and what comes later does not count.
     pub(crate) pauses: Vec<(usize, [u64; 2])>,
     /// Rulings of watchdogs: time in ps, link, and whether the link's queue was stormed from then on.
@@ -92,6 +94,11 @@ impl Recorder {
         hop.packets += 1;
         hop.queue += queue;
         hop.most = hop.most.max(queue);
+    }
+
+    /// Records that a priority of link `gp` has been paused or resumed.
+    pub(crate) fn repaused(&mut self, gp: usize, priority: u8, on: bool) {
+        self.priorities.entry((gp, priority)).or_default()[usize::from(!on)] += 1;
     }
 
     /// Records the start of a frame on link `gp`, if the link is tapped.
@@ -162,6 +169,30 @@ impl Recorder {
 /// The link that lost the last packet or reply of a queue pair, see [`Recorder::lost`].
 pub(crate) fn last_lost<'r>(recorders: impl Iterator<Item = &'r Recorder>, qp: QpId) -> Option<LinkId> {
     recorders.filter_map(|recorder| recorder.last_lost.get(&qp)).max().map(|&(_, link)| link)
+}
+
+/// The pauses of all recorders by link and priority, and `frames` of storms: link, priorities and pauses of each of them.
+pub(crate) fn priorities<'r>(
+    recorders: impl Iterator<Item = &'r Recorder>,
+    frames: &[(usize, u8, u64)],
+) -> Vec<PriorityRecord> {
+    let mut all: BTreeMap<(usize, u8), [u64; 2]> = BTreeMap::new();
+    for (key, counts) in recorders.flat_map(|recorder| &recorder.priorities) {
+        let sum = all.entry(*key).or_default();
+        sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+    for &(link, paused, pauses) in frames.iter().filter(|(.., pauses)| *pauses > 0) {
+        for priority in (0..u8::BITS as u8).filter(|priority| paused >> priority & 1 != 0) {
+            all.entry((link, priority)).or_default()[0] += pauses;
+        }
+    }
+    let record = |((link, priority), [pauses, resumes]): ((usize, u8), [u64; 2])| PriorityRecord {
+        link: LinkId(link as u32),
+        priority,
+        pauses,
+        resumes,
+    };
+    all.into_iter().map(record).collect()
 }
 
 /// The losses of all recorders.

@@ -344,6 +344,9 @@ impl<A: Annex> Out<'_, A> {
         };
         let (news, change) = self.repaused(p, port, now, change);
         self.links[p].pauses += u64::from(news && on);
+        if news {
+            self.recorder.repaused(self.gp + p, channel, on);
+        }
         change != 0
     }
 

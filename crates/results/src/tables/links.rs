@@ -125,6 +125,27 @@ pub fn table(run: RunData<'_>) -> Table {
         lost_by("lost_black_hole", "packets among these that started on a link that was down already", |r| {
             r.lost_by(LossCause::BlackHole)
         }),
+        Column::count(
+            "resumes",
+            "pauses",
+            "ends of pauses, as resume frames or the link's failure or return bring them",
+            {
+                let mut ends = vec![0; fabric.links().len()];
+                run.outcome.priorities.iter().for_each(|one| ends[one.link.index()] += one.resumes);
+                ends.into_iter()
+            },
+        ),
     ];
+    // Where only one priority can be paused, `pauses` has all.
+    let priorities = usize::from(fabric.channels()) * (1 + run.plan.own_queues.groups.len());
+    let by_priority = (0..priorities).filter(|_| priorities > 1).map(|priority| {
+        let mut pauses = vec![0; fabric.links().len()];
+        let own = run.outcome.priorities.iter().filter(|one| usize::from(one.priority) == priority);
+        own.for_each(|one| pauses[one.link.index()] = one.pauses);
+        let help =
+            "pauses of this priority: virtual channels of the first lossless queue, then those of the next";
+        Column::count(&format!("pauses_p{priority}"), "frames", help, pauses.into_iter())
+    });
+    let columns = columns.into_iter().chain(by_priority).collect();
     Table::new(columns, 1)
 }
