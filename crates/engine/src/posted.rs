@@ -87,6 +87,14 @@ impl AnyMessage<'_> {
         }
     }
 
+    /// The job of a planned message; that of posted ones is [`Plan::posted`].
+    pub(crate) fn job(self) -> Option<u16> {
+        match self {
+            AnyMessage::Planned(message) => Some(message.job),
+            AnyMessage::Posted(_) => None,
+        }
+    }
+
     /// Earliest time at which the message is posted.
     #[inline]
     pub(crate) fn start(self) -> Time {

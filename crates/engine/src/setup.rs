@@ -232,6 +232,24 @@ impl<'a> Setup<'a> {
         }
     }
 
+    /// The number of each queue pair's first message in the plan with all posted messages, see [`Posted::added_to`].
+    pub(crate) fn first_messages(&self) -> Vec<u32> {
+        let planned = self.plan.qps.iter().map(|qp| &qp.messages);
+        let Some(posted) = self.posted.as_ref().filter(|_| self.plan.posted.is_some()) else {
+            return planned.map(|messages| messages.start).collect();
+        };
+        let mut next = 0;
+        (0..)
+            .map(QpId)
+            .zip(planned)
+            .map(|(qp, planned)| {
+                let first = next;
+                next += planned.len() as u32 + posted.of(qp).len() as u32;
+                first
+            })
+            .collect()
+    }
+
     /// The posted messages of a queue pair; `None` if its messages are in the plan.
     #[inline]
     pub(crate) fn posted(&self, qp: QpId) -> Option<&[PostedMessage]> {

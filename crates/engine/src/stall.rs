@@ -97,14 +97,17 @@ impl Blocked {
     }
 }
 
-/// Collects the causes of a stall: `waiting` are the messages of all hosts, `since` is the time of the last progress, and `port`
+/// Collects the causes of a stall: `waiting` are the messages of all hosts by queue pair and number in it, `since` is the time of the last progress, and `port`
 /// returns the state of a port.
 pub(crate) fn explain(
     setup: &Setup<'_>,
-    mut waiting: Vec<(MessageId, Waiting)>,
+    waiting: Vec<(QpId, u32, Waiting)>,
     since: Option<u64>,
     port: impl Fn(usize) -> Blocked,
 ) -> Stall {
+    let first = setup.first_messages();
+    let named = |(qp, number, why): (QpId, u32, Waiting)| (MessageId(first[qp.index()] + number), why);
+    let mut waiting: Vec<(MessageId, Waiting)> = waiting.into_iter().map(named).collect();
     waiting.sort_by_key(|(id, _)| *id);
     let count = waiting.len() as u64;
     waiting.truncate(NAMED);

@@ -21,7 +21,7 @@ use model::congestion::Congestion;
 use model::plan::Trigger;
 use model::transport::{Due, Receiver, Sender};
 use model::wire::Clock;
-use model::{Granter, HostId, Kind, MessageId, Pace, Packet, Parcel, Parts, QpId, Steering, Time};
+use model::{Granter, HostId, Kind, Pace, Packet, Parcel, Parts, QpId, Steering, Time};
 
 /// One port of a host, an endpoint. The ports of one host share nothing but triggers, unless they are those of a shared NIC
 /// ([`super::sharing`]).
@@ -385,14 +385,14 @@ impl<P: Parts> Host<P> {
         }
     }
 
-    /// Unfinished foreground messages that this host sends, each with the reason why it waits.
-    pub(crate) fn waiting(&self, setup: &Setup<'_>) -> Vec<(MessageId, Waiting)> {
+    /// Unfinished foreground messages that this host sends, by queue pair and number in it, each with the reason why it waits.
+    pub(crate) fn waiting(&self, setup: &Setup<'_>) -> Vec<(QpId, u32, Waiting)> {
         let mut list = Vec::new();
         for (out, queue) in self.outgoing.iter().zip(&self.send_queues) {
-            let first = setup.plan.qps[out.qp.index()].messages.start;
             for i in queue.acked..queue.count {
-                let id = MessageId(first + i);
-                if setup.plan.job(id).background {
+                let message = setup.message(out.qp, i);
+                let job = message.job().or(setup.plan.posted);
+                if job.is_some_and(|job| setup.plan.jobs[usize::from(job)].background) {
                     continue;
                 }
                 let outbound = &self.outbound[(queue.first + i) as usize];
@@ -401,11 +401,11 @@ impl<P: Parts> Host<P> {
                 } else if i >= queue.posted {
                     Waiting::Predecessor
                 } else {
-                    let total = setup.plan.wire.packets(setup.plan.messages[id.index()].bytes);
+                    let total = setup.plan.wire.packets(message.bytes());
                     let acked = (out.sender.position().una + total).saturating_sub(outbound.end);
                     Waiting::Packets { acked, total }
                 };
-                list.push((id, waiting));
+                list.push((out.qp, i, waiting));
             }
         }
         list

@@ -196,6 +196,17 @@ fn losses_and_failures_meet_a_driven_run_as_any_other() {
     ));
 }
 
+/// The only packet of the first flow is lost, and no timer brings it back. The message of the second flow is not in the plan, and neither
+/// is that of the first.
+#[test]
+fn a_driven_run_that_stalls_names_the_posted_messages_that_wait() {
+    check_driven(&format!(
+        "{}[nic]\ntimeout = \"none\"\n[[links.lose]]\nfrom = \"host0\"\nto = \"host2\"\npsns = [0]\n[[workload]]\n\
+         flows = {{ list = [{{ from = \"host1\", to = \"host3\", bytes = \"1kB\" }}, {{ from = \"host0\", to = \"host2\", bytes = \"1kB\" }}] }}\n",
+        leaf_spine(2, 1, 2, "")
+    ));
+}
+
 #[test]
 fn servers_copy_and_compute_for_a_program() {
     check_driven(
