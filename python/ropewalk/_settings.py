@@ -821,6 +821,17 @@ class Settings(TypedDict, total=False):
     workload__0__chakra__roofline: Any
     workload__0__chakra__roofline__flops: Any
     workload__0__chakra__roofline__memory: Any
+    workload__0__checkpoint: Any
+    workload__0__checkpoint__bytes: Any
+    workload__0__checkpoint__chunk: Any
+    workload__0__checkpoint__every: Any
+    workload__0__checkpoint__replicas: Any
+    workload__0__checkpoint__replication: Any
+    workload__0__checkpoint__storage: Any
+    workload__0__checkpoint__stripe: Any
+    workload__0__checkpoint__times: Any
+    workload__0__checkpoint__window: Any
+    workload__0__checkpoint__writers: Any
     workload__0__class: Any
     workload__0__collective: Any
     workload__0__collective__algorithm: Any
