@@ -135,10 +135,13 @@ impl Checkpoint {
         let stores: BTreeSet<HostId> = storage.iter().copied().collect();
         let writers = match &self.writers {
             Some(names) => hosts(draft, names, "writers")?,
-            None => (0..draft.fabric.hosts() as u32).map(HostId).filter(|host| !stores.contains(host)).collect(),
+            None => {
+                (0..draft.fabric.hosts() as u32).map(HostId).filter(|host| !stores.contains(host)).collect()
+            }
         };
         if let Some(i) = writers.iter().position(|host| stores.contains(host)) {
-            let text = format!("`{}` stores, so it cannot write to others", draft.fabric.host_name(writers[i]));
+            let text =
+                format!("`{}` stores, so it cannot write to others", draft.fabric.host_name(writers[i]));
             return Err(code::TO_ITSELF.at(&format!("writers.{i}"), text));
         }
         if writers.is_empty() {
@@ -156,7 +159,13 @@ impl Checkpoint {
     }
 
     /// Copies a chunk that arrives at the first of its nodes. Returns the reply to the writer.
-    fn copy(&self, draft: &mut Draft<'_>, write: u32, (writer, nodes): (HostId, &[HostId]), (bytes, lane): (u64, u32)) -> u32 {
+    fn copy(
+        &self,
+        draft: &mut Draft<'_>,
+        write: u32,
+        (writer, nodes): (HostId, &[HostId]),
+        (bytes, lane): (u64, u32),
+    ) -> u32 {
         let mut copy = |cause: u32, from: HostId, to: HostId| {
             let message = draft.send(0, from, to, bytes);
             draft.outline.messages[message as usize].lane = lane;
@@ -224,7 +233,8 @@ mod tests {
             "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 4\n[[workload]]\n[workload.checkpoint]\n\
              storage = [\"host4\", \"host5\", \"host6\", \"host7\"]\n{keys}\n"
         );
-        check(&Source::new("c.toml", text), &[]).map(|checked| checked.plan)
+        check(&Source::new("c.toml", text), &[])
+            .map(|checked| checked.plan)
             .map_err(|error| format!("{}: {error}", error.key.join(".")))
     }
 
@@ -243,7 +253,8 @@ mod tests {
     fn every_copy_crosses_the_fabric_and_nodes_are_loaded_alike() {
         let replies = 4 * 10 * 64;
         for replication in ["chain", "primary"] {
-            let keys = format!("bytes = \"40MB\"\nchunk = \"1MB\"\nreplicas = 3\nreplication = \"{replication}\"");
+            let keys =
+                format!("bytes = \"40MB\"\nchunk = \"1MB\"\nreplicas = 3\nreplication = \"{replication}\"");
             let (sent, received) = loads(&plan(&keys).unwrap());
             // Four writers of ten chunks each, over four nodes.
             assert_eq!(sent[..4], [10_000_000; 4], "{replication}");
@@ -251,7 +262,8 @@ mod tests {
             // Each chunk arrives at three nodes, and leaves two of them.
             assert_eq!(received[4..].iter().sum::<u64>(), 120_000_000 + 2 * replies, "{replication}");
             assert_eq!(sent[4..].iter().sum::<u64>(), 80_000_000 + 3 * replies, "{replication}");
-            let even = |load: &[u64]| load.iter().max().unwrap() - load.iter().min().unwrap() <= 2_000_000 + 512;
+            let even =
+                |load: &[u64]| load.iter().max().unwrap() - load.iter().min().unwrap() <= 2_000_000 + 512;
             assert!(even(&received[4..]) && even(&sent[4..]), "{received:?} {sent:?}");
         }
     }
