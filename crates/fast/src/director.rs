@@ -14,6 +14,7 @@ use crate::series::{Class, Error, Fit, Record};
 use crate::told::Told;
 use engine::Observer;
 use engine::live::{Ended, Live, Next};
+use engine::outcome::Recording;
 use finding::Finding;
 use model::plan::{SliceTimes, Work};
 use model::{Plan, Time};
@@ -475,6 +476,11 @@ impl<'a> Director<'a> {
             }
         }
         outcome.end = Time(outcome.end.ps() + self.behind);
+        if self.behind > 0 {
+            // Its bins are of the engine's time, in which no leap takes any.
+            let width = outcome.recording.width;
+            outcome.recording = Recording { width, ..Recording::default() };
+        }
         (plan, outcome, self.told, self.books)
     }
 

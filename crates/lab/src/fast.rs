@@ -375,6 +375,12 @@ mod tests {
                 error <= books.error_us && books.error_us < 0.03 * end,
                 "{scheme}: {error} of {end} us, {books:?}"
             );
+            // Messages of a queue pair start one after the other, also those under way in a leap, which end after it.
+            let in_order = fast.checked.plan.qps.iter().all(|qp| {
+                let starts = qp.messages.clone().map(|m| fast.outcome.messages[m as usize].start);
+                starts.is_sorted()
+            });
+            assert!(in_order, "{scheme}");
             // Messages under way in a leap end after it, and none takes longer for it.
             let longest = |run: &Run| {
                 let times = run.outcome.messages.iter().map(|record| record.acked.ps() - record.start.ps());

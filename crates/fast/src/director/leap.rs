@@ -6,6 +6,7 @@
 
 use super::{Director, Due, Exchange, Kind, Mode, NEVER, NONE, Sent, Who, order};
 use crate::series::{Error, Leader, Record};
+use model::QpId;
 use scenario::outlined::Nature;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -294,30 +295,38 @@ impl Director<'_> {
         let Leap { at, lanes, due, posts, taken, .. } = *leap;
         let span = self.now - at;
         self.behind += span;
-        // The time of the leap is no absence that others have met: what is under way stood still, and what began meanwhile begins now.
+        // The time of the leap is no absence that others have met: what was under way stood still.
         for slot in 0..self.exchanges.len() as u32 {
             let Some(exchange) = self.exchanges[slot as usize].as_deref() else { continue };
             let lane = self.lane_of(exchange);
             if exchange.meters.is_empty() || !matches!(exchange.mode, Mode::Sent(_)) {
                 continue;
             }
+            let stood = exchange.taken_over.is_some() || exchange.opened < at;
             let mut meters = self.meters(lane);
             let mut absent = self.lanes[lane as usize].absent.at(self.now);
-            if let Some(carried) = lanes.get(&lane).filter(|_| exchange.taken_over.is_some()) {
+            if let Some(carried) = lanes.get(&lane).filter(|_| stood) {
                 for ((now, own), then) in meters.iter_mut().zip(&exchange.meters).zip(&carried.meters) {
                     *now = (now.0 + own.0 - then.0, now.1 + own.1 - then.1);
                 }
                 absent = absent + exchange.absent - carried.absent;
             }
-            if let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() {
-                (exchange.meters, exchange.absent) = (meters, absent);
+            let now = self.now;
+            let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { continue };
+            (exchange.meters, exchange.absent) = (meters, absent);
+            if stood {
+                exchange.opened += span;
+            } else {
+                // Its packets begin now.
+                exchange.error += (now - exchange.opened) as f64;
+                exchange.opened = now;
+                exchange.entries.iter_mut().filter(|entry| **entry != NEVER).for_each(|entry| *entry = now);
             }
         }
         for (slot, shift) in taken {
             let Some(exchange) = self.exchanges[slot as usize].as_deref_mut() else { continue };
             // It waited for lanes that came later.
             exchange.error += (span - shift) as f64;
-            exchange.opened += span;
             // Its record is that of the round which began it: the engine knows of no leap.
             if let Some((entries, left)) = exchange.taken_over.take().map(|before| *before) {
                 let of = |times: &mut Vec<u64>, before: Vec<u64>| {
@@ -328,7 +337,7 @@ impl Director<'_> {
                 of(&mut exchange.left, left);
             }
             let Mode::Sent(sent) = &mut exchange.mode else { continue };
-            sent.start.iter_mut().for_each(|start| *start += span);
+            sent.start.iter_mut().filter(|start| **start < at).for_each(|start| *start += span);
             self.shift(slot, span);
         }
         for Due { at, kind, order, who, error } in due {
@@ -343,11 +352,15 @@ impl Director<'_> {
     fn shift(&mut self, slot: u32, span: u64) {
         let at = self.exchanges[slot as usize].as_deref().map(|e| (e.number, e.cell));
         let operation = self.told.operation_at(at);
-        let Some(Sent { laid, .. }) = self.sent(slot) else { return };
-        let qps: BTreeSet<_> = laid.messages.iter().map(|message| message.qp).collect();
-        for qp in qps {
-            let mine = self.posted[qp.index()].iter_mut().rev().skip_while(|posted| posted.slot != slot);
-            for posted in mine.take_while(|posted| posted.slot == slot) {
+        let Some(Sent { laid, posted, .. }) = self.sent(slot) else { return };
+        let mut mine: BTreeMap<QpId, usize> = BTreeMap::new();
+        for (message, _) in laid.messages.iter().zip(posted).filter(|(_, posted)| **posted) {
+            *mine.entry(message.qp).or_default() += 1;
+        }
+        // An earlier exchange may have had the same slot.
+        for (qp, count) in mine {
+            let newest = self.posted[qp.index()].iter_mut().rev().filter(|posted| posted.slot == slot);
+            for posted in newest.take(count) {
                 posted.behind += span;
                 posted.operation = operation;
             }
