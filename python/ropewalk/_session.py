@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from ropewalk import _native
@@ -24,9 +24,10 @@ class Event(NamedTuple):
     rank: int
     """The receiver, the sender, or the owner of the timer."""
     kind: str
-    """`received`: the whole message has arrived. `sent`: its last byte is acknowledged. `timer`: the timer has fired."""
+    """`received`: the whole message has arrived. `sent`: its last byte is acknowledged. `transferred`: all bytes of a transfer
+    have arrived. `timer`: the timer has fired."""
     id: int
-    """The program's number of the message or timer."""
+    """The program's number of the message, transfer or timer."""
 
 
 class Session:
@@ -83,6 +84,16 @@ class Session:
         size = _read("bytes", bytes, _native.size)
         self._native.send(whole("id", id), pair, size, whole("tag", tag, bits=32), at)
 
+    def instance(self, name: str, ranks: Sequence[int]) -> None:
+        """Gives a name to the ranks of an instance, for `transfer`."""
+        self._native.instance(name, _ranks("ranks", ranks))
+
+    def transfer(self, id: int, src: Sequence[int] | str, dst: Sequence[int] | str, bytes: int | str) -> None:
+        """Sends bytes from one instance to another, such as keys and values: their names, or their ranks. One event, `transferred`,
+        comes at the first rank of `dst` when all bytes have arrived. Each rank of the larger instance sends or receives an equal part."""
+        pair = [self._native.ranks_of(of) if isinstance(of, str) else _ranks(name, of) for name, of in (("src", src), ("dst", dst))]
+        self._native.transfer(whole("id", id), pair[0], pair[1], _read("bytes", bytes, _native.size))
+
     def timer(self, id: int, rank: int, after: int | str) -> None:
         """Sets a timer of a rank, which fires `after` now."""
         self._native.timer(whole("id", id), whole("rank", rank, bits=32), _time("after", after))
@@ -123,6 +134,10 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<ropewalk.Session of {self.name}: {self.ranks} ranks, at {self.now} ps>"
+
+
+def _ranks(name: str, ranks: Sequence[int]) -> list[int]:
+    return [whole(name, rank, bits=32) for rank in ranks]
 
 
 def _time(name: str, value: int | str) -> int:

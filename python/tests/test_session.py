@@ -88,6 +88,18 @@ def test_events_come_in_order_of_time_up_to_the_given_time():
     assert session.now == 9_000_000
 
 
+def test_a_transfer_between_instances_is_one_event():
+    with rw.Session(FABRIC) as session:
+        session.instance("decode", (4, 5))
+        session.transfer(7, range(4), "decode", "4MB")
+        (event,) = session.advance("10ms")
+        assert (event.kind, event.id, event.rank) == ("transferred", 7, 4)
+        # Two messages of 1 MB share each receiver's link.
+        assert 41e6 < event.ps < 50e6
+        with pytest.raises(rw.RequestError, match="an instance has no ranks"):
+            session.transfer(8, [], [4], 1)
+
+
 def test_settings_change_the_scenario_of_a_session():
     session = rw.Session("quickstart", seed=7, scheme="ecmp")
     session.send(1, 0, 5, "1MB")

@@ -20,17 +20,18 @@ typedef struct rw_run rw_run;
 
 /* What an event reports. */
 enum {
-    RW_TIMER = 0,   /* a timer has fired */
-    RW_SENT = 1,    /* the last byte is acknowledged, or the copy inside the server has ended */
-    RW_RECEIVED = 2 /* the whole message has arrived */
+    RW_TIMER = 0,      /* a timer has fired */
+    RW_SENT = 1,       /* the last byte is acknowledged, or the copy inside the server has ended */
+    RW_RECEIVED = 2,   /* the whole message has arrived */
+    RW_TRANSFERRED = 3 /* all bytes of a transfer have arrived */
 };
 
 /* An event. */
 typedef struct {
     uint64_t ps;   /* time of the event */
     uint32_t rank; /* the receiver, the sender, or the owner of the timer */
-    uint32_t kind; /* RW_TIMER, RW_SENT or RW_RECEIVED */
-    uint64_t id;   /* the program's number of the message or timer */
+    uint32_t kind; /* RW_TIMER, RW_SENT, RW_RECEIVED or RW_TRANSFERRED */
+    uint64_t id;   /* the program's number of the message, transfer or timer */
 } rw_event;
 
 /* Results of rw_next; the other functions return 0, or RW_ERROR. */
@@ -68,6 +69,11 @@ int rw_send(rw_run *run, uint64_t id, uint32_t from, uint32_t to, uint64_t bytes
 
 /* Sends a message at a time that is now or later. */
 int rw_send_at(rw_run *run, uint64_t at_ps, uint64_t id, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag);
+
+/* Sends bytes from the ranks of one instance to those of another now, such as keys and values. Each rank of the larger instance sends or
+ * receives an equal part. One event, RW_TRANSFERRED, comes at the first rank of `to` when all bytes have arrived. */
+int rw_transfer(rw_run *run, uint64_t id, const uint32_t *from, size_t from_count, const uint32_t *to, size_t to_count,
+                uint64_t bytes);
 
 /* Sets a timer of a rank. With 0 it fires after all else that happens now. */
 int rw_timer(rw_run *run, uint64_t id, uint32_t rank, uint64_t after_ps);

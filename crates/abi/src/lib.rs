@@ -54,6 +54,7 @@ impl From<lab::session::Event> for Event {
             Kind::Timer => 0,
             Kind::Sent => 1,
             Kind::Received => 2,
+            Kind::Transferred => 3,
         };
         Event { ps: event.at.ps(), rank: event.rank, kind, id: event.id }
     }
@@ -300,6 +301,40 @@ pub unsafe extern "C" fn rw_send_at(
     };
     // SAFETY: the caller's promise.
     unsafe { with(run, send) }
+}
+
+/// Sends bytes from the ranks of one instance to those of another.
+///
+/// # Safety
+/// See `ropewalk.h`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rw_transfer(
+    run: *mut Run,
+    id: u64,
+    from: *const u32,
+    from_count: usize,
+    to: *const u32,
+    to_count: usize,
+    bytes: u64,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let (from, to) = unsafe { (ranks(from, from_count), ranks(to, to_count)) };
+    let send =
+        |run: &mut Run| run.session()?.transfer(id, (from, to), bytes).map(|()| 0).map_err(|e| e.to_string());
+    // SAFETY: the caller's promise.
+    unsafe { with(run, send) }
+}
+
+/// The ranks of an instance; none if the list is null.
+///
+/// # Safety
+/// `list` has `count` numbers or is null.
+unsafe fn ranks<'a>(list: *const u32, count: usize) -> &'a [u32] {
+    match list.is_null() {
+        true => &[],
+        // SAFETY: the caller's promise.
+        false => unsafe { std::slice::from_raw_parts(list, count) },
+    }
 }
 
 /// Sets a timer of a rank.

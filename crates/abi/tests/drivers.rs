@@ -164,6 +164,7 @@ impl Ring {
                         Action::Receive => ring.receive(rank),
                     }
                 }
+                Kind::Transferred => unreachable!("the ring transfers nothing"),
                 Kind::Sent => ring.ranks[event.rank as usize].sent += 1,
                 Kind::Received => {
                     let (_, step) = ring.messages[&event.id];

@@ -42,6 +42,8 @@ pub enum Kind {
     Sent,
     /// The receiver has the whole message.
     Received,
+    /// The receivers have all bytes of a transfer.
+    Transferred,
 }
 
 impl Kind {
@@ -51,6 +53,7 @@ impl Kind {
             Kind::Timer => "timer",
             Kind::Sent => "sent",
             Kind::Received => "received",
+            Kind::Transferred => "transferred",
         }
     }
 }
@@ -89,6 +92,18 @@ struct Send {
     to: u32,
     bytes: u64,
     tag: u32,
+    /// True for a message of a transfer, whose number is `id`.
+    part: bool,
+}
+
+/// Messages from one instance to another, which are one for the program.
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    id: u64,
+    /// First rank of the receivers.
+    rank: u32,
+    /// Messages that have not arrived.
+    left: u32,
 }
 
 /// A task that the program has caused.
@@ -117,6 +132,8 @@ pub struct Session {
     messages: Vec<Vec<Send>>,
     /// Tasks by host, in their order.
     tasks: BTreeMap<NodeId, Vec<Posted>>,
+    instances: BTreeMap<String, Vec<u32>>,
+    transfers: Vec<Transfer>,
     /// Messages for later times, in the order of the calls at one time.
     later: BinaryHeap<Reverse<(Time, u64, Send)>>,
     calls: u64,
@@ -188,6 +205,8 @@ impl Session {
             ranks,
             messages: vec![Vec::new(); qps],
             tasks: BTreeMap::new(),
+            instances: BTreeMap::new(),
+            transfers: Vec::new(),
             later: BinaryHeap::new(),
             calls: 0,
             due: VecDeque::new(),
@@ -253,6 +272,62 @@ impl Session {
         Ok(())
     }
 
+    /// Gives a name to the ranks of an instance.
+    ///
+    /// # Errors
+    /// [`Failure::Asked`] if there are none, or one does not exist or stands twice.
+    pub fn name_instance(&mut self, name: &str, ranks: &[u32]) -> Result<(), Failure> {
+        let last = self.ranks().saturating_sub(1);
+        if ranks.is_empty() {
+            return Err(Failure::Asked(format!("the instance \"{name}\" has no ranks")));
+        }
+        for (i, rank) in ranks.iter().enumerate() {
+            if *rank > last {
+                return Err(Failure::Asked(format!("rank {rank} does not exist; the ranks are 0 to {last}")));
+            }
+            if ranks[..i].contains(rank) {
+                return Err(Failure::Asked(format!("rank {rank} stands twice in the instance \"{name}\"")));
+            }
+        }
+        self.instances.insert(name.to_owned(), ranks.to_vec());
+        Ok(())
+    }
+
+    /// The ranks of an instance.
+    ///
+    /// # Errors
+    /// [`Failure::Asked`] if it has no name.
+    pub fn instance(&self, name: &str) -> Result<&[u32], Failure> {
+        self.instances.get(name).map(Vec::as_slice).ok_or_else(|| {
+            let names: Vec<&str> = self.instances.keys().map(String::as_str).collect();
+            Failure::Asked(format!("there is no instance \"{name}\"; {}", scenario::suggestion(name, &names)))
+        })
+    }
+
+    /// Sends bytes from one instance to another now, such as keys and values from the ranks that computed them to those that decode. Each
+    /// rank of the larger instance sends or receives an equal part. One event comes when all bytes have arrived.
+    ///
+    /// # Errors
+    /// As for [`Session::send`], and if an instance has no ranks.
+    pub fn transfer(&mut self, id: u64, (from, to): (&[u32], &[u32]), bytes: u64) -> Result<(), Failure> {
+        let Some(&rank) = to.first().filter(|_| !from.is_empty()) else {
+            return Err(Failure::Asked("an instance has no ranks".to_owned()));
+        };
+        let parts = from.len().max(to.len());
+        let number = self.transfers.len() as u64;
+        // The first parts take what is left over.
+        let size = |i: usize| bytes / parts as u64 + u64::from((i as u64) < bytes % parts as u64);
+        let pair = |i: usize| (from[i * from.len() / parts], to[i * to.len() / parts]);
+        let sends: Result<Vec<Send>, Failure> =
+            (0..parts).map(|i| self.checked_send(number, pair(i), size(i), 0)).collect();
+        let sends = sends?;
+        self.transfers.push(Transfer { id, rank, left: parts as u32 });
+        for send in sends {
+            self.post(Send { part: true, ..send });
+        }
+        Ok(())
+    }
+
     /// Sets a timer of a rank, which fires `after` now: after all else that happens at its time, if `after` is 0.
     ///
     /// # Errors
@@ -282,7 +357,7 @@ impl Session {
         // A message without bytes takes a packet all the same.
         let bytes = bytes.max(1);
         self.ranks.way(from, to, bytes, tag).map_err(Failure::Asked)?;
-        Ok(Send { id, from, to, bytes, tag })
+        Ok(Send { id, from, to, bytes, tag, part: false })
     }
 
     fn post(&mut self, send: Send) {
@@ -352,24 +427,39 @@ impl Session {
     /// Converts an event of the engine.
     fn take(&mut self, event: live::Event) {
         let at = event.at;
-        let mut add = |rank, kind, id| self.due.push_back(Event { at, rank, kind, id });
         match event.what {
-            Ended::Acked(qp, number) => {
-                let send = &self.messages[qp.index()][number as usize];
-                add(send.from, Kind::Sent, send.id);
-            }
-            Ended::Received(qp, number) => {
-                let send = &self.messages[qp.index()][number as usize];
-                add(send.to, Kind::Received, send.id);
-            }
+            Ended::Acked(qp, number) => self.sent(at, self.messages[qp.index()][number as usize]),
+            Ended::Received(qp, number) => self.received(at, self.messages[qp.index()][number as usize]),
             Ended::Task(number) => match self.tasks.get(&event.node).map(|tasks| tasks[number as usize]) {
-                Some(Posted::Timer { id, rank }) => add(rank, Kind::Timer, id),
+                Some(Posted::Timer { id, rank }) => {
+                    self.due.push_back(Event { at, rank, kind: Kind::Timer, id });
+                }
                 Some(Posted::Copy(send)) => {
-                    add(send.to, Kind::Received, send.id);
-                    add(send.from, Kind::Sent, send.id);
+                    self.received(at, send);
+                    self.sent(at, send);
                 }
                 None => {}
             },
+        }
+    }
+
+    fn sent(&mut self, at: Time, send: Send) {
+        if !send.part {
+            self.due.push_back(Event { at, rank: send.from, kind: Kind::Sent, id: send.id });
+        }
+    }
+
+    fn received(&mut self, at: Time, send: Send) {
+        let Send { id, to: rank, part, .. } = send;
+        if !part {
+            self.due.push_back(Event { at, rank, kind: Kind::Received, id });
+            return;
+        }
+        let transfer = &mut self.transfers[id as usize];
+        transfer.left -= 1;
+        if transfer.left == 0 {
+            let Transfer { id, rank, .. } = *transfer;
+            self.due.push_back(Event { at, rank, kind: Kind::Transferred, id });
         }
     }
 
@@ -519,6 +609,42 @@ mod tests {
         let copied = Time::from_ns(1500);
         assert_eq!(of(session.next(None).unwrap()), (copied, 3, Kind::Received, 1));
         assert_eq!(of(session.next(None).unwrap()), (copied, 2, Kind::Sent, 1));
+        assert_eq!(session.next(None).unwrap(), Next::Idle);
+    }
+
+    /// Four GPUs with a NIC each hand keys and values to two: two messages share each receiver's NIC.
+    #[test]
+    fn a_transfer_takes_as_long_as_its_messages_and_has_one_event() {
+        let text = "[server]\ngpus = 4\n[topology.rails]\nservers = 2\nspines = 1\n[scheme.themis]\n";
+        let took = |from: &[u32], to: &[u32], bytes: u64| {
+            let mut session = open(text).unwrap();
+            session.transfer(9, (from, to), bytes).unwrap();
+            let Next::Event(event) = session.next(None).unwrap() else { panic!("it arrives") };
+            assert_eq!((event.kind, event.id, event.rank), (Kind::Transferred, 9, to[0]));
+            assert_eq!(session.next(None).unwrap(), Next::Idle, "one event");
+            assert_eq!(session.finish().faults(), [""; 0]);
+            event.at
+        };
+        let message = |bytes: u64| {
+            let mut session = open(text).unwrap();
+            session.send(1, (0, 4), bytes, 0).unwrap();
+            let Next::Event(event) = session.next(None).unwrap() else { panic!("it arrives") };
+            event.at
+        };
+        let all = [0, 1, 2, 3];
+        assert_eq!(took(&all, &[4, 5, 6, 7], 4_000_000), message(1_000_000));
+        let half = took(&all, &[4, 5], 4_000_000).ps() as f64 / message(2_000_000).ps() as f64;
+        assert!((0.95..1.1).contains(&half), "{half}");
+        let mut session = open(text).unwrap();
+        session.name_instance("decode0", &[4, 5]).unwrap();
+        assert_eq!(session.instance("decode0").unwrap(), [4, 5]);
+        let unknown = session.instance("decode1").unwrap_err().to_string();
+        assert!(unknown.contains("no instance \"decode1\"") && unknown.contains("decode0"), "{unknown}");
+        let text = |result: Result<(), Failure>| result.unwrap_err().to_string();
+        assert_eq!(text(session.name_instance("p", &[1, 1])), "rank 1 stands twice in the instance \"p\"");
+        assert!(text(session.name_instance("p", &[8])).contains("rank 8 does not exist"));
+        assert_eq!(text(session.transfer(1, (&[], &[4]), 1)), "an instance has no ranks");
+        assert_eq!(text(session.transfer(1, (&[0], &[9]), 1)), "rank 9 does not exist; the ranks are 0 to 7");
         assert_eq!(session.next(None).unwrap(), Next::Idle);
     }
 

@@ -98,6 +98,23 @@ impl Session {
         Ok(())
     }
 
+    /// Gives a name to the ranks of an instance.
+    fn instance(&mut self, name: &str, ranks: Vec<u32>) -> PyResult<()> {
+        self.session()?.name_instance(name, &ranks).map_err(failure)
+    }
+
+    /// The ranks of an instance.
+    fn ranks_of(&mut self, name: &str) -> PyResult<Vec<u32>> {
+        Ok(self.session()?.instance(name).map_err(failure)?.to_vec())
+    }
+
+    /// Sends bytes from the ranks of one instance to those of another.
+    fn transfer(&mut self, id: u64, from: Vec<u32>, to: Vec<u32>, bytes: u64) -> PyResult<()> {
+        self.session()?.transfer(id, (&from, &to), bytes).map_err(failure)?;
+        self.state = State::Running;
+        Ok(())
+    }
+
     /// Sets a timer of a rank.
     fn timer(&mut self, id: u64, rank: u32, after: u64) -> PyResult<()> {
         self.session()?.timer(id, rank, Time::from_ps(after)).map_err(failure)?;

@@ -16,7 +16,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 const LARGEST: usize = 1 << 20;
 
 /// A request of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 enum Request {
     /// Sends a message from one rank to another, now or at a later time.
@@ -29,6 +29,10 @@ enum Request {
         tag: u32,
         at_ps: Option<u64>,
     },
+    /// Gives names to the ranks of instances.
+    Instances { list: Vec<Named> },
+    /// Sends bytes from the ranks of one instance to those of another.
+    Transfer { id: u64, from: Instance, to: Instance, bytes: u64 },
     /// Sets a timer of a rank.
     Timer { id: u64, rank: u32, after_ps: u64 },
     /// Asks for the next event up to a time.
@@ -37,6 +41,31 @@ enum Request {
     Advance { until_ps: u64 },
     /// Plays what is sent to its end and writes the results.
     Finish {},
+}
+
+/// An instance and its name.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    name: String,
+    ranks: Vec<u32>,
+}
+
+/// An instance: its ranks, or its name.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "expected the name of an instance, or a list of ranks")]
+enum Instance {
+    Name(String),
+    Ranks(Vec<u32>),
+}
+
+impl Instance {
+    fn ranks(self, session: &Session) -> Result<Vec<u32>, Failure> {
+        match self {
+            Instance::Name(name) => session.instance(&name).map(<[u32]>::to_vec),
+            Instance::Ranks(ranks) => Ok(ranks),
+        }
+    }
 }
 
 /// The answer to a request.
@@ -117,6 +146,15 @@ fn answer(session: &mut Session, request: Request) -> Answer {
         }
         Request::Send { id, from, to, bytes, tag, at_ps: Some(at) } => {
             let done = session.send_at(Time(at), id, (from, to), bytes, tag);
+            accepted(session, done)
+        }
+        Request::Instances { list } => {
+            let done = list.iter().try_for_each(|named| session.name_instance(&named.name, &named.ranks));
+            accepted(session, done)
+        }
+        Request::Transfer { id, from, to, bytes } => {
+            let ranks = from.ranks(session).and_then(|from| Ok((from, to.ranks(session)?)));
+            let done = ranks.and_then(|(from, to)| session.transfer(id, (&from, &to), bytes));
             accepted(session, done)
         }
         Request::Timer { id, rank, after_ps } => {
@@ -239,6 +277,22 @@ mod tests {
         let timer = r#"{"event":"timer","ps":10000000,"rank":2,"id":6}"#;
         assert_eq!(all[3], format!(r#"{{"events":[{sent},{timer}],"state":"idle","ps":20000000}}"#));
         assert_eq!(all[4], r#"{"state":"idle","ps":30000000}"#);
+    }
+
+    #[test]
+    fn a_transfer_between_instances_has_one_event() {
+        let all = answers(&[
+            r#"{"do":"instances","list":[{"name":"p0","ranks":[0,1]},{"name":"d0","ranks":[2,3]}]}"#,
+            r#"{"do":"transfer","id":5,"from":"p0","to":"d0","bytes":2876}"#,
+            r#"{"do":"transfer","id":5,"from":"p1","to":[2],"bytes":2876}"#,
+            r#"{"do":"transfer","id":6,"from":[0],"to":[],"bytes":1}"#,
+            r#"{"do":"advance","until_ps":20000000}"#,
+        ]);
+        assert_eq!(all[..2], [r#"{"ps":0}"#, r#"{"ps":0}"#]);
+        assert!(all[2].contains("there is no instance"), "{}", all[2]);
+        assert_eq!(all[3], r#"{"error":"an instance has no ranks"}"#);
+        assert!(all[4].starts_with(r#"{"events":[{"event":"transferred","ps":"#), "{}", all[4]);
+        assert!(all[4].ends_with(r#""rank":2,"id":5}],"state":"idle","ps":20000000}"#), "{}", all[4]);
     }
 
     #[test]
