@@ -107,3 +107,14 @@ fn what_cannot_be_is_refused_with_its_place() {
             .and(contains("expected a number of tokens (`ContextTokens`), found `many`")),
     );
 }
+
+#[test]
+fn requests_that_never_finish_are_named_and_fail_the_run_and_the_comparison() {
+    let sandbox = Sandbox::new();
+    // The first prompt computes for longer than any run lasts.
+    fs::write(sandbox.0.path().join("chat.toml"), SCENARIO.replace("400TFLOPS", "1MFLOPS")).unwrap();
+    let fault = || contains("error: 3 of 3 requests did not finish");
+    let run = sandbox.ropewalk("run chat.toml -o out").code(3).stderr(fault());
+    run.stdout(contains("NOT complete: requests did not finish"));
+    sandbox.ropewalk("compare chat.toml --schemes ecmp,themis").code(3).stderr(fault());
+}
