@@ -67,7 +67,11 @@ pub struct Serving {
 
 /// A model, by its name or by its sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected the name of a model, or a table of `layers`, `hidden`, `active` and one of `heads`, `latent` and \
+                 `bytes-per-token`"
+)]
 pub enum ModelChoice {
     /// A model of the list.
     Named(String),

@@ -91,6 +91,18 @@ fn a_model_may_be_stated_by_its_sizes_or_by_its_bytes() {
     assert_eq!(sizes("heads = [1, 16]"), 2 * 4 * 2 * 16 * 2, "each of two ranks keeps the only head");
     assert_eq!(sizes("latent = [30, 2]"), 4 * 32 * 2);
     assert_eq!(sizes("bytes-per-token = \"777B\""), 777);
+    let none = |sizes: &str| {
+        told(&with("model = \"qwen3-8b\"", &format!("model = {{ layers = 4, hidden = 64, {sizes} }}")))
+    };
+    assert_eq!(
+        none("active = 1, bytes-per-token = \"0B\""),
+        "expected at least 1 byte of KV, here or in `bytes-per-request`, found none"
+    );
+    assert_eq!(none("active = 1, bytes-per-token = \"0B\", bytes-per-request = \"1MB\""), "");
+    assert_eq!(none("active = 0, heads = [1, 1]"), "expected at least 1, found 0");
+    let vague = "expected the name of a model, or a table of `layers`, `hidden`, `active` and one of `heads`, `latent` and \
+                 `bytes-per-token`";
+    assert_eq!(none("active = 1, head = [1, 1]"), vague);
     let both = "model = { layers = 4, hidden = 64, active = 1, heads = [1, 1], latent = [1, 1] }";
     let text = told(&with("model = \"qwen3-8b\"", both));
     assert_eq!(text, "expected exactly one of `heads`, `latent` and `bytes-per-token`");
