@@ -11,7 +11,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Trace, Finding> {
     let mut rows = rows(file, text);
     let [time, input, output] = columns(file, text, rows.next(), NAMES)?;
     for row in rows {
-        let word = row.field(time, NAMES[0])?;
+        let word = row.field(time)?;
         let at = ticks(word.word).ok_or_else(|| {
             word.error(format!("expected a time such as 2023-11-16 18:17:03.9799600, found `{}`", word.word))
         })?;

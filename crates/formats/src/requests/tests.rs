@@ -92,7 +92,12 @@ fn errors_name_line_and_column_and_what_was_expected() {
     );
     assert_eq!(
         told(Format::BurstGpt, "Timestamp,Request tokens,Response tokens\n1.0,5\n"),
-        "t:2:5: expected 3 fields up to `Response tokens`, found 2"
+        "t:2:5: expected 3 fields, as in the first row, found 2"
+    );
+    // A thousands separator would shift the columns after it.
+    assert_eq!(
+        told(Format::Azure, &AZURE.replace("3200", "3,200")),
+        "t:3:35: expected 3 fields, as in the first row, found 4"
     );
     assert_eq!(told(Format::BurstGpt, ""), "t:1:1: expected a row of names, found an empty file");
 }
