@@ -124,6 +124,16 @@ fn host_software_paces_the_class_of_the_job() {
     assert!(told(&shared).contains("other jobs share the traffic class `foreground`"), "{}", told(&shared));
     let own = format!("[nic]\nclasses = [{{ of = [\"kv\"], weight = 3 }}, {{ weight = 1 }}]\n{beside}");
     assert_eq!(table(&own), [paced, None]);
+    // The NIC's class may have a rate of its own; the lower of the two counts.
+    let rated = |rate: &str| own.replace("weight = 3", &format!("weight = 3, rate = \"{rate}\""));
+    assert_eq!(table(&rated("20Gbps")), [Some(Rate::from_gbps(20)), None]);
+    assert_eq!(table(&rated("90Gbps")), [paced, None]);
+    let alone = own.replace("[\"kv\"]", "[\"kv\", \"other\"]");
+    assert!(
+        told(&alone).starts_with("host software limits the NIC to 50Gbps of payload"),
+        "{}",
+        told(&alone)
+    );
 }
 
 #[test]
