@@ -153,8 +153,7 @@ impl<N: Network> Program<N> {
         let groups = self.groups();
         let going = &mut self.going[request];
         (going.decode, going.blocks, going.bytes, going.groups) = (Some(decode), blocks, bytes, groups);
-        let record = &mut self.records[request];
-        (record.decode, record.bytes) = (Some(decode as u32), bytes);
+        self.records[request].decode = Some(decode as u32);
         self.ask_memory(now, decode, request, need);
     }
 

@@ -168,6 +168,19 @@ fn memory_is_granted_in_order_when_the_transfer_begins_or_before_the_prefill() {
 }
 
 #[test]
+fn kv_counts_as_sent_when_its_messages_start() {
+    let requests = [(0, 300, 2), (0, 300, 2)];
+    let one = Spec { memory: 400_000, decodes: spec(&[]).decodes[..1].to_vec(), ..spec(&requests) };
+    let mut program = Program::new(one, Fifo);
+    while let Some(next) = program.next() {
+        program.wake(next);
+    }
+    // No message arrives, so the second request waits for the memory of the first.
+    let sent: Vec<u64> = program.finish().requests.iter().map(|record| record.bytes).collect();
+    assert_eq!(sent, [300_000, 0]);
+}
+
+#[test]
 fn a_full_step_makes_others_wait_for_a_slot() {
     let one =
         Spec { slots: 1, decodes: spec(&[]).decodes[..1].to_vec(), ..spec(&[(0, 300, 4), (0, 100, 1)]) };

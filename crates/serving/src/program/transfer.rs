@@ -79,6 +79,9 @@ impl<N: Network> Program<N> {
             }
         }
     }
+        if answer.is_none() {
+            self.records[request].bytes += message.bytes;
+        }
 
     fn send(&mut self, request: usize, message: Message, answer: Option<u64>) {
         let message = Message { id: self.sent, ..message };
