@@ -114,13 +114,14 @@ pub(crate) fn text(laid: &Laid) -> String {
     of_scenario(laid).iter().map(of).collect()
 }
 
-/// The share of time for which instances compute, on average up to the last arrival. More than all of it cannot be served in time.
+/// The share of time for which instances compute, on average from the start of the job up to the last arrival. More than all of it cannot be served in time.
 fn loads(laid: &Laid) -> Vec<String> {
     let spec = &laid.spec;
-    let last = spec.requests.last().map_or(0, |request| request.at.ps()).max(1) as f64;
+    let last = spec.requests.last().map_or(laid.start, |request| request.at);
+    let time = last.since(laid.start).ps().max(1) as f64;
     let prefill: f64 =
         spec.requests.iter().map(|request| spec.prefill.time(request.input, 0).ps() as f64).sum();
-    let share = prefill / last / spec.prefills.len() as f64;
+    let share = prefill / time / spec.prefills.len() as f64;
     vec![format!(
         "prefill instances compute for {} of the time up to the last arrival, without caches",
         percent(share)

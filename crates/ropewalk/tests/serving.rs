@@ -118,3 +118,17 @@ fn requests_that_never_finish_are_named_and_fail_the_run_and_the_comparison() {
     run.stdout(contains("NOT complete: requests did not finish"));
     sandbox.ropewalk("compare chat.toml --schemes ecmp,themis").code(3).stderr(fault());
 }
+
+#[test]
+fn the_load_counts_from_the_start_of_the_job() {
+    let sandbox = Sandbox::new();
+    let load = || {
+        let shown = sandbox.ropewalk("workload show chat.toml").code(0).get_output().stdout.clone();
+        let shown = String::from_utf8(shown).unwrap();
+        shown.lines().find(|line| line.contains("instances compute for")).unwrap().to_owned()
+    };
+    let at_once = load();
+    let later = SCENARIO.replace("name = \"chat\"", "name = \"chat\"\nstart = \"10s\"");
+    fs::write(sandbox.0.path().join("chat.toml"), later).unwrap();
+    assert_eq!(load(), at_once);
+}

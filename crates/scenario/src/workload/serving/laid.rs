@@ -24,6 +24,8 @@ const MOST_PAIRS: u64 = 20_000_000;
 pub struct Laid {
     /// What is served, by whom and how.
     pub spec: Spec,
+    /// Start of the job.
+    pub start: Time,
     /// What is assumed and decides the answer, in sentences.
     pub assumed: Vec<String>,
     /// What was doubtful.
@@ -108,7 +110,7 @@ impl Serving {
             coming.findings.into_iter().map(|finding| finding.within("trace")).collect();
         findings.extend(self.other_nics(fabric));
         let assumed = self.assumed(&spec, &model);
-        Ok(Laid { spec, assumed, findings })
+        Ok(Laid { spec, start, assumed, findings })
     }
 
     fn kv(&self, model: &Model) -> Result<Kv, Finding> {
