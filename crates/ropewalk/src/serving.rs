@@ -31,7 +31,7 @@ pub(crate) fn of_run(told: &Serving) -> Vec<Line> {
     let done = format!("{} of {} finished", count(told.finished), count(told.requests));
     let mut lines = vec![
         ("requests", vec![done, spread("TTFT", told.ttft_us), spread("TPOT", told.tpot_us), gaps]),
-        ("mean TTFT", parts(told)),
+        ("mean parts", parts(told)),
     ];
     let goodput = format!("{} requests/s", maybe(told.goodput));
     lines.push(match told.limits.is_empty() {
@@ -51,7 +51,7 @@ pub(crate) fn of_run(told: &Serving) -> Vec<Line> {
     lines
 }
 
-/// The parts of the mean time to the first token.
+/// The mean parts of the time to the first token by decoding, which need not be the first token that counts.
 fn parts(told: &Serving) -> Vec<String> {
     let of = &told.parts;
     let all = [
@@ -64,7 +64,12 @@ fn parts(told: &Serving) -> Vec<String> {
         ("decode wait", of.wait_us),
         ("first step", of.first_step_us),
     ];
-    all.into_iter().filter_map(|(name, us)| Some(format!("{name} {}", time(us?)))).collect()
+    let named = all.into_iter().filter_map(|(name, us)| Some(format!("{name} {}", time(us?))));
+    let mut parts: Vec<String> = named.collect();
+    if !parts.is_empty() {
+        parts.push("(up to the first token by decoding)".to_owned());
+    }
+    parts
 }
 
 /// The lines about what a scenario would serve.
