@@ -154,9 +154,9 @@ impl Of<'_> {
     }
 
     fn ratios(&self) -> impl Iterator<Item = f64> {
-        let parts = self.served.requests.iter().filter_map(|record| record.parts);
-        let moved = parts.filter(|parts| parts.alone > Time::ZERO);
-        moved.map(|parts| (parts.alone + parts.excess).ps() as f64 / parts.alone.ps() as f64)
+        let crossed = self.served.requests.iter().filter_map(|record| record.crossed);
+        let moved = crossed.filter(|(alone, _)| *alone > Time::ZERO);
+        moved.map(|(alone, excess)| (alone + excess).ps() as f64 / alone.ps() as f64)
     }
 
     fn ratio(&self) -> Option<f64> {
@@ -233,6 +233,7 @@ mod tests {
                 arrival,
                 parts: Some(parts),
                 first: Some(first),
+                crossed: Some((parts.alone, parts.excess)),
                 end,
                 ..Record::default()
             }

@@ -186,6 +186,17 @@ fn a_full_step_makes_others_wait_for_a_slot() {
         Spec { slots: 1, decodes: spec(&[]).decodes[..1].to_vec(), ..spec(&[(0, 300, 4), (0, 100, 1)]) };
     let (served, _) = play(one);
     // The second request's KV has arrived at 201 us; the first request's steps end at 201 + 1,000 and after.
+#[test]
+fn a_transfer_has_its_time_when_its_last_byte_arrives() {
+    let mut program = Program::new(spec(&[(0, 300, 1)]), Fifo);
+    let at = program.next().unwrap();
+    program.wake(at);
+    let message = program.wake(Time::from_us(300))[0];
+    program.received(Time::from_us(300 + 350), message.id);
+    let record = program.finish().requests[0];
+    assert_eq!((record.parts, record.crossed), (None, Some((Time::from_us(301), Time::from_us(49)))));
+}
+
     assert_eq!(us(served.requests[0].parts.unwrap().wait), 1000 + 201 - 601);
     assert_eq!(us(served.requests[1].parts.unwrap().wait), 0);
 }

@@ -113,6 +113,8 @@ impl<N: Network> Program<N> {
         let (from, to) = (self.spec.prefills[going.prefill].nics[0], self.spec.decodes[decode].nics[0]);
         let switches = self.network.switches(from, to);
         self.rates.note(now, switches, bytes, now.since(posted));
+        let [_, alone, excess] = self.transfer(request);
+        self.records[request].crossed = Some((alone, excess));
         self.kv_arrived(now, decode, request);
     }
 }
