@@ -40,6 +40,10 @@ fn a_trace_whose_requests_share_their_times_has_a_usual_step_and_another_one_has
     let text: String = [0, 0, 3000, 3000, 6000, 6000, 7000, 7000].into_iter().map(line).collect();
     let step = read(Format::Mooncake, "t", &text).unwrap().step_of_shared_times();
     assert_eq!(step, Some(3_000_000_000_000));
+    let text: String = [0, 0, 3000, 3000, 6000, 6000, 7000, 8500, 9000].into_iter().map(line).collect();
+    let trace = read(Format::Mooncake, "t", &text).unwrap();
+    assert_eq!(trace.times(), 6);
+    assert_eq!(trace.step_of_shared_times(), Some(3_000_000_000_000), "six of nine share their time");
 }
 
 #[test]
