@@ -86,6 +86,15 @@ fn errors_name_line_and_column_and_what_was_expected() {
         told(Format::Azure, &no_day),
         "t:3:1: expected a time such as 2023-11-16 18:17:03.9799600, found `2023-11-99 18:00:01.2500000`"
     );
+    for wrong in ["2023-02-29 18:00:01.25", "2023-11-31 18:00:01.25", "2023-11-16 18:00:61.0"] {
+        let text = AZURE.replace("2023-11-16 18:00:01.2500000", wrong);
+        let want = format!("t:3:1: expected a time such as 2023-11-16 18:17:03.9799600, found `{wrong}`");
+        assert_eq!(told(Format::Azure, &text), want);
+    }
+    assert_eq!(
+        told(Format::BurstGpt, &BURST.replace("118.0", "99999999.0")),
+        "t:4:1: expected a time in seconds, below 18446744, found `99999999.0`"
+    );
     assert_eq!(
         told(Format::Azure, &AZURE.replace("ContextTokens", "Context Tokens")),
         "t:1:1: the first row has no column `ContextTokens`; did you mean `Context Tokens`?"
