@@ -132,3 +132,16 @@ fn the_load_counts_from_the_start_of_the_job() {
     fs::write(sandbox.0.path().join("chat.toml"), later).unwrap();
     assert_eq!(load(), at_once);
 }
+
+#[test]
+fn messages_that_stand_for_queue_pairs_are_no_traffic() {
+    let sandbox = Sandbox::new();
+    let beside = format!("{SCENARIO}[[workload]]\nneighbour-ring = {{ size = \"1MB\" }}\n");
+    fs::write(sandbox.0.path().join("chat.toml"), beside).unwrap();
+    let shown = sandbox.ropewalk("workload show chat.toml --json").code(0).get_output().stdout.clone();
+    let shown: serde_json::Value = serde_json::from_slice(&shown).unwrap();
+    let ways = shown["ways"].as_array().unwrap();
+    let sum = |key: &str| ways.iter().map(|way| way[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("messages"), sum("bytes")), (2, 2_000_000), "the ring's messages alone");
+    assert_eq!(shown["sent_per_port"], serde_json::json!([1_000_000, 1_000_000]));
+}
