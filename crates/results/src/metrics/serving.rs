@@ -61,6 +61,7 @@ section! {
     };
 
     /// Time of a transfer / its time alone on the fabric, mean over requests whose KV arrived; host software before it does not count.
+    /// With `way = "layers"`, both times count from the end of the prefill, so the part that the prefill hides is in neither.
     transfer_ratio: Option<f64> = of.ratio() => {
         label: "transfer / alone", unit: Unit::Times, better: Better::Less, shown: Shown::Comparison,
         heading: "transfer\n/ alone", rare: true,
@@ -232,8 +233,8 @@ mod tests {
                 bytes: 1000,
                 arrival,
                 parts: Some(parts),
-                first: Some(first),
                 crossed: Some((parts.alone, parts.excess)),
+                first: Some(first),
                 end,
                 ..Record::default()
             }

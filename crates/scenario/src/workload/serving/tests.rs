@@ -152,6 +152,9 @@ fn what_decides_the_answer_is_said() {
     assert!(said(SMALL).contains("host software costs nothing"));
     let latent = with("qwen3-8b", "deepseek-v3");
     assert!(said(&latent).contains("a latent crosses once and not to each of 2 ranks"));
+    assert!(said(&latent).contains("sends and stores 2 times the bytes"));
+    let layers = with("decode = {", "transfer = { way = \"layers\" }\ndecode = {");
+    assert!(said(&layers).contains("times of transfers count from the end of the prefill"));
     let paid =
         with("decode = {", "transfer = { preset = \"sglang-mooncake\", rate = \"1Gbps\" }\ndecode = {");
     assert!(!said(&paid).contains("costs nothing"));
