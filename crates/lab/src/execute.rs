@@ -84,7 +84,16 @@ impl Run {
             Some(Room { left, limit }) => format!(": {limit} has {} left", bytes(left)),
             None => String::new(),
         };
-        results::faults::of(&self.checked.plan, &self.outcome, &left)
+        let mut faults = results::faults::of(&self.checked.plan, &self.outcome, &left);
+        faults.extend(self.unserved());
+        faults
+    }
+
+    /// How many requests did not finish, although nothing ended the run before its time.
+    pub fn unserved(&self) -> Option<String> {
+        let told = self.summary.serving.as_ref().filter(|_| self.outcome.ending == Ending::Finished)?;
+        let left = told.requests - told.finished;
+        (left > 0).then(|| format!("{left} of {} requests did not finish", told.requests))
     }
 
     /// Refuses a run that ended before its scenario says.

@@ -89,6 +89,7 @@ impl Page {
             Ending::Finished if !run.outcome.broke_lossless.is_empty() => {
                 "NOT complete: a lossless fabric dropped packets"
             }
+            Ending::Finished if run.unserved().is_some() => "NOT complete: requests did not finish",
             Ending::Finished => "NOT complete: the books do not balance",
             Ending::Stopped => "stopped by [stop] after",
             Ending::Interrupted => "INTERRUPTED",

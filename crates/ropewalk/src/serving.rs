@@ -31,7 +31,7 @@ pub(crate) fn of_run(told: &Serving) -> Vec<Line> {
     let done = format!("{} of {} finished", count(told.finished), count(told.requests));
     let mut lines = vec![
         ("requests", vec![done, spread("TTFT", told.ttft_us), spread("TPOT", told.tpot_us), gaps]),
-        ("mean TTFT", parts(told)),
+        ("mean parts", parts(told)),
     ];
     let goodput = format!("{} requests/s", maybe(told.goodput));
     lines.push(match told.limits.is_empty() {
@@ -51,7 +51,7 @@ pub(crate) fn of_run(told: &Serving) -> Vec<Line> {
     lines
 }
 
-/// The parts of the mean time to the first token.
+/// The mean parts of the time to the first token by decoding, which need not be the first token that counts.
 fn parts(told: &Serving) -> Vec<String> {
     let of = &told.parts;
     let all = [
@@ -64,7 +64,12 @@ fn parts(told: &Serving) -> Vec<String> {
         ("decode wait", of.wait_us),
         ("first step", of.first_step_us),
     ];
-    all.into_iter().filter_map(|(name, us)| Some(format!("{name} {}", time(us?)))).collect()
+    let named = all.into_iter().filter_map(|(name, us)| Some(format!("{name} {}", time(us?))));
+    let mut parts: Vec<String> = named.collect();
+    if !parts.is_empty() {
+        parts.push("(up to the first token by decoding)".to_owned());
+    }
+    parts
 }
 
 /// The lines about what a scenario would serve.
@@ -114,13 +119,14 @@ pub(crate) fn text(laid: &Laid) -> String {
     of_scenario(laid).iter().map(of).collect()
 }
 
-/// The share of time for which instances compute, on average up to the last arrival. More than all of it cannot be served in time.
+/// The share of time for which instances compute, on average from the start of the job up to the last arrival. More than all of it cannot be served in time.
 fn loads(laid: &Laid) -> Vec<String> {
     let spec = &laid.spec;
-    let last = spec.requests.last().map_or(0, |request| request.at.ps()).max(1) as f64;
+    let last = spec.requests.last().map_or(laid.start, |request| request.at);
+    let time = last.since(laid.start).ps().max(1) as f64;
     let prefill: f64 =
         spec.requests.iter().map(|request| spec.prefill.time(request.input, 0).ps() as f64).sum();
-    let share = prefill / last / spec.prefills.len() as f64;
+    let share = prefill / time / spec.prefills.len() as f64;
     vec![format!(
         "prefill instances compute for {} of the time up to the last arrival, without caches",
         percent(share)

@@ -107,3 +107,41 @@ fn what_cannot_be_is_refused_with_its_place() {
             .and(contains("expected a number of tokens (`ContextTokens`), found `many`")),
     );
 }
+
+#[test]
+fn requests_that_never_finish_are_named_and_fail_the_run_and_the_comparison() {
+    let sandbox = Sandbox::new();
+    // The first prompt computes for longer than any run lasts.
+    fs::write(sandbox.0.path().join("chat.toml"), SCENARIO.replace("400TFLOPS", "1MFLOPS")).unwrap();
+    let fault = || contains("error: 3 of 3 requests did not finish");
+    let run = sandbox.ropewalk("run chat.toml -o out").code(3).stderr(fault());
+    run.stdout(contains("NOT complete: requests did not finish"));
+    sandbox.ropewalk("compare chat.toml --schemes ecmp,themis").code(3).stderr(fault());
+}
+
+#[test]
+fn the_load_counts_from_the_start_of_the_job() {
+    let sandbox = Sandbox::new();
+    let load = || {
+        let shown = sandbox.ropewalk("workload show chat.toml").code(0).get_output().stdout.clone();
+        let shown = String::from_utf8(shown).unwrap();
+        shown.lines().find(|line| line.contains("instances compute for")).unwrap().to_owned()
+    };
+    let at_once = load();
+    let later = SCENARIO.replace("name = \"chat\"", "name = \"chat\"\nstart = \"10s\"");
+    fs::write(sandbox.0.path().join("chat.toml"), later).unwrap();
+    assert_eq!(load(), at_once);
+}
+
+#[test]
+fn messages_that_stand_for_queue_pairs_are_no_traffic() {
+    let sandbox = Sandbox::new();
+    let beside = format!("{SCENARIO}[[workload]]\nneighbour-ring = {{ size = \"1MB\" }}\n");
+    fs::write(sandbox.0.path().join("chat.toml"), beside).unwrap();
+    let shown = sandbox.ropewalk("workload show chat.toml --json").code(0).get_output().stdout.clone();
+    let shown: serde_json::Value = serde_json::from_slice(&shown).unwrap();
+    let ways = shown["ways"].as_array().unwrap();
+    let sum = |key: &str| ways.iter().map(|way| way[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!((sum("messages"), sum("bytes")), (2, 2_000_000), "the ring's messages alone");
+    assert_eq!(shown["sent_per_port"], serde_json::json!([1_000_000, 1_000_000]));
+}

@@ -81,7 +81,8 @@ pub(crate) fn plan(scenario: &Scenario, detail: Detail, memory: &mut MemoryBudge
     let ranks = Ranks::new(&fabric, server)?;
     let ground = (&fabric, &ranks, &wire);
     let nvlink = scenario.nvlink().map_or(0, |nvlink| nvlink.rate.bps());
-    let mut counter = Counter::new(&fabric, &wire, nvlink);
+    let driven = scenario.workload.iter().position(Workload::is_driven).map(|job| job as u16);
+    let mut counter = Counter::new(&fabric, &wire, nvlink, driven);
     // Losses and recordings may name single messages.
     let names_messages = !scenario.links.lose.is_empty() || !scenario.record.follow.is_empty();
     let counts = detail != Detail::Whole;

@@ -127,6 +127,8 @@ pub(crate) struct Counter<'a> {
     fresh: u32,
     messages: u64,
     tasks: u64,
+    /// The job of a program, whose messages stand for its queue pairs: they are no traffic.
+    driven: Option<u16>,
 }
 
 /// A row, and the ranks of its first cell.
@@ -138,8 +140,8 @@ struct Members {
 }
 
 impl<'a> Counter<'a> {
-    /// `nvlink` is the rate of NVLink, bits/s.
-    pub(crate) fn new(fabric: &'a Fabric, wire: &'a Wire, nvlink: u64) -> Self {
+    /// `nvlink` is the rate of NVLink, bits/s; a program drives the job `driven`.
+    pub(crate) fn new(fabric: &'a Fabric, wire: &'a Wire, nvlink: u64, driven: Option<u16>) -> Self {
         Counter {
             fabric,
             wire,
@@ -153,6 +155,7 @@ impl<'a> Counter<'a> {
             fresh: 0,
             messages: 0,
             tasks: 0,
+            driven,
         }
     }
 
@@ -204,8 +207,10 @@ impl<'a> Counter<'a> {
             () if self.fabric.same_rack(from, to) => 1,
             () => 2,
         };
-        self.ways[way].0 += times;
-        self.ways[way].1 = self.ways[way].1.saturating_add(bytes);
+        let stands = self.driven == Some(message.job);
+        let (of_host, shown) = if stands { (0, (0, 0)) } else { (of_host, (times, bytes)) };
+        self.ways[way].0 += shown.0;
+        self.ways[way].1 = self.ways[way].1.saturating_add(shown.1);
         let sent = &mut self.sent[from.index()];
         *sent = (sent.0.saturating_add(of_host), sent.1.saturating_add(packets));
         self.fresh += u32::from(fresh_qp);

@@ -64,6 +64,8 @@ pub struct Record {
     pub arrival: Time,
     /// The parts of the time to its first token by decoding, once it has one.
     pub parts: Option<Parts>,
+    /// Time of its transfer alone on the fabric, and beyond that, once its KV has arrived.
+    pub crossed: Option<(Time, Time)>,
     /// First token.
     pub first: Option<Time>,
     /// Last token.

@@ -11,7 +11,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Trace, Finding> {
     let mut rows = rows(file, text);
     let [time, input, output] = columns(file, text, rows.next(), NAMES)?;
     for row in rows {
-        let word = row.field(time, NAMES[0])?;
+        let word = row.field(time)?;
         let at = ticks(word.word).ok_or_else(|| {
             word.error(format!("expected a time such as 2023-11-16 18:17:03.9799600, found `{}`", word.word))
         })?;
@@ -40,8 +40,14 @@ fn ticks(text: &str) -> Option<u64> {
     let mut time = time.splitn(3, ':');
     let (hour, minute) = (number(time.next()?)?, number(time.next()?)?);
     let second = decimal(time.next()?, 7)?;
-    let fits = (2000..2100).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    if !fits || hour > 23 || minute > 59 || second > 610_000_000 {
+    let days = match month {
+        2 => 28 + u64::from(year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let fits = (2000..2100).contains(&year) && (1..=12).contains(&month) && (1..=days).contains(&day);
+    // A minute may have a leap second.
+    if !fits || hour > 23 || minute > 59 || second >= 610_000_000 {
         return None;
     }
     // Years begin in March, so that the leap day is the last of its year.

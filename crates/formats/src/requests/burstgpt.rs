@@ -11,9 +11,11 @@ pub(super) fn read(file: &str, text: &str) -> Result<Trace, Finding> {
     let mut rows = rows(file, text);
     let [time, input, output] = columns(file, text, rows.next(), NAMES)?;
     for row in rows {
-        let word = row.field(time, NAMES[0])?;
-        let at = decimal(word.word, 12)
-            .ok_or_else(|| word.error(format!("expected a time in seconds, found `{}`", word.word)))?;
+        let word = row.field(time)?;
+        let at = decimal(word.word, 12).ok_or_else(|| {
+            let most = u64::MAX / 1_000_000_000_000;
+            word.error(format!("expected a time in seconds, below {most}, found `{}`", word.word))
+        })?;
         trace.add(Request {
             line: row.line,
             at: clock.since_first(word, at)?,

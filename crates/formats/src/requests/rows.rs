@@ -9,21 +9,27 @@ pub(super) struct Row<'a> {
     /// Line of the file, from 1.
     pub(super) line: usize,
     pub(super) fields: Vec<Word<'a>>,
+    /// Number of fields of the first row.
+    of: usize,
 }
 
 impl<'a> Row<'a> {
-    /// A field by the number of its column.
-    pub(super) fn field(&self, column: usize, name: &str) -> Result<Word<'a>, Finding> {
-        self.fields.get(column).copied().ok_or_else(|| {
-            let text = format!("expected {} fields up to `{name}`, found {}", column + 1, self.fields.len());
-            let Some(last) = self.fields.last() else { return finding::code::CONTENT.plain(text) };
-            last.error(text)
+    /// A field by the number of its column. A row has as many fields as the first one, so that no column is shifted.
+    pub(super) fn field(&self, column: usize) -> Result<Word<'a>, Finding> {
+        let found = self.fields.len();
+        if let Some(word) = self.fields.get(column).filter(|_| found == self.of) {
+            return Ok(*word);
+        }
+        let text = format!("expected {} fields, as in the first row, found {found}", self.of);
+        Err(match self.fields.get(self.of).or(self.fields.last()) {
+            Some(word) => word.error(text),
+            None => finding::code::CONTENT.plain(text),
         })
     }
 
     /// A number of tokens.
     pub(super) fn tokens(&self, column: usize, name: &str) -> Result<u64, Finding> {
-        let word = self.field(column, name)?;
+        let word = self.field(column)?;
         let tokens = word.number(&format!("a number of tokens (`{name}`)"))?;
         if tokens > MOST_TOKENS {
             return Err(
@@ -36,12 +42,13 @@ impl<'a> Row<'a> {
 
 /// The rows of a file that have fields.
 pub(super) fn rows<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Row<'a>> {
+    let of = text.lines().find(|line| !line.trim().is_empty()).map_or(0, |head| head.split(',').count());
     (1..).zip(text.split('\n')).filter(|(_, line)| !line.trim().is_empty()).map(move |(line, row)| {
         let field = |field: &'a str| {
             let word = field.trim();
             Word { file, text, at: word.as_ptr() as usize - text.as_ptr() as usize, word }
         };
-        Row { line, fields: row.split(',').map(field).collect() }
+        Row { line, fields: row.split(',').map(field).collect(), of }
     })
 }
 

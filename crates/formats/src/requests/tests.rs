@@ -40,6 +40,10 @@ fn a_trace_whose_requests_share_their_times_has_a_usual_step_and_another_one_has
     let text: String = [0, 0, 3000, 3000, 6000, 6000, 7000, 7000].into_iter().map(line).collect();
     let step = read(Format::Mooncake, "t", &text).unwrap().step_of_shared_times();
     assert_eq!(step, Some(3_000_000_000_000));
+    let text: String = [0, 0, 3000, 3000, 6000, 6000, 7000, 8500, 9000].into_iter().map(line).collect();
+    let trace = read(Format::Mooncake, "t", &text).unwrap();
+    assert_eq!(trace.times(), 6);
+    assert_eq!(trace.step_of_shared_times(), Some(3_000_000_000_000), "six of nine share their time");
 }
 
 #[test]
@@ -82,6 +86,15 @@ fn errors_name_line_and_column_and_what_was_expected() {
         told(Format::Azure, &no_day),
         "t:3:1: expected a time such as 2023-11-16 18:17:03.9799600, found `2023-11-99 18:00:01.2500000`"
     );
+    for wrong in ["2023-02-29 18:00:01.25", "2023-11-31 18:00:01.25", "2023-11-16 18:00:61.0"] {
+        let text = AZURE.replace("2023-11-16 18:00:01.2500000", wrong);
+        let want = format!("t:3:1: expected a time such as 2023-11-16 18:17:03.9799600, found `{wrong}`");
+        assert_eq!(told(Format::Azure, &text), want);
+    }
+    assert_eq!(
+        told(Format::BurstGpt, &BURST.replace("118.0", "99999999.0")),
+        "t:4:1: expected a time in seconds, below 18446744, found `99999999.0`"
+    );
     assert_eq!(
         told(Format::Azure, &AZURE.replace("ContextTokens", "Context Tokens")),
         "t:1:1: the first row has no column `ContextTokens`; did you mean `Context Tokens`?"
@@ -92,7 +105,12 @@ fn errors_name_line_and_column_and_what_was_expected() {
     );
     assert_eq!(
         told(Format::BurstGpt, "Timestamp,Request tokens,Response tokens\n1.0,5\n"),
-        "t:2:5: expected 3 fields up to `Response tokens`, found 2"
+        "t:2:5: expected 3 fields, as in the first row, found 2"
+    );
+    // A thousands separator would shift the columns after it.
+    assert_eq!(
+        told(Format::Azure, &AZURE.replace("3200", "3,200")),
+        "t:3:35: expected 3 fields, as in the first row, found 4"
     );
     assert_eq!(told(Format::BurstGpt, ""), "t:1:1: expected a row of names, found an empty file");
 }

@@ -28,7 +28,7 @@ fn read(file: &str, text: &str, names: [&str; 3]) -> Result<Vec<Timed>, Finding>
     let places = columns(file, text, rows.next(), names)?;
     let timed = |row: Row<'_>| {
         let [first, second] = [0, 1].map(|i| row.tokens(places[i], names[i]));
-        let word = row.field(places[2], names[2])?;
+        let word = row.field(places[2])?;
         let ps = decimal(word.word, 9)
             .ok_or_else(|| word.error(format!("expected a time in ms, found `{}`", word.word)))?;
         match (first?, second?) {

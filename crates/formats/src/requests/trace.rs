@@ -43,7 +43,8 @@ impl Trace {
 
     /// The usual step from one time to the next, ps, if most requests share their time with another one.
     pub fn step_of_shared_times(&self) -> Option<u64> {
-        if 2 * self.times() > self.requests.len() {
+        let of_one_time = self.requests.chunk_by(|a, b| a.at == b.at).map(<[Request]>::len);
+        if 2 * of_one_time.filter(|requests| *requests > 1).sum::<usize>() <= self.requests.len() {
             return None;
         }
         let firsts: Vec<u64> = self.requests.chunk_by(|a, b| a.at == b.at).map(|chunk| chunk[0].at).collect();

@@ -21,11 +21,15 @@ fn serve(text: &str) -> Run {
 }
 
 fn on(text: &str, kind: engine::Kind) -> Run {
-    let checked = check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"));
-    let stop = AtomicBool::new(false);
-    let run = execute(Prepared { checked, setup_s: 0.0 }, kind, &Progress::silent(&stop));
+    let run = played(text, kind);
     assert_eq!(run.faults(), [""; 0]);
     run
+}
+
+fn played(text: &str, kind: engine::Kind) -> Run {
+    let checked = check(&Source::new("s.toml", text), &[]).unwrap_or_else(|e| panic!("{e}"));
+    let stop = AtomicBool::new(false);
+    execute(Prepared { checked, setup_s: 0.0 }, kind, &Progress::silent(&stop))
 }
 
 fn records(run: &Run) -> &[Record] {
@@ -292,4 +296,13 @@ fn presets_meet_the_rows_to_which_they_were_fitted() {
         eprintln!("{preset}: {errors:.3?}");
         assert!(errors.iter().all(|error| error.abs() < 0.08), "{preset}: {errors:.3?}");
     }
+}
+
+/// A prompt that computes for longer than any run lasts leaves its request without an answer, and the run has failed.
+#[test]
+fn requests_that_did_not_finish_are_a_fault() {
+    let slow = pair("qwen3-8b", 8, 100, "", &one(1000, "")).replace("400TFLOPS", "1MFLOPS");
+    let run = played(&slow, engine::Kind::Window);
+    assert_eq!(run.faults(), ["1 of 1 requests did not finish"]);
+    assert!(!run.summary.complete);
 }

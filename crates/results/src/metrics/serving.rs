@@ -61,6 +61,7 @@ section! {
     };
 
     /// Time of a transfer / its time alone on the fabric, mean over requests whose KV arrived; host software before it does not count.
+    /// With `way = "layers"`, both times count from the end of the prefill, so the part that the prefill hides is in neither.
     transfer_ratio: Option<f64> = of.ratio() => {
         label: "transfer / alone", unit: Unit::Times, better: Better::Less, shown: Shown::Comparison,
         heading: "transfer\n/ alone", rare: true,
@@ -154,9 +155,9 @@ impl Of<'_> {
     }
 
     fn ratios(&self) -> impl Iterator<Item = f64> {
-        let parts = self.served.requests.iter().filter_map(|record| record.parts);
-        let moved = parts.filter(|parts| parts.alone > Time::ZERO);
-        moved.map(|parts| (parts.alone + parts.excess).ps() as f64 / parts.alone.ps() as f64)
+        let crossed = self.served.requests.iter().filter_map(|record| record.crossed);
+        let moved = crossed.filter(|(alone, _)| *alone > Time::ZERO);
+        moved.map(|(alone, excess)| (alone + excess).ps() as f64 / alone.ps() as f64)
     }
 
     fn ratio(&self) -> Option<f64> {
@@ -232,6 +233,7 @@ mod tests {
                 bytes: 1000,
                 arrival,
                 parts: Some(parts),
+                crossed: Some((parts.alone, parts.excess)),
                 first: Some(first),
                 end,
                 ..Record::default()

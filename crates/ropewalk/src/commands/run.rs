@@ -166,5 +166,8 @@ pub fn verdict(run: &Run) -> Result<(), Failure> {
         print::note(&format!("interrupted at {} us; no results written", outcome.end.as_us()));
         return Err(Failure::Interrupted);
     }
-    if results::summary::failed(outcome) { Err(Failure::Simulation) } else { Ok(()) }
+    match results::summary::failed(outcome) || run.unserved().is_some() {
+        true => Err(Failure::Simulation),
+        false => Ok(()),
+    }
 }

@@ -153,8 +153,7 @@ impl<N: Network> Program<N> {
         let groups = self.groups();
         let going = &mut self.going[request];
         (going.decode, going.blocks, going.bytes, going.groups) = (Some(decode), blocks, bytes, groups);
-        let record = &mut self.records[request];
-        (record.decode, record.bytes) = (Some(decode as u32), bytes);
+        self.records[request].decode = Some(decode as u32);
         self.ask_memory(now, decode, request, need);
     }
 
@@ -206,24 +205,35 @@ impl<N: Network> Program<N> {
         }
     }
 
-    /// The parts of the time to the first token by decoding, which ends now.
-    fn parts(&self, now: Time, request: usize) -> Parts {
+    /// The parts of a transfer that has ended: host software, alone on the fabric, and beyond that.
+    fn transfer(&self, request: usize) -> [Time; 3] {
         let times = self.going[request].times;
-        let arrival = self.spec.requests[request].at;
-        let (queued, begun, memory) = match self.spec.transfer.reserve {
-            Reserve::Early => (times.granted, times.prefill_end, times.granted.since(arrival)),
-            Reserve::AtTransfer => (arrival, times.granted, times.granted.since(times.prefill_end)),
+        let begun = match self.spec.transfer.reserve {
+            Reserve::Early => times.prefill_end,
+            Reserve::AtTransfer => times.granted,
         };
         // A transfer alone may end a packet later than it did: its bound is that of the busiest port.
         let ideal = times.with_host.min(times.received);
         let host = times.with_host.since(times.alone).min(ideal.since(begun));
+        [host, ideal.since(begun) - host, times.received.since(ideal)]
+    }
+
+    /// The parts of the time to the first token by decoding, which ends now.
+    fn parts(&self, now: Time, request: usize) -> Parts {
+        let times = self.going[request].times;
+        let arrival = self.spec.requests[request].at;
+        let (queued, memory) = match self.spec.transfer.reserve {
+            Reserve::Early => (times.granted, times.granted.since(arrival)),
+            Reserve::AtTransfer => (arrival, times.granted.since(times.prefill_end)),
+        };
+        let [host, alone, excess] = self.transfer(request);
         Parts {
             queue: times.prefill_start.since(queued),
             prefill: times.prefill_end.since(times.prefill_start),
             memory,
             host,
-            alone: ideal.since(begun) - host,
-            excess: times.received.since(ideal),
+            alone,
+            excess,
             wait: times.admitted.since(times.received),
             first_step: now.since(times.admitted),
         }

@@ -38,7 +38,7 @@ pub(super) struct Times {
     pub(super) granted: Time,
     pub(super) prefill_start: Time,
     pub(super) prefill_end: Time,
-    /// The first messages started.
+    /// The messages of the last group started.
     pub(super) posted: Time,
     /// End of the transfer alone on the fabric: without the host software, and with it.
     pub(super) alone: Time,

@@ -69,6 +69,12 @@ impl Network for Fifo {
 
 /// Plays the program; returns what became of the requests, and all messages.
 fn play(spec: Spec) -> (Served, Vec<Message>) {
+    let (program, sent) = played(spec);
+    (program.finish(), sent)
+}
+
+/// The program after its last event, and all messages.
+fn played(spec: Spec) -> (Program<Fifo>, Vec<Message>) {
     let mut program = Program::new(spec, Fifo);
     let mut under_way: BTreeMap<(Time, u64), Message> = BTreeMap::new();
     let mut free: BTreeMap<u32, Time> = BTreeMap::new();
@@ -81,7 +87,7 @@ fn play(spec: Spec) -> (Served, Vec<Message>) {
                 (at, program.received(at, id))
             }
             (_, Some(at)) => (at, program.wake(at)),
-            _ => return (program.finish(), sent),
+            _ => return (program, sent),
         };
         for message in out {
             let free = free.entry(message.to).or_insert(Time::ZERO);
@@ -168,6 +174,30 @@ fn memory_is_granted_in_order_when_the_transfer_begins_or_before_the_prefill() {
 }
 
 #[test]
+fn kv_counts_as_sent_when_its_messages_start() {
+    let requests = [(0, 300, 2), (0, 300, 2)];
+    let one = Spec { memory: 400_000, decodes: spec(&[]).decodes[..1].to_vec(), ..spec(&requests) };
+    let mut program = Program::new(one, Fifo);
+    while let Some(next) = program.next() {
+        program.wake(next);
+    }
+    // No message arrives, so the second request waits for the memory of the first.
+    let sent: Vec<u64> = program.finish().requests.iter().map(|record| record.bytes).collect();
+    assert_eq!(sent, [300_000, 0]);
+}
+
+#[test]
+fn a_transfer_has_its_time_when_its_last_byte_arrives() {
+    let mut program = Program::new(spec(&[(0, 300, 1)]), Fifo);
+    let at = program.next().unwrap();
+    program.wake(at);
+    let message = program.wake(Time::from_us(300))[0];
+    program.received(Time::from_us(300 + 350), message.id);
+    let record = program.finish().requests[0];
+    assert_eq!((record.parts, record.crossed), (None, Some((Time::from_us(301), Time::from_us(49)))));
+}
+
+#[test]
 fn a_full_step_makes_others_wait_for_a_slot() {
     let one =
         Spec { slots: 1, decodes: spec(&[]).decodes[..1].to_vec(), ..spec(&[(0, 300, 4), (0, 100, 1)]) };
@@ -206,6 +236,23 @@ fn layers_that_are_sent_when_they_are_computed_hide_behind_the_prefill() {
     assert!(sent.iter().map(|message| message.bytes).eq([60_000; 5]));
     // A layer computes for 60 us and crosses in 60: only the last one is left when the prefill ends.
     assert_eq!(parts(&served.requests[0]), [("prefill", 300), ("alone", 61), ("first_step", 1000)]);
+}
+
+#[test]
+fn rates_of_transfers_by_layers_leave_the_prefill_out() {
+    let layers = Transfer { way: Way::Layers(5), reserve: Reserve::Early, ..TRANSFER };
+    let place_decode = Place::NetworkAware(Time::from_ms(1));
+    let keeps = spec(&[]).kv.keeps;
+    let slow = Spec {
+        prefill: Prefill::Formula(Model { layers: 5, hidden: 0, keeps, active: 500 }, 10_000_000),
+        transfer: layers,
+        place_decode,
+        ..spec(&[(0, 300, 1)])
+    };
+    let (mut program, sent) = played(slow);
+    let switches = Fifo.switches(sent[0].from, sent[0].to);
+    // The last group of 60,000 B crosses in 61 us, however long the prompt takes to compute.
+    assert_eq!(program.rates.time(Time::from_ms(1000), switches, 60_000), Some(Time::from_us(61)));
 }
 
 #[test]

@@ -64,9 +64,7 @@ impl<N: Network> Program<N> {
         }
         let host = self.host_time(request, group);
         let times = &mut self.going[request].times;
-        if group == 0 {
-            times.posted = now;
-        }
+        times.posted = now;
         times.with_host = times.with_host.max(Time(now.ps().saturating_add(alone.ps())));
         let without = Time((now - host).ps().saturating_add(alone.ps()));
         times.alone = times.alone.max(without);
@@ -81,6 +79,9 @@ impl<N: Network> Program<N> {
     }
 
     fn send(&mut self, request: usize, message: Message, answer: Option<u64>) {
+        if answer.is_none() {
+            self.records[request].bytes += message.bytes;
+        }
         let message = Message { id: self.sent, ..message };
         self.sent += 1;
         *self.under_way.entry(message.from).or_default() += message.bytes;
@@ -106,10 +107,14 @@ impl<N: Network> Program<N> {
         }
         going.times.received = now;
         let Some(decode) = going.decode else { return };
-        let (bytes, posted) = (going.bytes, going.times.posted);
+        let (all, posted) = (going.bytes, going.times.posted);
         let (from, to) = (self.spec.prefills[going.prefill].nics[0], self.spec.decodes[decode].nics[0]);
         let switches = self.network.switches(from, to);
+        // Groups before the last one wait for the prefill, so their time says nothing about the network.
+        let bytes = all - self.before(request, self.groups() - 1);
         self.rates.note(now, switches, bytes, now.since(posted));
+        let [_, alone, excess] = self.transfer(request);
+        self.records[request].crossed = Some((alone, excess));
         self.kv_arrived(now, decode, request);
     }
 }

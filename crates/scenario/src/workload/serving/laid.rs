@@ -24,6 +24,8 @@ const MOST_PAIRS: u64 = 20_000_000;
 pub struct Laid {
     /// What is served, by whom and how.
     pub spec: Spec,
+    /// Start of the job.
+    pub start: Time,
     /// What is assumed and decides the answer, in sentences.
     pub assumed: Vec<String>,
     /// What was doubtful.
@@ -108,7 +110,7 @@ impl Serving {
             coming.findings.into_iter().map(|finding| finding.within("trace")).collect();
         findings.extend(self.other_nics(fabric));
         let assumed = self.assumed(&spec, &model);
-        Ok(Laid { spec, assumed, findings })
+        Ok(Laid { spec, start, assumed, findings })
     }
 
     fn kv(&self, model: &Model) -> Result<Kv, Finding> {
@@ -196,10 +198,10 @@ impl Serving {
         if let (Keeps::Latent(_), true) = (model.keeps, tp > 1) {
             all.push(match self.kv.copies {
                 Copies::One => format!(
-                    "a latent crosses once and not to each of {tp} ranks; `kv.copies = \"tp\"` sends {tp} times the bytes"
+                    "a latent crosses once and not to each of {tp} ranks; `kv.copies = \"tp\"` sends and stores {tp} times the bytes"
                 ),
                 Copies::Tp => format!(
-                    "a latent crosses to each of {tp} ranks; `kv.copies = \"one\"` sends 1/{tp} of the bytes"
+                    "a latent crosses to each of {tp} ranks and takes memory of each; `kv.copies = \"one\"` sends and stores 1/{tp} of the bytes"
                 ),
             });
         }
@@ -208,6 +210,12 @@ impl Serving {
         }
         if let Transfer { way: TransferWay::Pull, .. } = self.transfer {
             all.push("READs are bounded by nothing but the fabric".to_owned());
+        }
+        if let Transfer { way: TransferWay::Layers, .. } = self.transfer {
+            all.push(
+                "times of transfers count from the end of the prefill, which hides what crosses before"
+                    .to_owned(),
+            );
         }
         all
     }

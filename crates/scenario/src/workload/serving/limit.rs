@@ -16,9 +16,9 @@ pub(crate) fn limited(scenario: &Scenario, fabric: &Fabric, wire: &Wire) -> Resu
     let found =
         scenario.workload.iter().enumerate().find_map(|(i, entry)| Some((i, entry, entry.serving.as_ref()?)));
     let Some((i, entry, serving)) = found else { return Ok(classes) };
-    let Some(rate) = serving.transfer.rate() else { return Ok(classes) };
+    let Some(payload) = serving.transfer.rate() else { return Ok(classes) };
     let frame = u128::from(wire.max_frame() + wire.gap);
-    let on_wire = u128::from(rate.bps()) * frame / u128::from(wire.payload.max(1));
+    let on_wire = u128::from(payload.bps()) * frame / u128::from(wire.payload.max(1));
     let rate = Rate(u64::try_from(on_wire).unwrap_or(u64::MAX));
     if rate >= fastest(fabric) {
         return Ok(classes);
@@ -37,7 +37,7 @@ pub(crate) fn limited(scenario: &Scenario, fabric: &Fabric, wire: &Wire) -> Resu
         .collect();
     if others.contains(&class) {
         let text = format!(
-            "host software limits the NIC to {rate}, and other jobs share the traffic class `{class}`"
+            "host software limits the NIC to {payload} of payload, and other jobs share the traffic class `{class}`"
         );
         return Err(shares(text));
     }
@@ -54,11 +54,11 @@ pub(crate) fn limited(scenario: &Scenario, fabric: &Fabric, wire: &Wire) -> Resu
     }
     let place = classes.iter().position(|one| one.of.iter().any(|name| name == class));
     match place.map(|place| &mut classes[place]) {
-        Some(NicClass { rate: Some(_), .. }) => {}
+        Some(NicClass { rate: Some(own), .. }) if *own <= rate => {}
         Some(one) if one.of.len() == 1 => one.rate = Some(rate),
         _ => {
             let text = format!(
-                "host software limits the NIC to {rate}, and no entry of `nic.classes` is for `{class}` alone"
+                "host software limits the NIC to {payload} of payload, and no entry of `nic.classes` is for `{class}` alone"
             );
             return Err(shares(text));
         }

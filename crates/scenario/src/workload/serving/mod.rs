@@ -67,7 +67,11 @@ pub struct Serving {
 
 /// A model, by its name or by its sizes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected the name of a model, or a table of `layers`, `hidden`, `active` and one of `heads`, `latent` and \
+                 `bytes-per-token`"
+)]
 pub enum ModelChoice {
     /// A model of the list.
     Named(String),
@@ -108,7 +112,7 @@ pub struct KvConfig {
     /// Tokens of a block; blocks are sent and stored as a whole. Default 16 (vLLM's block size on GPUs).
     pub block: u64,
     /// Which ranks get the latent of multi-head latent attention. `"one"`: it crosses once, an equal share by each rank; `"tp"`: every rank
-    /// gets all of it. Default `"one"` (our choice: which connector sends which is unknown, and the bytes differ by the number of
+    /// gets all of it, and stores it in `decode.memory`. Default `"one"` (our choice: which connector sends which is unknown, and the bytes differ by the number of
     /// ranks).
     pub copies: Copies,
 }

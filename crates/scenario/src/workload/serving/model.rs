@@ -34,9 +34,16 @@ impl Sizes {
                 return Err(code::RANGE.at(key, format!("expected 1 to {MOST_SIZE}, found {wrong}")));
             }
         }
+        if active == 0 {
+            return Err(code::RANGE.at("active", "expected at least 1, found 0"));
+        }
         let keeps = match (heads, latent, bytes_per_token) {
             (Some([kv, width]), None, None) => Keeps::Heads(Heads { kv, width }),
             (None, Some([width, rotary]), None) => Keeps::Latent(Latent { width, rotary }),
+            (None, None, Some(token)) if token.get() == 0 && bytes_per_request.get() == 0 => {
+                let text = "expected at least 1 byte of KV, here or in `bytes-per-request`, found none";
+                return Err(code::RANGE.at("bytes-per-token", text));
+            }
             (None, None, Some(token)) => {
                 Keeps::ByHand(ByHand { token: token.get(), request: bytes_per_request.get() })
             }

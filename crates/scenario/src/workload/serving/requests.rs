@@ -184,8 +184,13 @@ impl Trace {
             requests.push(Request { at, input, output, blocks });
         }
         if requests.is_empty() {
-            let text = format!("{} has no requests from {from} to {to}", self.file);
-            return Err(code::CONTENT.at(if self.window.is_some() { "window" } else { "file" }, text));
+            return Err(match self.window {
+                Some(_) => {
+                    let text = format!("{} has no requests from {from} to {to}", self.file);
+                    code::CONTENT.at("window", text)
+                }
+                None => code::CONTENT.at("file", format!("{} has no requests", self.file)),
+            });
         }
         requests.sort_by_key(|request| request.at);
         Ok(Coming { requests, prefix_block: BLOCK, findings })

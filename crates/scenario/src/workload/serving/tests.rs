@@ -91,6 +91,18 @@ fn a_model_may_be_stated_by_its_sizes_or_by_its_bytes() {
     assert_eq!(sizes("heads = [1, 16]"), 2 * 4 * 2 * 16 * 2, "each of two ranks keeps the only head");
     assert_eq!(sizes("latent = [30, 2]"), 4 * 32 * 2);
     assert_eq!(sizes("bytes-per-token = \"777B\""), 777);
+    let none = |sizes: &str| {
+        told(&with("model = \"qwen3-8b\"", &format!("model = {{ layers = 4, hidden = 64, {sizes} }}")))
+    };
+    assert_eq!(
+        none("active = 1, bytes-per-token = \"0B\""),
+        "expected at least 1 byte of KV, here or in `bytes-per-request`, found none"
+    );
+    assert_eq!(none("active = 1, bytes-per-token = \"0B\", bytes-per-request = \"1MB\""), "");
+    assert_eq!(none("active = 0, heads = [1, 1]"), "expected at least 1, found 0");
+    let vague = "expected the name of a model, or a table of `layers`, `hidden`, `active` and one of `heads`, `latent` and \
+                 `bytes-per-token`";
+    assert_eq!(none("active = 1, head = [1, 1]"), vague);
     let both = "model = { layers = 4, hidden = 64, active = 1, heads = [1, 1], latent = [1, 1] }";
     let text = told(&with("model = \"qwen3-8b\"", both));
     assert_eq!(text, "expected exactly one of `heads`, `latent` and `bytes-per-token`");
@@ -112,6 +124,16 @@ fn host_software_paces_the_class_of_the_job() {
     assert!(told(&shared).contains("other jobs share the traffic class `foreground`"), "{}", told(&shared));
     let own = format!("[nic]\nclasses = [{{ of = [\"kv\"], weight = 3 }}, {{ weight = 1 }}]\n{beside}");
     assert_eq!(table(&own), [paced, None]);
+    // The NIC's class may have a rate of its own; the lower of the two counts.
+    let rated = |rate: &str| own.replace("weight = 3", &format!("weight = 3, rate = \"{rate}\""));
+    assert_eq!(table(&rated("20Gbps")), [Some(Rate::from_gbps(20)), None]);
+    assert_eq!(table(&rated("90Gbps")), [paced, None]);
+    let alone = own.replace("[\"kv\"]", "[\"kv\", \"other\"]");
+    assert!(
+        told(&alone).starts_with("host software limits the NIC to 50Gbps of payload"),
+        "{}",
+        told(&alone)
+    );
 }
 
 #[test]
@@ -130,6 +152,9 @@ fn what_decides_the_answer_is_said() {
     assert!(said(SMALL).contains("host software costs nothing"));
     let latent = with("qwen3-8b", "deepseek-v3");
     assert!(said(&latent).contains("a latent crosses once and not to each of 2 ranks"));
+    assert!(said(&latent).contains("sends and stores 2 times the bytes"));
+    let layers = with("decode = {", "transfer = { way = \"layers\" }\ndecode = {");
+    assert!(said(&layers).contains("times of transfers count from the end of the prefill"));
     let paid =
         with("decode = {", "transfer = { preset = \"sglang-mooncake\", rate = \"1Gbps\" }\ndecode = {");
     assert!(!said(&paid).contains("costs nothing"));
