@@ -136,7 +136,7 @@ fn the_load_counts_from_the_start_of_the_job() {
 #[test]
 fn messages_that_stand_for_queue_pairs_are_no_traffic() {
     let sandbox = Sandbox::new();
-    let beside = format!("{SCENARIO}[[workload]]\nneighbour-ring = {{ size = \"1MB\" }}\n");
+    let beside = format!("{SCENARIO}[[workload]]\nneighbour-ring = {{ bytes = \"1MB\" }}\n");
     fs::write(sandbox.0.path().join("chat.toml"), beside).unwrap();
     let shown = sandbox.ropewalk("workload show chat.toml --json").code(0).get_output().stdout.clone();
     let shown: serde_json::Value = serde_json::from_slice(&shown).unwrap();
