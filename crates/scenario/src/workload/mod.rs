@@ -15,6 +15,7 @@ pub(crate) mod planned;
 pub mod rank_groups;
 pub(crate) mod ranks;
 pub(crate) mod reads;
+pub mod routing;
 pub(crate) mod scene;
 pub mod sizes;
 pub(crate) mod split;

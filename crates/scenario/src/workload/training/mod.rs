@@ -1,13 +1,12 @@
 //! Steps of training a language model: computation, and the communication of every kind of parallelism.
 
 mod dimension;
-mod experts;
 mod model;
 mod pipeline;
 mod step;
 
+pub use super::routing::{Routing, SeedBy, TokenMessage};
 pub use dimension::{Dimension, Dimensions};
-pub use experts::{Routing, SeedBy, TokenMessage};
 use finding::{Finding, code};
 pub use model::{Mla, Model, ModelChoice, ModelName, Moe};
 pub use pipeline::Schedule;

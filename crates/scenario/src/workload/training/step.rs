@@ -4,7 +4,6 @@
 //! waits. Activations go to the next stage and gradients to the stage before while the rank goes on. Gradients are exchanged in
 //! buckets, one after another, from the end of the last backward pass of their layers on.
 
-use super::experts::{TokenMessage, exchange, over_servers};
 use super::pipeline::Pass;
 use super::{
     ByFlops, ByLayer, ByTime, Compute, Dimension, Moe, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
@@ -16,6 +15,7 @@ use crate::workload::laid::{Cells, Item};
 use crate::workload::outline::Event;
 use crate::workload::planned::{Planned, Schedules};
 use crate::workload::ranks::Stream;
+use crate::workload::routing::{TokenMessage, exchange, over_servers};
 use collective::{Algorithm, Call, Kind, Schedule};
 use finding::{Finding, code};
 use model::Time;

@@ -1,6 +1,6 @@
 //! Routing of tokens to experts.
 
-use super::model::Moe;
+use super::training::Moe;
 use crate::rounded::{exp, ln};
 use collective::{After, Builder, Schedule, Way};
 use model::draw::{Key, below};
@@ -81,15 +81,15 @@ impl Default for Routing {
 
 /// Tokens that a rank sends to each expert.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Load {
-    pub(super) tokens: Vec<u64>,
+pub(in crate::workload) struct Load {
+    pub(in crate::workload) tokens: Vec<u64>,
     /// Tokens beyond the capacity of experts.
-    pub(super) dropped: u64,
+    pub(in crate::workload) dropped: u64,
 }
 
 impl Routing {
     /// The load of the experts by `tokens` tokens of a rank; `key` draws the order of their popularity.
-    pub(super) fn load(&self, moe: Moe, tokens: u64, key: Key) -> Load {
+    pub(in crate::workload) fn load(&self, moe: Moe, tokens: u64, key: Key) -> Load {
         let experts = moe.experts as usize;
         let mut order: Vec<usize> = (0..experts).collect();
         if self.skew > 0.0 {
@@ -122,7 +122,7 @@ impl Routing {
     }
 
     /// Expected number of servers with an expert of a token, of `servers` servers with the same numbers of experts.
-    pub(super) fn servers_of_token(&self, moe: Moe, servers: u64) -> f64 {
+    pub(in crate::workload) fn servers_of_token(&self, moe: Moe, servers: u64) -> f64 {
         let limit = self.servers_per_token.map_or(servers, u64::from).clamp(1, servers.max(1));
         let experts = moe.experts / servers.max(1) * limit;
         let elsewhere = experts - experts / limit;
@@ -136,7 +136,12 @@ impl Routing {
 
 /// The schedule of an exchange in which each member sends so many `tokens` of so many `bytes` to every expert of all others;
 /// backwards, they come back. `tokens` is by member and by expert of the member. The peers come in ascending order from the sender on.
-pub(super) fn exchange(tokens: &[Vec<u64>], bytes: u64, message: TokenMessage, back: bool) -> Schedule {
+pub(in crate::workload) fn exchange(
+    tokens: &[Vec<u64>],
+    bytes: u64,
+    message: TokenMessage,
+    back: bool,
+) -> Schedule {
     let n = tokens.len() as u32;
     let mut builder = Builder::new(n);
     for distance in 1..n {
@@ -165,7 +170,13 @@ pub(super) fn exchange(tokens: &[Vec<u64>], bytes: u64, message: TokenMessage, b
 
 /// The schedule of an exchange over servers of `each` members: every member sends `across` bytes to the member of its number in
 /// each other server, which forwards `inside` bytes to each other member of its server. Backwards, the order is reversed.
-pub(super) fn over_servers(servers: u32, each: u32, across: u64, inside: u64, back: bool) -> Schedule {
+pub(in crate::workload) fn over_servers(
+    servers: u32,
+    each: u32,
+    across: u64,
+    inside: u64,
+    back: bool,
+) -> Schedule {
     let mut builder = Builder::new(servers * each);
     let mut arrived: Vec<Vec<After>> = vec![Vec::new(); (servers * each) as usize];
     for phase in 0..2 {
