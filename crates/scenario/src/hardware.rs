@@ -35,7 +35,7 @@ models! { "Switches, the values of `switch.model`."
     SWITCHES = "switch": "tomahawk-3", "tomahawk-5", "spectrum-2", "spectrum-3", "spectrum-4", "silicon-one-g200"
 }
 models! { "Costs of collectives on GPUs, the values of `server.cost` and of `cost` in the tuning of a collective."
-    COSTS = "cost": "h100", "deepep-dispatch", "deepep-combine"
+    COSTS = "cost": "h100", "deepep-dispatch", "deepep-combine", "deepep-normal"
 }
 models! { "Figures that several NICs share."
     SHARED = "nic": "nvidia-dcqcn"

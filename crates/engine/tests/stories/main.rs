@@ -51,6 +51,7 @@
 //! | [`arrivals`] | flows start when the workload says, and a loaded fabric behaves as queueing theory predicts |
 //! | [`htsim`] | flows of connection matrices start when their triggers fire |
 //! | [`chakra`] | traces of ASTRA-sim compute and communicate in the order of their graph |
+//! | [`experts`] | dispatch and combine of experts take the times that were measured for DeepEP's kernels |
 //! | [`graph`] | tasks of a scenario start when those before them have ended |
 //! | [`goal`] | schedules of LogGOPSim compute, send and receive in the order that they state |
 //! | [`live`] | a program that posts messages as the run goes on gets the run that a plan with these messages gets |
@@ -72,6 +73,7 @@ mod dragonfly;
 mod drains;
 mod endpoint;
 mod ethereal;
+mod experts;
 mod failover;
 mod failures;
 mod flaps;

@@ -69,14 +69,16 @@ pub(crate) fn shown(
     let (made, ranks) = (algorithm.made(call), &communicator.ranks);
     let costs = costs_of(scene, communicator.cost)?.and_then(|table| table.costs(*algorithm, call));
     Ok(Operation {
-        name: call.kind.name(),
+        name: if operation.name.is_empty() { call.kind.name() } else { operation.name },
         bytes: call.bytes,
         ranks: ranks.len() as u32,
         algorithm: made.algorithm.name(),
         protocol: made.protocol.name(),
         channels: made.channels,
         near_tie: near_tie.map(|(algorithm, protocol, more)| (algorithm.name(), protocol.name(), more)),
-        closed_form: costs.and_then(|costs| closed_form(*algorithm, call, &costs, path(scene, ranks[0]))),
+        closed_form: costs
+            .filter(|_| !planned.own)
+            .and_then(|costs| closed_form(*algorithm, call, &costs, path(scene, ranks[0]))),
         bus: call.kind.bus(ranks.len() as u32),
         job: scene.job,
         ..operation
@@ -413,6 +415,10 @@ impl<'l, 'd> Layer<'l, 'd> {
         let key = |channel| (self.scene.job, self.communicator.lane, rank, channel);
         match self.costs {
             None => Start::default(),
+            // Others copy NVLink's bytes, so they do not wait for what the engine sends.
+            Some(Costs::Direct { costs, .. }) if nvlink && costs.peer == Time::ZERO => {
+                Start { lasts: costs.hop, ..Start::default() }
+            }
             Some(Costs::Direct { costs, .. }) => {
                 // All channels share the engine, and others copy NVLink's bytes.
                 let engine = self.graph.engines.entry(node).or_default().number(key(0));

@@ -37,6 +37,8 @@ pub enum Profile {
     DeepepDispatch,
     /// DeepEP's low-latency combine, for all-to-alls.
     DeepepCombine,
+    /// DeepEP's normal dispatch and combine, for all-to-alls.
+    DeepepNormal,
 }
 
 /// Costs that differ from those of a profile.
@@ -129,6 +131,7 @@ impl CostConfig {
             Profile::H100 => Some("h100"),
             Profile::DeepepDispatch => Some("deepep-dispatch"),
             Profile::DeepepCombine => Some("deepep-combine"),
+            Profile::DeepepNormal => Some("deepep-normal"),
         }
     }
 

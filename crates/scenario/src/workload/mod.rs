@@ -180,6 +180,8 @@ workloads! {
     collective: Collective = "collective",
     /// Training steps of a language model.
     training: Training = "training",
+    /// Layers whose experts are divided among GPUs.
+    experts: Experts = "experts",
     /// Every host sends one message, and every host receives one.
     permutation: Permutation = "permutation",
     /// Many hosts send to one.
@@ -233,7 +235,7 @@ impl Workload {
 
     /// The kinds whose ranks are the GPUs of servers.
     pub(crate) const OF_GPUS: &'static [&'static str] =
-        &["collective", "training", "graph", "goal", "chakra", "simai"];
+        &["collective", "training", "experts", "graph", "goal", "chakra", "simai"];
 
     /// Whether `key` is a key of the `[[workload]]` table: one that every kind has, or the name of a kind.
     pub(crate) fn has_key(key: &str) -> bool {

@@ -22,6 +22,8 @@ pub(crate) struct Planned {
     pub(crate) gated: bool,
     /// True if its steps can be made by sender, and are too many to be made without need.
     pub(crate) by_sender: bool,
+    /// True if no algorithm makes its schedule, so that it has no closed form.
+    pub(crate) own: bool,
     schedule: OnceCell<Schedule>,
     distinct: OnceCell<Vec<(Step, u64)>>,
 }
@@ -39,7 +41,7 @@ impl Planned {
     ) -> Self {
         let few = schedule.steps.len() <= FEW_STEPS;
         let mut planned = Self::with(algorithm, call, schedule);
-        planned.near_tie = near_tie;
+        (planned.near_tie, planned.own) = (near_tie, false);
         if !few {
             planned.schedule = OnceCell::new();
         }
@@ -60,6 +62,7 @@ impl Planned {
             steps,
             gated,
             by_sender: false,
+            own: true,
             schedule: OnceCell::from(schedule),
             distinct,
         }
@@ -73,7 +76,17 @@ impl Planned {
         near_tie: Option<(Algorithm, Protocol, u8)>,
     ) -> Self {
         let (schedule, distinct) = (OnceCell::new(), OnceCell::new());
-        Planned { algorithm, call, near_tie, steps, gated: false, by_sender: true, schedule, distinct }
+        Planned {
+            algorithm,
+            call,
+            near_tie,
+            steps,
+            gated: false,
+            by_sender: true,
+            own: false,
+            schedule,
+            distinct,
+        }
     }
 
     /// All its steps.

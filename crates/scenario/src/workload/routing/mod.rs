@@ -1,14 +1,22 @@
-//! Routing of tokens to experts.
+//! Routing of tokens to experts, and how kernels send them.
 
+mod exchange;
+
+pub(in crate::workload) use exchange::Sent;
+
+use super::collective::{NicChoice, Tuning};
+use super::communicator::MOST_CHANNELS;
+use super::cost::{CostConfig, Profile};
 use super::training::Moe;
 use crate::rounded::{exp, ln};
-use collective::{After, Builder, Schedule, Way};
+use finding::{Finding, code};
+use model::Bytes;
 use model::draw::{Key, below};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Routing of tokens to experts, and what a token takes on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Routing {
     /// Skew z of experts: the j-th most popular one gets tokens in proportion to (j + 1)^-z. Default 0 (our choice: all
@@ -21,22 +29,53 @@ pub struct Routing {
     /// no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<f64>,
+    /// Kernels that send the tokens: `"deepep-low-latency"`, `"deepep-normal"` or `"none"`. They decide the defaults of the keys below, and
+    /// of `nic`, `cost` and `message` in the tuning of dispatch and combine. Default `"none"` (our choice: the ideal fabric).
+    pub kernel: Kernel,
     /// Whether a token goes only once to each server with experts of its own, to the GPU of the sender's number, and from
-    /// there over NVLink (DeepEP). Only for experts that get the same. Default false (our choice).
-    pub once_per_server: bool,
+    /// there over NVLink (DeepEP's normal kernels). Only for experts that get the same. Default: the kernel's; without one, false (our
+    /// choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub once_per_server: Option<bool>,
     /// Most servers to which a token goes, with `once-per-server` (node-limited routing of DeepSeek-V3: 4). Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers_per_token: Option<u32>,
-    /// Bytes of a token's value on its way to experts, and back. Default 2 and 2 (BF16); DeepSeek-V3 dispatches FP8: `[1, 2]`.
-    pub value_bytes: [u64; 2],
-    /// Bytes of a token beside its values, on its way to experts, and back: scales and headers. Default 0 and 0 (our choice); DeepEP's
-    /// low-latency kernels dispatch 4 B for each 128 values, and 16 B: `[240, 0]` for 7,168 values.
-    pub token_bytes: [u64; 2],
+    /// Bytes of a token's value on its way to experts, and back. Default: `[1, 2]` with a kernel (FP8 and BF16: DeepSeek-V3), else `[2, 2]`
+    /// (BF16).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_bytes: Option<[u64; 2]>,
+    /// Bytes of a token beside its values, on its way to experts, and back: scales and headers. Default: none without a kernel (our
+    /// choice), else 4 B for each 128 values on the way to experts, and with low latency 16 B more (`internode_ll.cu` of DeepEP):
+    /// `[240, 0]` for 7,168 values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_bytes: Option<[u64; 2]>,
     /// Tokens that travel as one message. Unless these are all of a pair of ranks, each expert has a queue pair of its own, as in DeepEP's
     /// low-latency kernels, whose messages are single tokens.
-    /// Default `"pair"` (our choice; a message per token lengthens a dispatch among 64 ranks by 5 %).
-    pub message: TokenMessage,
+    /// Default: the kernel's; without one, `"pair"` (our choice; a message per token lengthens a dispatch among 64 ranks by 3 %).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<TokenMessage>,
 }
+
+/// Kernels that send tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kernel {
+    /// None: messages cost nothing but their bytes.
+    #[default]
+    None,
+    /// DeepEP's low-latency kernels: a message per token and expert, from the NIC of the sender to that of the receiver, with the costs
+    /// `"deepep-dispatch"` and `"deepep-combine"`.
+    DeepepLowLatency,
+    /// DeepEP's normal kernels: a token goes once to each server, in messages of 32 tokens, and on over NVLink, with the costs
+    /// `"deepep-normal"`.
+    DeepepNormal,
+}
+
+/// First number of the draws that route tokens.
+const EXPERTS: u64 = 1 << 40;
+
+/// Tokens of a message of DeepEP's normal kernels. Our choice: the longest of 4 to 32 (`config` in `buffer.py` of DeepEP).
+const CHUNK: u64 = 32;
 
 /// Tokens that travel as one message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,21 +103,6 @@ pub enum SeedBy {
     Never,
 }
 
-impl Default for Routing {
-    fn default() -> Self {
-        Routing {
-            skew: 0.0,
-            seed_by: SeedBy::Layer,
-            capacity: None,
-            once_per_server: false,
-            servers_per_token: None,
-            value_bytes: [2, 2],
-            token_bytes: [0, 0],
-            message: TokenMessage::Pair,
-        }
-    }
-}
-
 /// Tokens that a rank sends to each expert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::workload) struct Load {
@@ -88,6 +112,90 @@ pub(in crate::workload) struct Load {
 }
 
 impl Routing {
+    /// Checks the settings for experts that so many ranks share; paths start at `routing`.
+    pub(in crate::workload) fn check(&self, moe: Option<Moe>, ranks: u32) -> Result<(), Finding> {
+        if !(0.0..=10.0).contains(&self.skew) {
+            return Err(code::RANGE.at("skew", format!("expected 0 to 10, found {}", self.skew)));
+        }
+        if self.capacity.is_some_and(|c| !(c > 0.0 && c <= 1000.0)) {
+            return Err(code::RANGE.at("capacity", "expected a factor above 0 and up to 1000"));
+        }
+        if self.once_per_server() && self.skew > 0.0 {
+            let text = "`once-per-server` needs experts that get the same: skew = 0";
+            return Err(code::NEEDS.at("once-per-server", text));
+        }
+        if self.once_per_server() && self.message() != TokenMessage::Pair {
+            let text = "`once-per-server` sends one message to each server: message = \"pair\"";
+            return Err(code::NEEDS.at("message", text));
+        }
+        let each = moe.map_or(0, |moe| moe.experts / u64::from(ranks));
+        if self.message() != TokenMessage::Pair && each > MOST_CHANNELS.into() {
+            let text = format!(
+                "expected at most {MOST_CHANNELS} experts of a rank, each with a queue pair, found {each}"
+            );
+            return Err(code::RANGE.at("message", text));
+        }
+        if self.token_bytes.is_some_and(|all| all.iter().any(|&bytes| bytes > 1 << 20)) {
+            return Err(code::RANGE.at("token-bytes", "expected at most 1 MiB"));
+        }
+        if self.servers_per_token.is_some() && !self.once_per_server() {
+            return Err(code::NEEDS.at("servers-per-token", "needs `once-per-server = true`"));
+        }
+        if self.value_bytes.is_some_and(|all| all.iter().any(|&bytes| bytes == 0 || bytes > 16)) {
+            return Err(code::RANGE.at("value-bytes", "expected 1 to 16 bytes"));
+        }
+        Ok(())
+    }
+
+    pub(in crate::workload) fn message(&self) -> TokenMessage {
+        self.message.unwrap_or(match self.kernel {
+            Kernel::DeepepLowLatency => TokenMessage::Token,
+            Kernel::None | Kernel::DeepepNormal => TokenMessage::Pair,
+        })
+    }
+
+    pub(in crate::workload) fn once_per_server(&self) -> bool {
+        self.once_per_server.unwrap_or(self.kernel == Kernel::DeepepNormal)
+    }
+
+    /// Bytes of a token of so many values on its way to an expert, or back.
+    pub(in crate::workload) fn token(&self, hidden: u64, back: bool) -> u64 {
+        let (value, scales) = match self.kernel {
+            Kernel::None => ([2, 2], 0),
+            Kernel::DeepepLowLatency => ([1, 2], 4 * hidden.div_ceil(128) + 16),
+            Kernel::DeepepNormal => ([1, 2], 4 * hidden.div_ceil(128)),
+        };
+        let way = usize::from(back);
+        hidden * self.value_bytes.unwrap_or(value)[way] + self.token_bytes.unwrap_or([scales, 0])[way]
+    }
+
+    /// The tuning of dispatch or combine, in which tokens have so many bytes.
+    pub(in crate::workload) fn tuning(&self, own: &Tuning, token: u64, back: bool) -> Tuning {
+        let mut tuning = own.clone();
+        let cost = match self.kernel {
+            Kernel::None => return tuning,
+            Kernel::DeepepLowLatency if back => Profile::DeepepCombine,
+            Kernel::DeepepLowLatency => Profile::DeepepDispatch,
+            Kernel::DeepepNormal => Profile::DeepepNormal,
+        };
+        tuning.cost = tuning.cost.or(Some(CostConfig::Named(cost)));
+        tuning.nic = tuning.nic.or(Some(NicChoice::Own));
+        if self.kernel == Kernel::DeepepNormal {
+            tuning.message = tuning.message.or(Some(Bytes(CHUNK * token)));
+        }
+        tuning
+    }
+
+    /// The key that draws the popular experts of a layer in a step.
+    pub(in crate::workload) fn key(&self, job: Key, step: u32, layer: u32) -> Key {
+        let seed = match self.seed_by {
+            SeedBy::Never => 0,
+            SeedBy::Step => 1 + u64::from(step),
+            SeedBy::Layer => (1 + u64::from(step)) << 32 | u64::from(layer),
+        };
+        Key::from_salt(job.draw2(EXPERTS, seed))
+    }
+
     /// The load of the experts by `tokens` tokens of a rank; `key` draws the order of their popularity.
     pub(in crate::workload) fn load(&self, moe: Moe, tokens: u64, key: Key) -> Load {
         let experts = moe.experts as usize;
@@ -134,72 +242,6 @@ impl Routing {
     }
 }
 
-/// The schedule of an exchange in which each member sends so many `tokens` of so many `bytes` to every expert of all others;
-/// backwards, they come back. `tokens` is by member and by expert of the member. The peers come in ascending order from the sender on.
-pub(in crate::workload) fn exchange(
-    tokens: &[Vec<u64>],
-    bytes: u64,
-    message: TokenMessage,
-    back: bool,
-) -> Schedule {
-    let n = tokens.len() as u32;
-    let mut builder = Builder::new(n);
-    for distance in 1..n {
-        for from in 0..n {
-            let to = (from + distance) % n;
-            let experts = &tokens[if back { from } else { to } as usize];
-            let mut send = |channel: u32, tokens: u64| {
-                if tokens > 0 {
-                    let step = builder.step((from, to), 0..tokens * bytes, Way::Copy, channel, Vec::new());
-                    builder.leave(to, After::Arrived(step));
-                }
-            };
-            match message {
-                TokenMessage::Pair => send(0, experts.iter().sum()),
-                TokenMessage::Expert => (0..).zip(experts).for_each(|(expert, &tokens)| send(expert, tokens)),
-                TokenMessage::Token => {
-                    let each =
-                        (0..).zip(experts).flat_map(|(expert, &tokens)| (0..tokens).map(move |_| expert));
-                    each.for_each(|expert| send(expert, 1));
-                }
-            }
-        }
-    }
-    builder.done()
-}
-
-/// The schedule of an exchange over servers of `each` members: every member sends `across` bytes to the member of its number in
-/// each other server, which forwards `inside` bytes to each other member of its server. Backwards, the order is reversed.
-pub(in crate::workload) fn over_servers(
-    servers: u32,
-    each: u32,
-    across: u64,
-    inside: u64,
-    back: bool,
-) -> Schedule {
-    let mut builder = Builder::new(servers * each);
-    let mut arrived: Vec<Vec<After>> = vec![Vec::new(); (servers * each) as usize];
-    for phase in 0..2 {
-        let between = (phase == 0) != back;
-        let before = std::mem::replace(&mut arrived, vec![Vec::new(); (servers * each) as usize]);
-        for member in 0..servers * each {
-            let (server, gpu) = (member / each, member % each);
-            let peers: Vec<u32> = match between {
-                true => (1..servers).map(|d| (server + d) % servers * each + gpu).collect(),
-                false => (1..each).map(|d| server * each + (gpu + d) % each).collect(),
-            };
-            for to in peers {
-                let amount = if between { across } else { inside };
-                let step =
-                    builder.step((member, to), 0..amount, Way::Copy, 0, before[member as usize].clone());
-                arrived[to as usize].push(After::Arrived(step));
-                builder.leave(to, After::Arrived(step));
-            }
-        }
-    }
-    builder.done()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,35 +282,5 @@ mod tests {
         assert!((all - 5.294_652).abs() < 1e-6 && (four - 3.629_011).abs() < 1e-6, "{all} {four}");
         // 4096 tokens of 7168 values in FP8: seven of eight servers are others.
         assert_eq!((four * 7.0 / 8.0 * 4096.0 * 7168.0).round(), 93_229_697.0);
-    }
-
-    #[test]
-    fn combine_is_the_transpose_of_dispatch() {
-        let tokens = [vec![4, 6], vec![20, 0], vec![15, 15]];
-        let sent = |schedule: &Schedule, from: u32, to: u32| -> u64 {
-            schedule.steps.iter().filter(|s| (s.from, s.to) == (from, to)).map(|s| s.bytes()).sum()
-        };
-        for message in [TokenMessage::Pair, TokenMessage::Expert, TokenMessage::Token] {
-            let [there, back] = [false, true].map(|back| exchange(&tokens, 3, message, back));
-            for from in 0..3 {
-                for to in (0..3).filter(|&to| to != from) {
-                    let bytes = 3 * tokens[to as usize].iter().sum::<u64>();
-                    assert_eq!((sent(&there, from, to), sent(&back, to, from)), (bytes, bytes));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_low_latency_dispatch_sends_every_token_to_every_expert_by_itself() {
-        // 128 tokens to 8 of 256 experts, four on each of 64 ranks: four tokens for each expert, and 7,168 B, scales and header.
-        let tokens = vec![vec![4; 4]; 64];
-        let steps = |message| exchange(&tokens, 7_408, message, false).steps;
-        let few = steps(TokenMessage::Pair);
-        assert_eq!((few.len(), few[0].bytes()), (64 * 63, 16 * 7_408));
-        let queues = steps(TokenMessage::Expert);
-        assert_eq!((queues.len(), queues[3].bytes(), queues[3].channel), (64 * 63 * 4, 4 * 7_408, 3));
-        let all = steps(TokenMessage::Token);
-        assert!(all.len() == 64 * 63 * 16 && all.iter().all(|step| step.bytes() == 7_408));
     }
 }

@@ -5,14 +5,13 @@ mod model;
 mod pipeline;
 mod step;
 
-pub use super::routing::{Routing, SeedBy, TokenMessage};
+pub use super::routing::{Kernel, Routing, SeedBy, TokenMessage};
 pub use dimension::{Dimension, Dimensions};
 use finding::{Finding, code};
 pub use model::{Mla, Model, ModelChoice, ModelName, Moe};
 pub use pipeline::Schedule;
 
 use super::Generate;
-use super::communicator::MOST_CHANNELS;
 use super::draft::Draft;
 use crate::values::Flops;
 use ::model::{Bytes, Time};
@@ -285,46 +284,7 @@ impl Training {
         if self.steps == 0 || self.steps > 1000 {
             return Err(code::RANGE.at("steps", format!("expected 1 to 1000, found {}", self.steps)));
         }
-        let Routing {
-            skew,
-            capacity,
-            once_per_server,
-            servers_per_token,
-            value_bytes,
-            token_bytes,
-            message,
-            ..
-        } = self.routing;
-        if !(0.0..=10.0).contains(&skew) {
-            return Err(code::RANGE.at("routing.skew", format!("expected 0 to 10, found {skew}")));
-        }
-        if capacity.is_some_and(|c| !(c > 0.0 && c <= 1000.0)) {
-            return Err(code::RANGE.at("routing.capacity", "expected a factor above 0 and up to 1000"));
-        }
-        if once_per_server && skew > 0.0 {
-            let text = "`once-per-server` needs experts that get the same: skew = 0";
-            return Err(code::NEEDS.at("routing.once-per-server", text));
-        }
-        if once_per_server && message != TokenMessage::Pair {
-            let text = "`once-per-server` sends one message to each server: message = \"pair\"";
-            return Err(code::NEEDS.at("routing.message", text));
-        }
-        let each = model.moe.map_or(0, |moe| moe.experts / u64::from(ep));
-        if message != TokenMessage::Pair && each > MOST_CHANNELS.into() {
-            let text = format!(
-                "expected at most {MOST_CHANNELS} experts of a rank, each with a queue pair, found {each}"
-            );
-            return Err(code::RANGE.at("routing.message", text));
-        }
-        if token_bytes.iter().any(|&bytes| bytes > 1 << 20) {
-            return Err(code::RANGE.at("routing.token-bytes", "expected at most 1 MiB"));
-        }
-        if servers_per_token.is_some() && !once_per_server {
-            return Err(code::NEEDS.at("routing.servers-per-token", "needs `once-per-server = true`"));
-        }
-        if value_bytes.iter().any(|&bytes| bytes == 0 || bytes > 16) {
-            return Err(code::RANGE.at("routing.value-bytes", "expected 1 to 16 bytes"));
-        }
+        self.routing.check(model.moe, ep).map_err(|error| error.within("routing"))?;
         for (key, bytes) in [("gradient", self.gradient), ("bucket", self.bucket)] {
             super::draft::some_bytes(bytes, key)?;
         }

@@ -5,21 +5,17 @@
 //! buckets, one after another, from the end of the last backward pass of their layers on.
 
 use super::pipeline::Pass;
-use super::{
-    ByFlops, ByLayer, ByTime, Compute, Dimension, Moe, Optimizer, Overlap, SeedBy, Sizes, Training, VALUE,
-};
-use crate::footprint::STEP;
+use super::{ByFlops, ByLayer, ByTime, Compute, Dimension, Optimizer, Overlap, Sizes, Training, VALUE};
 use crate::workload::communicator::{Communicator, Nic, Ports};
 use crate::workload::draft::Draft;
 use crate::workload::laid::{Cells, Item};
 use crate::workload::outline::Event;
 use crate::workload::planned::{Planned, Schedules};
 use crate::workload::ranks::Stream;
-use crate::workload::routing::{TokenMessage, exchange, over_servers};
-use collective::{Algorithm, Call, Kind, Schedule};
+use crate::workload::routing::{Kernel, Sent, TokenMessage};
+use collective::{Algorithm, Call, Kind};
 use finding::{Finding, code};
 use model::Time;
-use model::draw::Key;
 use model::plan::{Operation, Role, Work};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,9 +24,6 @@ use std::rc::Rc;
 
 /// Bytes of a task in an outline. Our estimate from the sizes of the types.
 const TASK: u64 = 110;
-
-/// First number of the draws that route tokens.
-const EXPERTS: u64 = 1 << 40;
 
 /// Adds all steps to the draft; returns the number of groups.
 pub(super) fn lay(training: &Training, sizes: &Sizes, draft: &mut Draft<'_>) -> Result<usize, Finding> {
@@ -90,7 +83,7 @@ fn cells(sizes: &Sizes, draft: &Draft<'_>) -> Cells {
 }
 
 /// An exchange of tokens: its call, the tokens to each expert of each rank, and whether they come back.
-type Routed = (Call, Vec<Vec<u64>>, bool);
+type Routed = (Call, Sent, bool);
 
 /// Kinds of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -188,36 +181,6 @@ impl Sizes {
     }
 }
 
-impl Training {
-    /// The steps in which tokens go to their experts, or come back: `tokens` from each rank, by rank and by expert of the rank. A rank has
-    /// `mine` tokens of `value` bytes.
-    fn routed(
-        &self,
-        (value, mine): (u64, u64),
-        moe: Moe,
-        call: &Call,
-        tokens: &[Vec<u64>],
-        back: bool,
-    ) -> Result<Schedule, Finding> {
-        let routing = self.routing;
-        match (routing.once_per_server, call.servers.as_slice()) {
-            (true, [first, rest @ ..]) if !rest.is_empty() && rest.iter().all(|n| n == first) => {
-                let servers = call.servers.len() as u64;
-                let copies = routing.servers_of_token(moe, servers) * mine as f64 / servers as f64;
-                let inside = value * mine * moe.top_k / u64::from(*first);
-                let outside = (copies * value as f64).round() as u64;
-                Ok(over_servers(servers as u32, *first, outside, inside, back))
-            }
-            (true, _) => {
-                let text =
-                    "`once-per-server` needs several servers with the same number of ranks in each group";
-                Err(code::NEEDS.at("routing.once-per-server", text))
-            }
-            (false, _) => Ok(exchange(tokens, value, routing.message, back)),
-        }
-    }
-}
-
 struct Layer<'l, 'd> {
     training: &'l Training,
     sizes: &'l Sizes,
@@ -288,7 +251,7 @@ impl<'l> Layer<'l, '_> {
         // Where experts have queue pairs of their own, each rank sends to those of all others.
         let experts =
             self.sizes.model.moe.map_or(0, |moe| moe.experts - moe.experts / u64::from(self.sizes.ep));
-        let experts = if self.training.routing.message == TokenMessage::Pair { 0 } else { experts };
+        let experts = if self.training.routing.message() == TokenMessage::Pair { 0 } else { experts };
         self.draft.expect(world * sends * steps, world * (8 + experts), "model")?;
         let tasks = world * passes * 6 * steps;
         let cell = tasks / u64::from(self.draft.outline.cells.count) * TASK;
@@ -651,48 +614,35 @@ impl<'l> Layer<'l, '_> {
     /// Tokens go to their experts, or come back.
     fn route(&mut self, ranks: &Range<u32>, layer: u32, back: bool) -> Result<(), Finding> {
         let Sizes { ref model, tp, ep, tokens, .. } = *self.sizes;
-        let (routing, Some(moe)) = (self.training.routing, model.moe) else { return Ok(()) };
-        let way = usize::from(back);
-        let value = model.hidden * routing.value_bytes[way] + routing.token_bytes[way];
+        let (routing, Some(moe)) = (&self.training.routing, model.moe) else { return Ok(()) };
+        let token = routing.token(model.hidden, back);
         let mine = (tokens / u64::from(tp)).max(1);
-        let even = routing.skew == 0.0 && routing.capacity.is_none();
-        if even && !routing.once_per_server && routing.message == TokenMessage::Pair {
-            return self.collect(ranks, Dim::Ep, Kind::AllToAll, value * mine * moe.top_k, layer);
+        let even = routing.skew == 0.0 && routing.capacity.is_none() && routing.kernel == Kernel::None;
+        if even && !routing.once_per_server() && routing.message() == TokenMessage::Pair {
+            return self.collect(ranks, Dim::Ep, Kind::AllToAll, token * mine * moe.top_k, layer);
         }
-        let seed = match routing.seed_by {
-            SeedBy::Never => 0,
-            SeedBy::Step => 1 + u64::from(self.step),
-            SeedBy::Layer => (1 + u64::from(self.step)) << 32 | u64::from(layer),
-        };
-        let key = Key::from_salt(self.draft.key.draw2(EXPERTS, seed));
-        let load = routing.load(moe, mine, key);
+        let load = routing.load(moe, mine, routing.key(self.draft.key, self.step, layer));
         self.dropped += if back { 0 } else { load.dropped };
-        let all = load.tokens.iter().sum::<u64>() * value;
-        let each = load.tokens.chunks((moe.experts / u64::from(ep)) as usize);
-        let tokens: Vec<Vec<u64>> = each.map(<[u64]>::to_vec).collect();
+        let sent = Sent::alike(load.tokens, ep);
+        let (key, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
+        let tuning = routing.tuning(tuning, token, back);
         self.draft.outline.next_run();
         for group in self.groups_of(ranks, Dim::Ep).iter() {
-            let (key, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
             let call = tuning
-                .call(self.draft, Kind::AllToAll, all, group)
+                .call(self.draft, Kind::AllToAll, sent.of_first() * token, group)
                 .map_err(|error| error.within("tuning").within(key).within("collectives"))?;
-            let planned = match self.routed.entry((call, tokens.clone(), back)) {
+            let planned = match self.routed.entry((call, sent.clone(), back)) {
                 Entry::Occupied(known) => Rc::clone(known.get()),
                 Entry::Vacant(new) => {
-                    let call = new.key().0.clone();
-                    let n = u64::from(call.ranks());
-                    let each = if routing.message == TokenMessage::Token { mine * moe.top_k } else { n };
-                    let fits = self.draft.memory.steps_fit(n * each);
-                    fits.map_err(|text| code::RANGE.at("routing.message", text))?;
-                    self.draft.memory.outline(n * each * STEP, &self.draft.scene.path("routing.message"))?;
-                    let schedule = self.training.routed((value, mine), moe, &call, &tokens, back)?;
-                    Rc::clone(new.insert(Rc::new(Planned::with(Algorithm::Direct, call, schedule))))
+                    let (call, path) = (new.key().0.clone(), self.draft.scene.path("routing"));
+                    let planned =
+                        routing.planned(self.draft.memory, &path, call, &sent, (token, mine), moe, back);
+                    Rc::clone(new.insert(Rc::new(planned.map_err(|error| error.within("routing"))?)))
                 }
             };
             let causes =
                 group.iter().map(|&rank| std::mem::take(&mut self.last[rank as usize])).collect::<Vec<_>>();
             let (number, stride) = self.number(Dim::Ep, group[0]);
-            let (_, Dimension { tuning, .. }) = self.settings_of(Dim::Ep);
             let communicator = tuning.communicator(Kind::AllToAll, group.clone(), number as usize, number);
             let operation = Operation { layer, ..self.operation(Kind::AllToAll.name(), Dim::Ep, 0) };
             let left = self.draft.collective_in_cells(communicator, stride, &planned, operation, causes)?;
