@@ -9,6 +9,7 @@ pub mod htsim;
 mod kind;
 pub mod order;
 pub mod requests;
+pub mod routing;
 pub mod simai;
 pub mod unread;
 mod words;

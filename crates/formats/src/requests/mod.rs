@@ -9,7 +9,7 @@
 mod azure;
 mod burstgpt;
 mod mooncake;
-mod rows;
+pub(crate) mod rows;
 pub mod times;
 mod trace;
 

@@ -5,17 +5,17 @@ use crate::words::Word;
 use finding::{Finding, suggestion};
 
 /// A row with its fields.
-pub(super) struct Row<'a> {
+pub(crate) struct Row<'a> {
     /// Line of the file, from 1.
-    pub(super) line: usize,
-    pub(super) fields: Vec<Word<'a>>,
+    pub(crate) line: usize,
+    pub(crate) fields: Vec<Word<'a>>,
     /// Number of fields of the first row.
     of: usize,
 }
 
 impl<'a> Row<'a> {
     /// A field by the number of its column. A row has as many fields as the first one, so that no column is shifted.
-    pub(super) fn field(&self, column: usize) -> Result<Word<'a>, Finding> {
+    pub(crate) fn field(&self, column: usize) -> Result<Word<'a>, Finding> {
         let found = self.fields.len();
         if let Some(word) = self.fields.get(column).filter(|_| found == self.of) {
             return Ok(*word);
@@ -28,7 +28,7 @@ impl<'a> Row<'a> {
     }
 
     /// A number of tokens.
-    pub(super) fn tokens(&self, column: usize, name: &str) -> Result<u64, Finding> {
+    pub(crate) fn tokens(&self, column: usize, name: &str) -> Result<u64, Finding> {
         let word = self.field(column)?;
         let tokens = word.number(&format!("a number of tokens (`{name}`)"))?;
         if tokens > MOST_TOKENS {
@@ -41,7 +41,7 @@ impl<'a> Row<'a> {
 }
 
 /// The rows of a file that have fields.
-pub(super) fn rows<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Row<'a>> {
+pub(crate) fn rows<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Row<'a>> {
     let of = text.lines().find(|line| !line.trim().is_empty()).map_or(0, |head| head.split(',').count());
     (1..).zip(text.split('\n')).filter(|(_, line)| !line.trim().is_empty()).map(move |(line, row)| {
         let field = |field: &'a str| {
@@ -53,7 +53,7 @@ pub(super) fn rows<'a>(file: &'a str, text: &'a str) -> impl Iterator<Item = Row
 }
 
 /// The numbers of the columns with these names, which the first row of a file has.
-pub(super) fn columns<'a, const N: usize>(
+pub(crate) fn columns<'a, const N: usize>(
     file: &'a str,
     text: &'a str,
     head: Option<Row<'a>>,

@@ -12,11 +12,12 @@ use super::training::{ModelChoice, Moe};
 use crate::values::LATEST;
 use collective::{Call, Kind};
 use finding::{Finding, code};
-use model::Time;
 use model::plan::{Operation, Role, Work};
+use model::{HostId, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::rc::Rc;
 
 /// Layers of a model whose experts are divided among all GPUs of the job: in each layer, tokens go to their experts (dispatch) and come
@@ -67,13 +68,29 @@ fn one() -> u32 {
 const MOST: u32 = 100_000;
 
 impl Generate for Experts {
+    fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
+        self.routing.read(folder).map_err(|error| error.within("routing"))
+    }
+
     fn generate(&self, draft: &mut Draft<'_>) -> Result<usize, Finding> {
         let (hidden, moe) = self.checked(draft.ranks.count())?;
         let compute = draft.operation(Operation { name: "compute", ..Operation::default() });
         let n = draft.ranks.count();
         let last = vec![vec![Vec::new(); n]; self.micro_batches as usize];
+        let sizes = ((n as u32, moe.experts), (self.tokens, moe.top_k));
+        let measured = self.routing.measured(sizes.0, sizes.1).map_err(|error| error.within("routing"))?;
+        let measured = measured.unwrap_or_default();
+        if self.routing.file.is_some() && self.layers as usize > measured.len() {
+            let text = format!(
+                "expected at most {}, the layers of `routing.file`, found {}",
+                measured.len(),
+                self.layers
+            );
+            return Err(code::FIT.at("layers", text));
+        }
+        let known = BTreeMap::new();
         let mut layer =
-            Layer { experts: self, hidden, moe, draft, compute, last, known: BTreeMap::new(), dropped: 0 };
+            Layer { experts: self, hidden, moe, draft, compute, last, known, measured, dropped: 0 };
         // On queue pairs that micro-batches share, messages keep this order; one computation at a time makes it theirs, too.
         for (step, number) in
             (0..self.steps).flat_map(|step| (0..self.layers).map(move |layer| (step, layer)))
@@ -87,9 +104,10 @@ impl Generate for Experts {
                 }
             }
         }
-        if layer.dropped > 0 {
-            let text =
-                format!("`routing.capacity` drops {} tokens of each GPU, summed over layers", layer.dropped);
+        let dropped = layer.dropped;
+        draft.warnings.extend(self.routing.doubts(draft.fabric.uplink(HostId(0)).rate));
+        if dropped > 0 {
+            let text = format!("`routing.capacity` drops {dropped} tokens of each GPU, summed over layers");
             draft.warnings.push(code::DROPPED_TOKENS.at("routing.capacity", text));
         }
         Ok(1)
@@ -144,6 +162,8 @@ struct Layer<'l, 'd> {
     last: Vec<Vec<Vec<Event>>>,
     /// Exchanges so far.
     known: BTreeMap<(Call, Sent, bool), Rc<Planned>>,
+    /// What ranks send in each layer, where that is measured.
+    measured: Vec<Sent>,
     /// Tokens of a rank that experts had no room for.
     dropped: u64,
 }
@@ -153,10 +173,16 @@ impl Layer<'_, '_> {
     fn half(&mut self, operation: Operation, back: bool) -> Result<(), Finding> {
         let Experts { tokens, micro_batches, routing, compute, .. } = self.experts;
         let Operation { step, layer, micro_batch: micro, .. } = operation;
-        let mine = part(*tokens, *micro_batches as usize, micro as usize);
-        let load = routing.load(self.moe, mine, routing.key(self.draft.key, step, layer));
-        self.dropped += if back { 0 } else { load.dropped };
-        let sent = Sent::alike(load.tokens, self.draft.ranks.count() as u32);
+        let parts = (*micro_batches as usize, micro as usize);
+        let mine = part(*tokens, parts.0, parts.1);
+        let sent = match self.measured.get(layer as usize) {
+            Some(sent) => sent.part(parts),
+            None => {
+                let load = routing.load(self.moe, mine, routing.key(self.draft.key, step, layer));
+                self.dropped += if back { 0 } else { load.dropped };
+                Sent::alike(load.tokens, self.draft.ranks.count() as u32)
+            }
+        };
         self.compute(if back { compute.experts } else { compute.attention }, micro)?;
         let name = if back { "combine" } else { "dispatch" };
         self.exchange(&sent, mine, back, Operation { name, dimension: "ep", ..operation })
@@ -188,7 +214,7 @@ impl Layer<'_, '_> {
         let token = routing.token(self.hidden, back);
         let tuning = routing.tuning(tuning, token, back);
         let ranks: Vec<u32> = (0..self.draft.ranks.count() as u32).collect();
-        let call = tuning.call(self.draft, Kind::AllToAll, sent.of_first() * token, &ranks);
+        let call = tuning.call(self.draft, Kind::AllToAll, sent.mean() * token, &ranks);
         let key = (call.map_err(|error| error.within("tuning"))?, sent.clone(), back);
         let planned = match self.known.get(&key) {
             Some(planned) => Rc::clone(planned),
@@ -209,3 +235,6 @@ impl Layer<'_, '_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::{Routing, TokenMessage};
 use crate::footprint::{MemoryBudget, STEP};
+use crate::workload::laid::part;
 use crate::workload::planned::Planned;
 use crate::workload::training::Moe;
 use collective::{After, Algorithm, Builder, Call, Schedule, Way};
@@ -27,6 +28,19 @@ impl Sent {
         Sent { each: tokens.len() / ranks as usize, rows: vec![tokens] }
     }
 
+    /// The tokens of each rank to each expert.
+    pub(in crate::workload) fn by_rank(rows: Vec<Vec<u64>>) -> Self {
+        Sent { each: rows.first().map_or(0, Vec::len) / rows.len().max(1), rows }
+    }
+
+    /// What a micro-batch has of it, of so many. Which one gets what cannot be divided goes around from expert to expert.
+    pub(in crate::workload) fn part(&self, (parts, i): (usize, usize)) -> Self {
+        let of = |row: &Vec<u64>| {
+            (0..).zip(row).map(|(e, &tokens)| part(tokens, parts, (i + e) % parts.max(1))).collect()
+        };
+        Sent { each: self.each, rows: self.rows.iter().map(of).collect() }
+    }
+
     /// Tokens from one member to each expert of another.
     fn between(&self, from: u32, to: u32) -> &[u64] {
         let first = to as usize * self.each;
@@ -38,11 +52,14 @@ impl Sent {
         self.rows.iter().map(|row| row.iter().sum()).max().unwrap_or(0)
     }
 
-    /// Tokens that the first member sends.
-    pub(in crate::workload) fn of_first(&self) -> u64 {
-        self.rows.first().map_or(0, |row| row.iter().sum())
+    /// Tokens that a sender has in the mean, counted for each expert.
+    pub(in crate::workload) fn mean(&self) -> u64 {
+        self.rows.iter().flatten().sum::<u64>() / self.rows.len().max(1) as u64
     }
 }
+
+/// Deals of experts to tokens, of which the mean counts. Our choice: the mean of even experts is within 2 % of its expectation.
+const DEALS: u64 = 16;
 
 impl Routing {
     /// The exchange in which each rank sends `sent` of its `mine` tokens, or gets them back. Paths of errors start at `routing`.
@@ -66,10 +83,12 @@ impl Routing {
         memory.outline(n * each * STEP, path)?;
         let schedule = match (self.once_per_server(), call.servers.as_slice()) {
             (true, [first, rest @ ..]) if !rest.is_empty() && rest.iter().all(|n| n == first) => {
-                let servers = call.servers.len() as u64;
-                let copies = self.servers_of_token(moe, servers) * mine as f64 / servers as f64;
-                let across = (copies * token as f64).round() as u64;
-                over_servers((servers as u32, *first), across, call.chunk, sent, token, back)
+                let across = self.across(sent, (mine, call.servers.len()), moe);
+                let across: Vec<Vec<u64>> = across
+                    .into_iter()
+                    .map(|row| row.into_iter().map(|copies| (copies * token as f64).round() as u64).collect())
+                    .collect();
+                over_servers((call.servers.len() as u32, *first), &across, call.chunk, sent, token, back)
             }
             (true, _) => {
                 let text = "needs several servers with the same number of ranks in each group";
@@ -78,6 +97,31 @@ impl Routing {
             (false, _) => exchange(&call, sent, token, self.message(), (back, Key::from_salt(ORDER))),
         };
         Ok(Planned::with(Algorithm::Direct, call, schedule))
+    }
+}
+
+impl Routing {
+    /// Tokens that go to each server at least once: a row for each sender, or one row for all of them.
+    fn across(&self, sent: &Sent, (mine, servers): (u64, usize), moe: Moe) -> Vec<Vec<f64>> {
+        let limited = self.servers_of_token(moe, servers as u64);
+        if self.is_even() {
+            return vec![vec![limited * mine as f64 / servers as f64; servers]];
+        }
+        let all = Routing { servers_per_token: None, ..self.clone() }.servers_of_token(moe, servers as u64);
+        let deal = |(sender, row): (u64, &Vec<u64>)| {
+            let mut order: Vec<usize> = (0..row.len()).collect();
+            let mut copies = vec![0; servers];
+            for deal in 0..DEALS {
+                let key = Key::from_salt(Key::from_salt(ORDER).draw2(!sender, deal));
+                for i in (1..order.len()).rev() {
+                    order.swap(i, below(key.draw(i as u64), i + 1));
+                }
+                let dealt = Routing::dealt(mine, row, &order, servers);
+                copies.iter_mut().zip(dealt).for_each(|(copies, more)| *copies += more);
+            }
+            copies.into_iter().map(|copies| copies as f64 / DEALS as f64 * limited / all).collect()
+        };
+        (0..).zip(&sent.rows).map(deal).collect()
     }
 }
 
@@ -148,12 +192,12 @@ fn peers(call: &Call, from: u32) -> Vec<u32> {
     }
 }
 
-/// The schedule of an exchange over `servers` of `each` members: every member sends `across` bytes to the member of its number in
-/// each other server, in messages of at most `chunk`. As each arrives, that member passes on to every other one of its server a part
+/// The schedule of an exchange over `servers` of `each` members: every member sends the bytes that `across` has for a server to the member
+/// of its number there, in messages of at most `chunk`. As each arrives, that member passes on to every other one of its server a part
 /// of the tokens for that one's experts. Each server's own tokens cross NVLink in as many parts. Backwards, the order is reversed.
 fn over_servers(
     (servers, each): (u32, u32),
-    across: u64,
+    across: &[Vec<u64>],
     chunk: u64,
     sent: &Sent,
     token: u64,
@@ -168,8 +212,9 @@ fn over_servers(
             after
         })
     };
-    let chunks = across.div_ceil(chunk.min(across.max(1))).max(1);
-    let part = |all: u64, i: u64| all * i / chunks..all * (i + 1) / chunks;
+    let most = across.iter().flatten().copied().max().unwrap_or(0);
+    let chunks = most.div_ceil(chunk.min(most.max(1))).max(1);
+    let piece = |all: u64, i: u64| all * i / chunks..all * (i + 1) / chunks;
     // The others of a member's server, and the bytes for their experts that come from one member.
     let others = |relay: u32, from: u32| {
         let first = relay / each * each;
@@ -182,19 +227,20 @@ fn over_servers(
         for distance in 0..servers {
             for member in 0..servers * each {
                 let relay = (member + distance * each) % (servers * each);
+                let across = across[member as usize % across.len()][(relay / each) as usize];
                 if distance == 0 {
                     for (to, bytes) in others(member, member) {
-                        step((member, to), part(bytes, i), Vec::new());
+                        step((member, to), piece(bytes, i), Vec::new());
                     }
                 } else if back {
                     let passed = others(relay, member)
-                        .filter_map(|(to, bytes)| step((relay, to), part(bytes, i), Vec::new()));
+                        .filter_map(|(to, bytes)| step((relay, to), piece(bytes, i), Vec::new()));
                     let passed = passed.collect();
-                    step((member, relay), part(across, i), passed);
+                    step((member, relay), piece(across, i), passed);
                 } else {
-                    let arrived = step((member, relay), part(across, i), Vec::new());
+                    let arrived = step((member, relay), piece(across, i), Vec::new());
                     for (to, bytes) in others(relay, member) {
-                        step((relay, to), part(bytes, i), arrived.into_iter().collect());
+                        step((relay, to), piece(bytes, i), arrived.into_iter().collect());
                     }
                 }
             }
@@ -205,6 +251,7 @@ fn over_servers(
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Gini, Skew};
     use super::*;
     use collective::{Kind, Machine, Protocol};
     use std::collections::BTreeSet;
@@ -268,7 +315,8 @@ mod tests {
         // Two servers of two; ten tokens of 3 B for each expert; 40 B across.
         let sent = Sent::alike(vec![10; 4], 4);
         for (chunk, chunks) in [(u64::MAX, 1), (16, 3)] {
-            let [there, back] = [false, true].map(|back| over_servers((2, 2), 40, chunk, &sent, 3, back));
+            let [there, back] =
+                [false, true].map(|back| over_servers((2, 2), &[vec![40; 2]], chunk, &sent, 3, back));
             // Rank 0 sends to rank 2, which passes on to rank 3 what is for it; rank 2 also has tokens of its own for rank 3.
             assert_eq!((bytes(&there, 0, 2), bytes(&there, 0, 3), bytes(&there, 2, 3)), (40, 0, 60));
             assert_eq!((bytes(&back, 2, 0), bytes(&back, 3, 0), bytes(&back, 3, 2)), (40, 0, 60));
@@ -277,5 +325,32 @@ mod tests {
                 assert_eq!(schedule.steps.iter().filter(|s| s.after.len() == 1).count() as u64, 4 * chunks);
             }
         }
+    }
+
+    const DEEPSEEK: Moe = Moe { experts: 256, top_k: 8, shared: 1, dense_layers: 3, dense_ffn: None };
+
+    #[test]
+    fn dealing_the_experts_of_tokens_finds_the_expected_number_of_servers() {
+        let even = Sent::alike(vec![128; 256], 64);
+        // A file with even tokens has no formula.
+        let file = Routing { file: Some("r.csv".to_owned()), ..Routing::default() };
+        for (limit, expected) in [(None, 5.294_652), (Some(4), 3.629_011)] {
+            let routing = Routing { servers_per_token: limit, ..file.clone() };
+            let dealt: f64 = routing.across(&even, (4096, 8), DEEPSEEK)[0].iter().sum();
+            assert!((dealt / 4096.0 / expected - 1.0).abs() < 0.02, "{dealt}");
+        }
+    }
+
+    #[test]
+    fn popular_experts_draw_more_tokens_to_their_server() {
+        let routing = Routing { skew: Skew::Gini(Gini { gini: 0.38 }), ..Routing::default() };
+        let sent = Sent::alike(routing.load(DEEPSEEK, 4096, Key::from_salt(1)).tokens, 64);
+        let across = routing.across(&sent, (4096, 8), DEEPSEEK);
+        let servers: Vec<u64> =
+            (0..8).map(|s| (0..8).map(|g| sent.between(0, 8 * s + g).iter().sum::<u64>()).sum()).collect();
+        let (most, least) = (servers.iter().max(), servers.iter().min());
+        let of = |count: Option<&u64>| across[0][servers.iter().position(|n| Some(n) == count).unwrap()];
+        assert!(of(most) > of(least), "{across:?}, {servers:?}");
+        assert!(across[0].iter().all(|&copies| copies <= 4096.0));
     }
 }

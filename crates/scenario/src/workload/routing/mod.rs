@@ -1,17 +1,19 @@
 //! Routing of tokens to experts, and how kernels send them.
 
 mod exchange;
+mod measured;
+mod skew;
 
 pub(in crate::workload) use exchange::Sent;
+pub use skew::{Gini, Skew};
 
 use super::collective::{NicChoice, Tuning};
 use super::communicator::MOST_CHANNELS;
 use super::cost::{CostConfig, Profile};
 use super::training::Moe;
-use crate::rounded::{exp, ln};
 use finding::{Finding, code};
-use model::Bytes;
 use model::draw::{Key, below};
+use model::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,9 +21,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Routing {
-    /// Skew z of experts: the j-th most popular one gets tokens in proportion to (j + 1)^-z. Default 0 (our choice: all
-    /// experts get the same).
-    pub skew: f64,
+    /// Skew of experts: an exponent z, so that the j-th most popular one gets tokens in proportion to (j + 1)^-z, or `{ gini = 0.24 }`, the
+    /// Gini coefficient of their tokens. Default 0 (our choice: all experts get the same).
+    pub skew: Skew,
+    /// Measured routing, in place of `skew`: a CSV file with the columns `layer`, `source_rank`, `expert` and `tokens`; a path relative to
+    /// the scenario's file. The first layer that is run has the routing of the file's first layer, and so on. Only of `experts`.
+    /// Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Digest of the file, which the results record. A scenario with a digest refuses a file that has changed. Default: the digest of
+    /// the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// What changes the popular experts: `"step"` (in every training step others), `"layer"` (in every layer, too) or
     /// `"never"`. Default `"layer"` (our choice).
     pub seed_by: SeedBy,
@@ -33,11 +44,12 @@ pub struct Routing {
     /// of `nic`, `cost` and `message` in the tuning of dispatch and combine. Default `"none"` (our choice: the ideal fabric).
     pub kernel: Kernel,
     /// Whether a token goes only once to each server with experts of its own, to the GPU of the sender's number, and from
-    /// there over NVLink (DeepEP's normal kernels). Only for experts that get the same. Default: the kernel's; without one, false (our
-    /// choice).
+    /// there over NVLink (DeepEP's normal kernels). Where experts differ, those of a token are dealt at random (our choice: only sums are
+    /// known). Default: the kernel's; without one, false (our choice).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub once_per_server: Option<bool>,
-    /// Most servers to which a token goes, with `once-per-server` (node-limited routing of DeepSeek-V3: 4). Default: all.
+    /// Most servers to which a token goes, with `once-per-server` (node-limited routing of DeepSeek-V3: 4). Where experts
+    /// differ, it saves the share that it saves for even ones (our choice). Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers_per_token: Option<u32>,
     /// Bytes of a token's value on its way to experts, and back. Default: `[1, 2]` with a kernel (FP8 and BF16: DeepSeek-V3), else `[2, 2]`
@@ -54,6 +66,9 @@ pub struct Routing {
     /// Default: the kernel's; without one, `"pair"` (our choice; a message per token lengthens a dispatch among 64 ranks by 3 %).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<TokenMessage>,
+    /// The file's layers, once it is read.
+    #[serde(skip)]
+    read: Option<measured::Measured>,
 }
 
 /// Kernels that send tokens.
@@ -73,6 +88,9 @@ pub enum Kernel {
 
 /// First number of the draws that route tokens.
 const EXPERTS: u64 = 1 << 40;
+
+/// Rate of the NICs on which the costs of kernels were measured (deepseek-ai/DeepEP, README: ConnectX-7).
+const MEASURED: Rate = Rate::from_gbps(400);
 
 /// Tokens of a message of DeepEP's normal kernels. Our choice: the longest of 4 to 32 (`config` in `buffer.py` of DeepEP).
 const CHUNK: u64 = 32;
@@ -114,15 +132,13 @@ pub(in crate::workload) struct Load {
 impl Routing {
     /// Checks the settings for experts that so many ranks share; paths start at `routing`.
     pub(in crate::workload) fn check(&self, moe: Option<Moe>, ranks: u32) -> Result<(), Finding> {
-        if !(0.0..=10.0).contains(&self.skew) {
-            return Err(code::RANGE.at("skew", format!("expected 0 to 10, found {}", self.skew)));
+        self.skew.check(moe.map_or(1, |moe| moe.experts))?;
+        if self.file.is_some() && !(self.skew.is_even() && self.capacity.is_none()) {
+            let text = "set either `file`, or `skew` and `capacity`";
+            return Err(code::CONFLICT.at("file", text));
         }
         if self.capacity.is_some_and(|c| !(c > 0.0 && c <= 1000.0)) {
             return Err(code::RANGE.at("capacity", "expected a factor above 0 and up to 1000"));
-        }
-        if self.once_per_server() && self.skew > 0.0 {
-            let text = "`once-per-server` needs experts that get the same: skew = 0";
-            return Err(code::NEEDS.at("once-per-server", text));
         }
         if self.once_per_server() && self.message() != TokenMessage::Pair {
             let text = "`once-per-server` sends one message to each server: message = \"pair\"";
@@ -169,6 +185,24 @@ impl Routing {
         hidden * self.value_bytes.unwrap_or(value)[way] + self.token_bytes.unwrap_or([scales, 0])[way]
     }
 
+    /// What is taken as it is on NICs of this rate; paths start at the workload's settings.
+    pub(in crate::workload) fn doubts(&self, line: Rate) -> Vec<Finding> {
+        let mut doubts = Vec::new();
+        if self.kernel != Kernel::None && line != MEASURED {
+            let text = format!(
+                "costs of kernels were measured on NICs of {MEASURED}, and these have {line}: they are taken as they are"
+            );
+            let help = "set `tuning.cost` to what your kernels attain";
+            doubts.push(code::READ_AS.at("routing.kernel", text).with_help(help));
+        }
+        if self.once_per_server() && self.file.is_some() {
+            let text =
+                "the file does not say which experts a token has together, so they are dealt at random";
+            doubts.push(code::READ_AS.at("routing.file", text));
+        }
+        doubts
+    }
+
     /// The tuning of dispatch or combine, in which tokens have so many bytes.
     pub(in crate::workload) fn tuning(&self, own: &Tuning, token: u64, back: bool) -> Tuning {
         let mut tuning = own.clone();
@@ -186,6 +220,11 @@ impl Routing {
         tuning
     }
 
+    /// Whether all experts get the same.
+    pub(in crate::workload) fn is_even(&self) -> bool {
+        self.skew.is_even() && self.capacity.is_none() && self.file.is_none()
+    }
+
     /// The key that draws the popular experts of a layer in a step.
     pub(in crate::workload) fn key(&self, job: Key, step: u32, layer: u32) -> Key {
         let seed = match self.seed_by {
@@ -200,12 +239,13 @@ impl Routing {
     pub(in crate::workload) fn load(&self, moe: Moe, tokens: u64, key: Key) -> Load {
         let experts = moe.experts as usize;
         let mut order: Vec<usize> = (0..experts).collect();
-        if self.skew > 0.0 {
+        let z = self.skew.exponent(moe.experts);
+        if !self.skew.is_even() {
             for i in (1..experts).rev() {
                 order.swap(i, below(key.draw(i as u64), i + 1));
             }
         }
-        let weight = |place: usize| exp(-self.skew * ln(place as f64 + 1.0));
+        let weight = |place| skew::weight(z, place);
         let sum: f64 = (0..experts).map(weight).sum();
         let all = tokens * moe.top_k;
         let exact: Vec<f64> = (0..experts).map(|place| all as f64 * weight(place) / sum).collect();
@@ -255,7 +295,7 @@ mod tests {
 
     #[test]
     fn every_token_goes_to_top_k_experts_whatever_the_skew() {
-        for skew in [0.0, 0.5, 1.0, 2.0] {
+        for skew in [0.0, 0.5, 1.0, 2.0].map(Skew::Exponent) {
             for tokens in [1, 7, 4096] {
                 let load = Routing { skew, ..Routing::default() }.load(DEEPSEEK, tokens, key());
                 assert_eq!(load.tokens.iter().sum::<u64>(), tokens * 8);
@@ -268,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_capacity_drops_what_popular_experts_cannot_take() {
-        let routing = Routing { skew: 1.0, capacity: Some(1.25), ..Routing::default() };
+        let routing = Routing { skew: Skew::Exponent(1.0), capacity: Some(1.25), ..Routing::default() };
         let load = routing.load(DEEPSEEK, 4096, key());
         assert_eq!(load.tokens.iter().max(), Some(&160), "1.25 times 128");
         assert_eq!(load.tokens.iter().sum::<u64>() + load.dropped, 4096 * 8);

@@ -5,7 +5,7 @@ mod model;
 mod pipeline;
 mod step;
 
-pub use super::routing::{Kernel, Routing, SeedBy, TokenMessage};
+pub use super::routing::{Gini, Kernel, Routing, SeedBy, Skew, TokenMessage};
 pub use dimension::{Dimension, Dimensions};
 use finding::{Finding, code};
 pub use model::{Mla, Model, ModelChoice, ModelName, Moe};
@@ -283,6 +283,10 @@ impl Training {
         }
         if self.steps == 0 || self.steps > 1000 {
             return Err(code::RANGE.at("steps", format!("expected 1 to 1000, found {}", self.steps)));
+        }
+        if self.routing.file.is_some() {
+            let text = "measured routing is for the workload `experts`, whose micro-batches have all tokens of a step";
+            return Err(code::UNSUITED.at("routing.file", text));
         }
         self.routing.check(model.moe, ep).map_err(|error| error.within("routing"))?;
         for (key, bytes) in [("gradient", self.gradient), ("bucket", self.bucket)] {

@@ -617,7 +617,7 @@ impl<'l> Layer<'l, '_> {
         let (routing, Some(moe)) = (&self.training.routing, model.moe) else { return Ok(()) };
         let token = routing.token(model.hidden, back);
         let mine = (tokens / u64::from(tp)).max(1);
-        let even = routing.skew == 0.0 && routing.capacity.is_none() && routing.kernel == Kernel::None;
+        let even = routing.is_even() && routing.kernel == Kernel::None;
         if even && !routing.once_per_server() && routing.message() == TokenMessage::Pair {
             return self.collect(ranks, Dim::Ep, Kind::AllToAll, token * mine * moe.top_k, layer);
         }
@@ -629,7 +629,7 @@ impl<'l> Layer<'l, '_> {
         self.draft.outline.next_run();
         for group in self.groups_of(ranks, Dim::Ep).iter() {
             let call = tuning
-                .call(self.draft, Kind::AllToAll, sent.of_first() * token, group)
+                .call(self.draft, Kind::AllToAll, sent.mean() * token, group)
                 .map_err(|error| error.within("tuning").within(key).within("collectives"))?;
             let planned = match self.routed.entry((call, sent.clone(), back)) {
                 Entry::Occupied(known) => Rc::clone(known.get()),
