@@ -895,6 +895,102 @@ class Settings(TypedDict, total=False):
     workload__0__collective__tuning__protocol: Any
     workload__0__collective__tuning__window: Any
     workload__0__compute_jitter: Any
+    workload__0__experts: Any
+    workload__0__experts__compute: Any
+    workload__0__experts__compute__attention: Any
+    workload__0__experts__compute__experts: Any
+    workload__0__experts__layers: Any
+    workload__0__experts__micro_batches: Any
+    workload__0__experts__model: Any
+    workload__0__experts__model__ffn: Any
+    workload__0__experts__model__gated: Any
+    workload__0__experts__model__heads: Any
+    workload__0__experts__model__hidden: Any
+    workload__0__experts__model__kv_heads: Any
+    workload__0__experts__model__layers: Any
+    workload__0__experts__model__mla: Any
+    workload__0__experts__model__mla__head: Any
+    workload__0__experts__model__mla__kv_rank: Any
+    workload__0__experts__model__mla__query_rank: Any
+    workload__0__experts__model__mla__rotary: Any
+    workload__0__experts__model__mla__value: Any
+    workload__0__experts__model__moe: Any
+    workload__0__experts__model__moe__dense_ffn: Any
+    workload__0__experts__model__moe__dense_layers: Any
+    workload__0__experts__model__moe__experts: Any
+    workload__0__experts__model__moe__shared: Any
+    workload__0__experts__model__moe__top_k: Any
+    workload__0__experts__model__positions: Any
+    workload__0__experts__model__vocab: Any
+    workload__0__experts__routing: Any
+    workload__0__experts__routing__capacity: Any
+    workload__0__experts__routing__digest: Any
+    workload__0__experts__routing__file: Any
+    workload__0__experts__routing__kernel: Any
+    workload__0__experts__routing__message: Any
+    workload__0__experts__routing__once_per_server: Any
+    workload__0__experts__routing__seed_by: Any
+    workload__0__experts__routing__servers_per_token: Any
+    workload__0__experts__routing__skew: Any
+    workload__0__experts__routing__skew__gini: Any
+    workload__0__experts__routing__token_bytes: Any
+    workload__0__experts__routing__value_bytes: Any
+    workload__0__experts__steps: Any
+    workload__0__experts__tokens: Any
+    workload__0__experts__tuning: Any
+    workload__0__experts__tuning__channels: Any
+    workload__0__experts__tuning__cost: Any
+    workload__0__experts__tuning__cost__call: Any
+    workload__0__experts__tuning__cost__direct: Any
+    workload__0__experts__tuning__cost__direct__first_bytes: Any
+    workload__0__experts__tuning__cost__direct__first_rate: Any
+    workload__0__experts__tuning__cost__direct__hop: Any
+    workload__0__experts__tuning__cost__direct__in_flight: Any
+    workload__0__experts__tuning__cost__direct__peer: Any
+    workload__0__experts__tuning__cost__direct__rate: Any
+    workload__0__experts__tuning__cost__ll: Any
+    workload__0__experts__tuning__cost__ll128: Any
+    workload__0__experts__tuning__cost__ll128__busy: Any
+    workload__0__experts__tuning__cost__ll128__cut_through: Any
+    workload__0__experts__tuning__cost__ll128__hop_network: Any
+    workload__0__experts__tuning__cost__ll128__hop_nvlink: Any
+    workload__0__experts__tuning__cost__ll128__in_flight: Any
+    workload__0__experts__tuning__cost__ll128__rate: Any
+    workload__0__experts__tuning__cost__ll128__tree: Any
+    workload__0__experts__tuning__cost__ll128__tree__busy: Any
+    workload__0__experts__tuning__cost__ll128__tree__hop_network: Any
+    workload__0__experts__tuning__cost__ll128__tree__hop_nvlink: Any
+    workload__0__experts__tuning__cost__ll128__tree__rate: Any
+    workload__0__experts__tuning__cost__ll__busy: Any
+    workload__0__experts__tuning__cost__ll__cut_through: Any
+    workload__0__experts__tuning__cost__ll__hop_network: Any
+    workload__0__experts__tuning__cost__ll__hop_nvlink: Any
+    workload__0__experts__tuning__cost__ll__in_flight: Any
+    workload__0__experts__tuning__cost__ll__rate: Any
+    workload__0__experts__tuning__cost__ll__tree: Any
+    workload__0__experts__tuning__cost__ll__tree__busy: Any
+    workload__0__experts__tuning__cost__ll__tree__hop_network: Any
+    workload__0__experts__tuning__cost__ll__tree__hop_nvlink: Any
+    workload__0__experts__tuning__cost__ll__tree__rate: Any
+    workload__0__experts__tuning__cost__profile: Any
+    workload__0__experts__tuning__cost__simple: Any
+    workload__0__experts__tuning__cost__simple__busy: Any
+    workload__0__experts__tuning__cost__simple__cut_through: Any
+    workload__0__experts__tuning__cost__simple__hop_network: Any
+    workload__0__experts__tuning__cost__simple__hop_nvlink: Any
+    workload__0__experts__tuning__cost__simple__in_flight: Any
+    workload__0__experts__tuning__cost__simple__rate: Any
+    workload__0__experts__tuning__cost__simple__tree: Any
+    workload__0__experts__tuning__cost__simple__tree__busy: Any
+    workload__0__experts__tuning__cost__simple__tree__hop_network: Any
+    workload__0__experts__tuning__cost__simple__tree__hop_nvlink: Any
+    workload__0__experts__tuning__cost__simple__tree__rate: Any
+    workload__0__experts__tuning__grain: Any
+    workload__0__experts__tuning__message: Any
+    workload__0__experts__tuning__nic: Any
+    workload__0__experts__tuning__ports: Any
+    workload__0__experts__tuning__protocol: Any
+    workload__0__experts__tuning__window: Any
     workload__0__fan_in: Any
     workload__0__fan_in__bytes: Any
     workload__0__fan_in__hosts: Any
@@ -1446,11 +1542,15 @@ class Settings(TypedDict, total=False):
     workload__0__training__parallel__tp: Any
     workload__0__training__routing: Any
     workload__0__training__routing__capacity: Any
+    workload__0__training__routing__digest: Any
+    workload__0__training__routing__file: Any
+    workload__0__training__routing__kernel: Any
     workload__0__training__routing__message: Any
     workload__0__training__routing__once_per_server: Any
     workload__0__training__routing__seed_by: Any
     workload__0__training__routing__servers_per_token: Any
     workload__0__training__routing__skew: Any
+    workload__0__training__routing__skew__gini: Any
     workload__0__training__routing__token_bytes: Any
     workload__0__training__routing__value_bytes: Any
     workload__0__training__scale: Any

@@ -178,9 +178,11 @@ impl Layer<'_, '_> {
         let sent = match self.measured.get(layer as usize) {
             Some(sent) => sent.part(parts),
             None => {
-                let load = routing.load(self.moe, mine, routing.key(self.draft.key, step, layer));
-                self.dropped += if back { 0 } else { load.dropped };
-                Sent::alike(load.tokens, self.draft.ranks.count() as u32)
+                let (ranks, key) =
+                    (self.draft.ranks.count() as u32, routing.key(self.draft.key, step, layer));
+                let (sent, dropped) = routing.sent(self.moe, mine, ranks, key);
+                self.dropped += if back { 0 } else { dropped };
+                sent
             }
         };
         self.compute(if back { compute.experts } else { compute.attention }, micro)?;
@@ -220,8 +222,8 @@ impl Layer<'_, '_> {
             Some(planned) => Rc::clone(planned),
             None => {
                 let (call, path) = (key.0.clone(), self.draft.scene.path("routing"));
-                let (memory, sizes) = (&mut *self.draft.memory, (token, mine));
-                let planned = routing.planned(memory, &path, call, sent, sizes, self.moe, back);
+                let (memory, sizes) = (&mut *self.draft.memory, (token, mine, back));
+                let planned = routing.planned(memory, &path, call, sent, sizes, self.moe);
                 let planned = Rc::new(planned.map_err(|error| error.within("routing"))?);
                 Rc::clone(self.known.entry(key).or_insert(planned))
             }

@@ -42,7 +42,7 @@ impl Sent {
     }
 
     /// Tokens from one member to each expert of another.
-    fn between(&self, from: u32, to: u32) -> &[u64] {
+    pub(super) fn between(&self, from: u32, to: u32) -> &[u64] {
         let first = to as usize * self.each;
         &self.rows[from as usize % self.rows.len()][first..first + self.each]
     }
@@ -62,16 +62,15 @@ impl Sent {
 const DEALS: u64 = 16;
 
 impl Routing {
-    /// The exchange in which each rank sends `sent` of its `mine` tokens, or gets them back. Paths of errors start at `routing`.
+    /// The exchange in which each rank sends `sent` of its `mine` tokens of so many bytes, or gets them back. Paths of errors start at `routing`.
     pub(in crate::workload) fn planned(
         &self,
         memory: &mut MemoryBudget,
         path: &str,
         call: Call,
         sent: &Sent,
-        (token, mine): (u64, u64),
+        (token, mine, back): (u64, u64, bool),
         moe: Moe,
-        back: bool,
     ) -> Result<Planned, Finding> {
         let n = u64::from(call.ranks());
         let (each, key) = match (self.once_per_server(), self.message()) {

@@ -237,18 +237,8 @@ impl Routing {
 
     /// The load of the experts by `tokens` tokens of a rank; `key` draws the order of their popularity.
     pub(in crate::workload) fn load(&self, moe: Moe, tokens: u64, key: Key) -> Load {
-        let experts = moe.experts as usize;
-        let mut order: Vec<usize> = (0..experts).collect();
-        let z = self.skew.exponent(moe.experts);
-        if !self.skew.is_even() {
-            for i in (1..experts).rev() {
-                order.swap(i, below(key.draw(i as u64), i + 1));
-            }
-        }
-        let weight = |place| skew::weight(z, place);
-        let sum: f64 = (0..experts).map(weight).sum();
-        let all = tokens * moe.top_k;
-        let exact: Vec<f64> = (0..experts).map(|place| all as f64 * weight(place) / sum).collect();
+        let (all, experts) = (tokens * moe.top_k, moe.experts as usize);
+        let (order, exact) = self.shares(moe, all, key);
         let mut counts: Vec<u64> = exact.iter().map(|share| share.floor() as u64).collect();
         // The largest remainders get the tokens that are left; of equal ones, the lower places do.
         let mut places: Vec<usize> = (0..experts).collect();
@@ -263,10 +253,57 @@ impl Routing {
         for (place, &expert) in order.iter().enumerate() {
             by_expert[expert] = counts[place];
         }
-        let most = self.capacity.map_or(u64::MAX, |c| (c * all as f64 / experts as f64).ceil() as u64);
+        let most = self.most(moe, all);
         let kept: Vec<u64> = by_expert.iter().map(|&count| count.min(most)).collect();
         let dropped = all - kept.iter().sum::<u64>();
         Load { tokens: kept, dropped }
+    }
+
+    /// What so many ranks send, each `tokens` tokens, and the tokens that one of them drops. A rank's numbers are rounded so that they
+    /// add up, and those of all ranks so that no expert gains by it; [`Routing::load`] rounds for all ranks alike.
+    pub(in crate::workload) fn sent(&self, moe: Moe, tokens: u64, ranks: u32, key: Key) -> (Sent, u64) {
+        let all = tokens * moe.top_k;
+        let (order, exact) = self.shares(moe, all, key);
+        let most = self.most(moe, all);
+        let row = |rank: u32| {
+            let mut row = vec![0; order.len()];
+            let (mut sum, mut before) = (f64::from(rank) / f64::from(ranks), 0);
+            for (place, (&expert, exact)) in order.iter().zip(&exact).enumerate() {
+                sum += exact;
+                let last = place + 1 == order.len();
+                let up_to = if last { all } else { (sum.floor() as u64).clamp(before, all) };
+                row[expert] = (up_to - before).min(most);
+                before = up_to;
+            }
+            row
+        };
+        let mut rows: Vec<Vec<u64>> = (0..ranks).map(row).collect();
+        let dropped = all - rows.first().map_or(all, |row| row.iter().sum());
+        if rows.windows(2).all(|pair| pair[0] == pair[1]) {
+            return (Sent::alike(rows.swap_remove(0), ranks), dropped);
+        }
+        (Sent::by_rank(rows), dropped)
+    }
+
+    /// The experts in the order of their popularity, and the shares of so many tokens that the places of this order have.
+    fn shares(&self, moe: Moe, all: u64, key: Key) -> (Vec<usize>, Vec<f64>) {
+        let experts = moe.experts as usize;
+        let mut order: Vec<usize> = (0..experts).collect();
+        let z = self.skew.exponent(moe.experts);
+        if !self.skew.is_even() {
+            for i in (1..experts).rev() {
+                order.swap(i, below(key.draw(i as u64), i + 1));
+            }
+        }
+        let weight = |place| skew::weight(z, place);
+        let sum: f64 = (0..experts).map(weight).sum();
+        let exact = (0..experts).map(|place| all as f64 * weight(place) / sum).collect();
+        (order, exact)
+    }
+
+    /// Most tokens of a rank that an expert takes.
+    fn most(&self, moe: Moe, all: u64) -> u64 {
+        self.capacity.map_or(u64::MAX, |c| (c * all as f64 / moe.experts as f64).ceil() as u64)
     }
 
     /// Expected number of servers with an expert of a token, of `servers` servers with the same numbers of experts.
@@ -322,5 +359,19 @@ mod tests {
         assert!((all - 5.294_652).abs() < 1e-6 && (four - 3.629_011).abs() < 1e-6, "{all} {four}");
         // 4096 tokens of 7168 values in FP8: seven of eight servers are others.
         assert_eq!((four * 7.0 / 8.0 * 4096.0 * 7168.0).round(), 93_229_697.0);
+    }
+
+    #[test]
+    fn few_tokens_of_many_ranks_load_all_even_experts() {
+        // One token of each of 64 ranks to eight of 256 experts: two for each expert.
+        let (sent, _) = Routing::default().sent(DEEPSEEK, 1, 64, key());
+        for to in 0..64 {
+            let tokens: u64 = (0..64).map(|from| sent.between(from, to).iter().sum::<u64>()).sum();
+            assert_eq!(tokens, 8, "four experts of rank {to}");
+        }
+        // Numbers that can be divided are those of every rank.
+        assert_eq!(Routing::default().sent(DEEPSEEK, 128, 64, key()).0, Sent::alike(vec![4; 256], 64));
+        let skewed = Routing { skew: Skew::Exponent(0.5), ..Routing::default() };
+        assert_eq!(skewed.sent(DEEPSEEK, 100, 64, key()).0.mean(), 800);
     }
 }

@@ -636,7 +636,7 @@ impl<'l> Layer<'l, '_> {
                 Entry::Vacant(new) => {
                     let (call, path) = (new.key().0.clone(), self.draft.scene.path("routing"));
                     let planned =
-                        routing.planned(self.draft.memory, &path, call, &sent, (token, mine), moe, back);
+                        routing.planned(self.draft.memory, &path, call, &sent, (token, mine, back), moe);
                     Rc::clone(new.insert(Rc::new(planned.map_err(|error| error.within("routing"))?)))
                 }
             };
