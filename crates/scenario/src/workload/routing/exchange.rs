@@ -1,5 +1,6 @@
 //! Schedules of dispatch and combine.
 
+use super::skew::dealt;
 use super::{Routing, TokenMessage};
 use crate::footprint::{MemoryBudget, STEP};
 use crate::workload::laid::part;
@@ -115,8 +116,8 @@ impl Routing {
                 for i in (1..order.len()).rev() {
                     order.swap(i, below(key.draw(i as u64), i + 1));
                 }
-                let dealt = Routing::dealt(mine, row, &order, servers);
-                copies.iter_mut().zip(dealt).for_each(|(copies, more)| *copies += more);
+                let more = dealt(mine, row, &order, servers);
+                copies.iter_mut().zip(more).for_each(|(copies, more)| *copies += more);
             }
             copies.into_iter().map(|copies| copies as f64 / DEALS as f64 * limited / all).collect()
         };

@@ -1,6 +1,5 @@
 //! How unevenly experts are chosen.
 
-use super::Routing;
 use crate::rounded::{exp, ln};
 use finding::{Finding, code};
 use schemars::JsonSchema;
@@ -86,22 +85,20 @@ fn gini_of(z: f64, experts: u64) -> f64 {
     if experts == 0 { 0.0 } else { sum / n / weights().sum::<f64>() }
 }
 
-impl Routing {
-    /// Tokens that go to each of so many servers at least once, by a sender's tokens to each expert. `order` has the experts in the order
-    /// in which they take tokens, one after another: all of an expert's tokens differ, and each token gets its number of experts.
-    pub(super) fn dealt(tokens: u64, row: &[u64], order: &[usize], servers: usize) -> Vec<u64> {
-        let each = row.len() / servers.max(1);
-        let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); servers];
-        let mut first = 0;
-        for &expert in order {
-            let Some(of_server) = spans.get_mut(expert / each.max(1)) else { continue };
-            let last = first + row[expert].min(tokens);
-            of_server.push((first, last.min(tokens)));
-            of_server.push((0, last.saturating_sub(tokens)));
-            first = if tokens == 0 { 0 } else { last % tokens };
-        }
-        spans.into_iter().map(covered).collect()
+/// Tokens that go to each of so many servers at least once, by a sender's tokens to each expert. `order` has the experts in the order
+/// in which they take tokens, one after another: all of an expert's tokens differ, and each token gets its number of experts.
+pub(super) fn dealt(tokens: u64, row: &[u64], order: &[usize], servers: usize) -> Vec<u64> {
+    let each = row.len() / servers.max(1);
+    let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); servers];
+    let mut first = 0;
+    for &expert in order {
+        let Some(of_server) = spans.get_mut(expert / each.max(1)) else { continue };
+        let last = first + row[expert].min(tokens);
+        of_server.push((first, last.min(tokens)));
+        of_server.push((0, last.saturating_sub(tokens)));
+        first = if tokens == 0 { 0 } else { last % tokens };
     }
+    spans.into_iter().map(covered).collect()
 }
 
 /// The number of integers in any of these spans.
@@ -140,11 +137,11 @@ mod tests {
     #[test]
     fn tokens_are_dealt_to_experts_so_that_each_goes_to_a_server_once() {
         // Four tokens, two experts each, on two servers of two experts. The popular expert has every token, so its server has, too.
-        assert_eq!(Routing::dealt(4, &[4, 1, 2, 1], &[0, 1, 2, 3], 2), [4, 3]);
+        assert_eq!(dealt(4, &[4, 1, 2, 1], &[0, 1, 2, 3], 2), [4, 3]);
         // Both experts of a server take the same two tokens, or different ones.
-        assert_eq!(Routing::dealt(4, &[2, 2, 4, 0], &[0, 2, 1, 3], 2), [4, 4]);
-        assert_eq!(Routing::dealt(4, &[2, 2, 4, 0], &[0, 1, 2, 3], 2), [4, 4]);
-        assert_eq!(Routing::dealt(4, &[2, 2, 2, 2], &[0, 2, 1, 3], 2), [2, 2]);
-        assert_eq!(Routing::dealt(0, &[0; 4], &[0, 1, 2, 3], 2), [0, 0]);
+        assert_eq!(dealt(4, &[2, 2, 4, 0], &[0, 2, 1, 3], 2), [4, 4]);
+        assert_eq!(dealt(4, &[2, 2, 4, 0], &[0, 1, 2, 3], 2), [4, 4]);
+        assert_eq!(dealt(4, &[2, 2, 2, 2], &[0, 2, 1, 3], 2), [2, 2]);
+        assert_eq!(dealt(0, &[0; 4], &[0, 1, 2, 3], 2), [0, 0]);
     }
 }
