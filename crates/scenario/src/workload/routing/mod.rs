@@ -92,7 +92,7 @@ const EXPERTS: u64 = 1 << 40;
 /// Rate of the NICs on which the costs of kernels were measured (deepseek-ai/DeepEP, README: ConnectX-7).
 const MEASURED: Rate = Rate::from_gbps(400);
 
-/// Tokens of a message of DeepEP's normal kernels. Our choice: the longest of 4 to 32 (`config` in `buffer.py` of DeepEP).
+/// Tokens of a message of DeepEP's normal kernels. Our choice: the longest of 4 to 32, which DeepEP's tuned settings have.
 const CHUNK: u64 = 32;
 
 /// Tokens that travel as one message.
