@@ -20,7 +20,7 @@ pub fn read(file: &str, text: &str) -> Result<BTreeMap<u32, Layer>, Finding> {
     let [layer, rank, expert, tokens] = columns(file, text, all.next(), NAMES)?;
     for row in all {
         let number = |column: usize, name: &str| {
-            let word = row.field(column, name)?;
+            let word = row.field(column)?;
             let number = word.number(&format!("a number (`{name}`)"))?;
             u32::try_from(number)
                 .map_err(|_| word.error(format!("expected at most {} (`{name}`), found {number}", u32::MAX)))
@@ -31,7 +31,7 @@ pub fn read(file: &str, text: &str) -> Result<BTreeMap<u32, Layer>, Finding> {
         if let Some((_, line)) = layers.entry(layer).or_default().insert(key, counted) {
             let text =
                 format!("layer {layer}, rank {} and expert {} stand in line {line}, too", key.0, key.1);
-            return Err(row.field(expert, NAMES[2])?.error(text));
+            return Err(row.field(expert)?.error(text));
         }
     }
     Ok(layers)
