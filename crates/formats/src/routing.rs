@@ -61,7 +61,10 @@ mod tests {
             ("", "r.csv:1:1: expected a row of names, found an empty file"),
             ("layer,rank,expert,tokens\n", "r.csv:1:1: the first row has no column `source_rank`"),
             ("layer,source_rank,expert,tokens\n3,0,-1,2\n", "r.csv:2:5: expected a number (`expert`)"),
-            ("layer,source_rank,expert,tokens\n3,0,1\n", "expected 4 fields up to `tokens`, found 3"),
+            (
+                "layer,source_rank,expert,tokens\n3,0,1\n",
+                "r.csv:2:5: expected 4 fields, as in the first row, found 3",
+            ),
             (
                 "layer,source_rank,expert,tokens\n3,0,1,2.5\n",
                 "r.csv:2:7: expected a number of tokens (`tokens`)",
