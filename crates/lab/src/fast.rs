@@ -249,6 +249,9 @@ fn unfit(resolved: &Resolved) -> Option<&'static str> {
     if !scenario.failure.is_empty() {
         return Some("the fabric changes during the run");
     }
+    if scenario.stop.after.is_some() {
+        return Some("the run stops at a time");
+    }
     if scenario.links.codeword_loss.is_some() || scenario.links.gilbert.is_some() {
         return Some("links are noisy");
     }

@@ -74,7 +74,7 @@ impl Director<'_> {
     /// Lets all lanes leap, where everything under way is in chains whose rounds are known. `lane` is about to begin a round. `None` if
     /// other exchanges are under way, and false if the lanes must go on.
     pub(super) fn leap(&mut self, lane: u32, error: f64) -> Option<bool> {
-        let tolerance = self.tolerance.filter(|_| self.may_leap && self.plan.stop_after.is_none())?;
+        let tolerance = self.tolerance.filter(|_| self.may_leap)?;
         let slots = self.company(lane)?;
         let chain = |(one, slots)| self.chain((one, lane), slots, (error, tolerance));
         let chains: Option<Vec<Chain>> = slots.into_iter().map(chain).collect();
