@@ -1,30 +1,17 @@
 //! Microsoft Azure's traces of LLM inference, 2023 and 2024.
 
-use super::rows::{Clock, columns, decimal, rows};
-use super::trace::{Request, Trace};
+use super::rows::{decimal, read_csv};
+use super::trace::Trace;
 use finding::Finding;
 
 const NAMES: [&str; 3] = ["TIMESTAMP", "ContextTokens", "GeneratedTokens"];
 
 pub(super) fn read(file: &str, text: &str) -> Result<Trace, Finding> {
-    let (mut trace, mut clock) = (Trace::default(), Clock::default());
-    let mut rows = rows(file, text);
-    let [time, input, output] = columns(file, text, rows.next(), NAMES)?;
-    for row in rows {
-        let word = row.field(time)?;
-        let at = ticks(word.word).ok_or_else(|| {
+    read_csv((file, text), NAMES, PS_PER_TICK, |word| {
+        ticks(word.word).ok_or_else(|| {
             word.error(format!("expected a time such as 2023-11-16 18:17:03.9799600, found `{}`", word.word))
-        })?;
-        let since = clock.since_first(word, at)?.checked_mul(PS_PER_TICK);
-        trace.add(Request {
-            line: row.line,
-            at: since.ok_or_else(|| word.error("expected at most 200 days in a trace"))?,
-            input: row.tokens(input, NAMES[1])?,
-            output: row.tokens(output, NAMES[2])?,
-            blocks: Vec::new(),
-        });
-    }
-    Ok(trace)
+        })
+    })
 }
 
 /// Picoseconds of a tick, a tenth of a microsecond.

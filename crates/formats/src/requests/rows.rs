@@ -1,6 +1,6 @@
 //! Rows of a CSV file whose fields have no quotes, and the clock of a trace.
 
-use super::trace::MOST_TOKENS;
+use super::trace::{MOST_TOKENS, Request, Trace};
 use crate::words::Word;
 use finding::{Finding, suggestion};
 
@@ -72,6 +72,31 @@ pub(crate) fn columns<'a, const N: usize>(
     Ok(columns)
 }
 
+/// Reads a trace whose rows have a time and tokens in and out, in the columns with these names. `time` reads a time, in units of so many
+/// picoseconds.
+pub(super) fn read_csv(
+    (file, text): (&str, &str),
+    names: [&str; 3],
+    unit: u64,
+    time: impl Fn(Word<'_>) -> Result<u64, Finding>,
+) -> Result<Trace, Finding> {
+    let (mut trace, mut clock) = (Trace::default(), Clock::default());
+    let mut rows = rows(file, text);
+    let [at, input, output] = columns(file, text, rows.next(), names)?;
+    for row in rows {
+        let word = row.field(at)?;
+        let since = clock.since_first(word, time(word)?)?.checked_mul(unit);
+        trace.add(Request {
+            line: row.line,
+            at: since.ok_or_else(|| word.error("expected at most 200 days in a trace"))?,
+            input: row.tokens(input, names[1])?,
+            output: row.tokens(output, names[2])?,
+            blocks: Vec::new(),
+        });
+    }
+    Ok(trace)
+}
+
 /// The clock of a trace, which starts with its first request and never goes back.
 #[derive(Default)]
 pub(super) struct Clock {
@@ -80,7 +105,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// The time since the first request, ps; `word` has the time of the request, and `at` is its value in ps.
+    /// The time since the first request, in the unit of `at`, which is the time of the request that `word` has.
     pub(super) fn since_first(&mut self, word: Word<'_>, at: u64) -> Result<u64, Finding> {
         let first = *self.first.get_or_insert(at);
         let since = at.checked_sub(first).filter(|since| *since >= self.last).ok_or_else(|| {
