@@ -166,42 +166,31 @@ impl Checkpoint {
         (writer, nodes): (HostId, &[HostId]),
         (bytes, lane): (u64, u32),
     ) -> u32 {
-        let mut copy = |cause: u32, from: HostId, to: HostId| {
+        let mut send = |causes: &[u32], (from, to): (HostId, HostId), (bytes, lane): (u64, u32)| {
             let message = draft.send(0, from, to, bytes);
             draft.outline.messages[message as usize].lane = lane;
-            draft.after(cause, StartOn::Received, message);
-            message
-        };
-        // Which messages let whom reply to whom, in order. Each reply follows the one before it.
-        let arrived: Vec<(u32, HostId)> = match self.replication {
-            Replication::Chain => {
-                let mut last = write;
-                nodes.windows(2).for_each(|pair| last = copy(last, pair[0], pair[1]));
-                vec![(last, nodes[nodes.len() - 1])]
-            }
-            Replication::Primary => {
-                nodes[1..].iter().map(|&node| (copy(write, nodes[0], node), node)).collect()
-            }
-        };
-        let mut reply = |causes: &[u32], from: HostId, to: HostId| {
-            let message = draft.send(0, from, to, REPLY);
-            draft.outline.messages[message as usize].lane = lane + 1;
             causes.iter().for_each(|&cause| draft.after(cause, StartOn::Received, message));
             message
         };
-        match self.replication {
+        let (data, reply) = ((bytes, lane), (REPLY, lane + 1));
+        let causes = match self.replication {
             Replication::Chain => {
-                let mut last = arrived[0].0;
-                nodes.windows(2).rev().for_each(|pair| last = reply(&[last], pair[1], pair[0]));
-                reply(&[last], nodes[0], writer)
+                let mut last = write;
+                nodes.windows(2).for_each(|pair| last = send(&[last], (pair[0], pair[1]), data));
+                nodes.windows(2).rev().for_each(|pair| last = send(&[last], (pair[1], pair[0]), reply));
+                vec![last]
             }
             Replication::Primary => {
+                let copies: Vec<u32> =
+                    nodes[1..].iter().map(|&node| send(&[write], (nodes[0], node), data)).collect();
+                let replies = copies.iter().zip(&nodes[1..]);
                 let mut causes: Vec<u32> =
-                    arrived.into_iter().map(|(copy, node)| reply(&[copy], node, nodes[0])).collect();
+                    replies.map(|(&copy, &node)| send(&[copy], (node, nodes[0]), reply)).collect();
                 causes.push(write);
-                reply(&causes, nodes[0], writer)
+                causes
             }
-        }
+        };
+        send(&causes, (nodes[0], writer), reply)
     }
 }
 
