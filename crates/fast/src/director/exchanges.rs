@@ -102,7 +102,6 @@ impl Director<'_> {
             // Lanes that meet leave out nothing one by one.
             mode = mode.filter(|_| self.leap(lane, error) != Some(false));
         }
-        let slot = self.unused.last().copied().unwrap_or(self.exchanges.len() as u32);
         if over_nics && self.leap.is_some() {
             match self.during_leap(lane, place) {
                 During::LeftOut(record) => mode = Some(record),
@@ -116,19 +115,16 @@ impl Director<'_> {
         }
         if over_nics {
             self.count(series, learned.packets, mode.is_some());
-            if mode.is_none() && repeats && self.tolerance.is_some() {
-                self.classes[self.series[series as usize].class as usize].lead(round, lane, slot);
-            }
         }
+        let leads = over_nics && repeats && mode.is_none() && self.tolerance.is_some();
         let mode = match mode {
             Some(mode) => mode,
             None => Mode::Sent(Box::new(self.lay(x, cell, round, series)?)),
         };
-        if let Mode::Follows(leader) = mode
-            && let Some(leader) = self.exchanges[leader as usize].as_deref_mut()
-        {
-            leader.followers.push(slot);
-        }
+        let follows = match mode {
+            Mode::Follows(leader) => Some(leader),
+            _ => None,
+        };
         let left_out = over_nics && !matches!(mode, Mode::Sent(_));
         let meters = if over_nics { self.meters(lane) } else { Box::default() };
         let leaves = outline.leaves * if outline.spans { self.cells } else { 1 };
@@ -149,8 +145,14 @@ impl Director<'_> {
             start: None,
             taken_over: None,
         };
-        self.place_exchange(exchange);
+        let slot = self.place_exchange(exchange);
         self.under_way[x as usize * self.cells as usize + cell as usize] = slot;
+        if leads {
+            self.classes[self.series[series as usize].class as usize].lead(round, lane, slot);
+        }
+        if let Some(leader) = follows.and_then(|leader| self.exchanges[leader as usize].as_deref_mut()) {
+            leader.followers.push(slot);
+        }
         if over_nics {
             let state = &self.lanes[lane as usize];
             self.occupy_links(lane, (state.busy + 1, state.left_out + u32::from(left_out)));
@@ -277,9 +279,11 @@ impl Director<'_> {
         exchange.error += error.each + self.series[exchange.series as usize].late(fitted) as f64;
         self.books.apart = self.books.apart.max(error.once);
         // Some members of an exchange that a leap leaves out have left it.
-        let gone: Vec<bool> = exchange.left.iter().map(|left| *left != NEVER).collect();
-        for ((n, &left), _) in (0..).zip(&record.left).zip(gone).filter(|(_, gone)| !gone) {
-            self.mirror(slot, n, left);
+        let all = (0..).zip(exchange.left.iter().zip(&record.left));
+        let to_come: Vec<(u32, u64)> =
+            all.filter(|(_, (left, _))| **left == NEVER).map(|(n, (_, &after))| (n, after)).collect();
+        for (n, after) in to_come {
+            self.mirror(slot, n, after);
         }
     }
 

@@ -134,17 +134,15 @@ impl Director<'_> {
         mut slots: Vec<u32>,
         (error, tolerance): (f64, f64),
     ) -> Option<Chain> {
-        let round = |slot: u32| match &self.exchanges[slot as usize].as_deref()?.mode {
-            Mode::Sent(sent) => Some(sent.round),
-            _ => None,
-        };
-        if slots.iter().any(|&slot| round(slot).is_none()) {
-            return None;
-        }
-        slots.sort_by_key(|&slot| self.exchanges[slot as usize].as_deref().map(|e| (e.opened, e.number)));
         let of = |slot: &u32| self.exchanges[*slot as usize].as_deref();
+        slots.sort_by_key(|slot| of(slot).map(|exchange| (exchange.opened, exchange.number)));
         let track = of(&slots[0])?.series >> 1;
-        let alike = |slot: &u32| of(slot).is_some_and(|e| e.series >> 1 == track && e.followers.is_empty());
+        let alike = |slot: &u32| {
+            of(slot).is_some_and(|exchange| {
+                let sent = matches!(exchange.mode, Mode::Sent(_));
+                sent && exchange.series >> 1 == track && exchange.followers.is_empty()
+            })
+        };
         let nature = self.outlined.exchanges()[of(&slots[0])?.number as usize].nature;
         if !slots.iter().all(alike) || nature != (Nature::Collective { coupled: true }) {
             return None;
