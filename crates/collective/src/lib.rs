@@ -107,6 +107,25 @@ pub struct Call {
     pub machine: Machine,
 }
 
+impl Call {
+    /// A call with one channel, of whole messages.
+    pub fn plain(kind: Kind, servers: Vec<u32>, bytes: u64) -> Self {
+        Call {
+            kind,
+            bytes,
+            servers,
+            channels: 1,
+            chunk: u64::MAX,
+            slices: false,
+            window: 0,
+            grain: 1,
+            nvlink: false,
+            protocol: Protocol::Simple,
+            machine: Machine::default(),
+        }
+    }
+}
+
 /// NCCL's protocol, which determines how many bytes a byte of payload takes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

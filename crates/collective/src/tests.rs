@@ -1,25 +1,14 @@
 //! Claim: after a collective, every rank has the bytes that the collective promises, in whatever order its steps happen.
 
-use super::{After, Algorithm, Call, Kind, Machine, Protocol, Schedule, Step, Way};
+use super::{After, Algorithm, Call, Kind, Machine, Schedule, Step, Way};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// A call with one channel and whole messages.
 pub(super) fn call(kind: Kind, servers: Vec<u32>, bytes: u64) -> Call {
-    Call {
-        kind,
-        bytes,
-        servers,
-        channels: 1,
-        chunk: u64::MAX,
-        slices: false,
-        window: 0,
-        grain: 1,
-        nvlink: false,
-        protocol: Protocol::Simple,
-        machine: Machine { nics: 8, nic: 400_000_000_000, nvlink: 2_966_400_000_000, ..Machine::default() },
-    }
+    let machine = Machine { nics: 8, nic: 400_000_000_000, nvlink: 2_966_400_000_000, ..Machine::default() };
+    Call { machine, ..Call::plain(kind, servers, bytes) }
 }
 
 /// What a member knows about a range of bytes: whose contributions are in it.

@@ -5,7 +5,7 @@ use crate::workload::laid::{DraftMessage, Event, Graph, Item, part};
 use crate::workload::planned::Planned;
 use crate::workload::ranks::Stream;
 use crate::workload::scene::Scene;
-use collective::{After, Call, Kind, Machine, Protocol, Schedule, Step, Way};
+use collective::{After, Call, Kind, Schedule, Step, Way};
 use finding::Finding;
 use model::draw::below;
 use model::plan::{Operation, Role, SliceTimes, Task, Work};
@@ -160,19 +160,7 @@ pub(crate) fn transfer(
     operation: u32,
     causes: &[Event],
 ) -> Moved {
-    let call = Call {
-        kind: Kind::Broadcast,
-        bytes,
-        servers: vec![1, 1],
-        channels: 1,
-        chunk: u64::MAX,
-        slices: false,
-        window: 0,
-        grain: 1,
-        nvlink: false,
-        protocol: Protocol::Simple,
-        machine: Machine::default(),
-    };
+    let call = Call::plain(Kind::Broadcast, vec![1, 1], bytes);
     let servers = vec![(0, 1), (1, 1)];
     let mut layer = Layer {
         scene,

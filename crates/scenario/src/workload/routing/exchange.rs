@@ -253,24 +253,12 @@ fn over_servers(
 mod tests {
     use super::super::{Gini, Skew};
     use super::*;
-    use collective::{Kind, Machine, Protocol};
+    use collective::Kind;
     use std::collections::BTreeSet;
 
     /// An all-to-all of these servers.
     fn call(servers: Vec<u32>) -> Call {
-        Call {
-            kind: Kind::AllToAll,
-            bytes: 0,
-            servers,
-            channels: 1,
-            chunk: u64::MAX,
-            slices: false,
-            window: 0,
-            grain: 1,
-            nvlink: false,
-            protocol: Protocol::Simple,
-            machine: Machine::default(),
-        }
+        Call::plain(Kind::AllToAll, servers, 0)
     }
 
     fn bytes(schedule: &Schedule, from: u32, to: u32) -> u64 {
