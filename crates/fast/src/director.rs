@@ -6,6 +6,7 @@
 mod exchanges;
 mod lanes;
 mod leap;
+mod packets;
 mod work;
 
 use crate::footprint::{Footprints, Shape};
@@ -13,12 +14,14 @@ use crate::memo::Memo;
 use crate::series::{Class, Error, Fit, Record};
 use crate::told::Told;
 use engine::Observer;
-use engine::live::{Ended, Live, Next};
+use engine::live::{Live, Next};
 use engine::outcome::Recording;
 use finding::Finding;
+use lanes::{Lane, Usage};
 use model::plan::{SliceTimes, Work};
 use model::{Plan, Time};
-use scenario::outlined::{Cause, Effect, Laid, Nature, Outline, Outlined, Trigger};
+use packets::{Posted, Sent};
+use scenario::outlined::{Cause, Effect, Nature, Outline, Outlined};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::PathBuf;
@@ -87,26 +90,6 @@ enum Mode {
     Follows(u32),
 }
 
-/// The messages and tasks of an exchange that is sent.
-struct Sent {
-    laid: Laid,
-    messages: Vec<u32>,
-    tasks: Vec<u32>,
-    /// By message: the one before it on its queue pair, whether it is ready, and whether it is posted.
-    before: Vec<u32>,
-    after: Vec<u32>,
-    ready: Vec<bool>,
-    posted: Vec<bool>,
-    /// Start of tasks that an engine starts, and readiness, ps.
-    start: Vec<u64>,
-    /// Events of messages and tasks that are still to come.
-    open: u32,
-    round: u32,
-    class: u32,
-    /// Its class among those of its lane alone, if it has one, and its round there.
-    own: (u32, u32),
-}
-
 /// An exchange under way.
 struct Exchange {
     number: u32,
@@ -172,64 +155,6 @@ struct Learned {
     shape: u32,
     /// Most lanes of such exchanges that a link between switches may have.
     load: u32,
-}
-
-/// The exchanges of the same ranks of one communicator.
-#[derive(Default)]
-struct Lane {
-    links: Rc<[u32]>,
-    /// Exchanges under way over NICs, and those of them that are left out.
-    busy: u32,
-    left_out: u32,
-    /// Packets of the largest exchange since it was idle.
-    packets: u64,
-    /// Lanes that have used its links at the same time.
-    others: Vec<u32>,
-    /// Time for which its exchanges were left out.
-    absent: Meter,
-    /// Series of this lane that have been opened.
-    series: Vec<u32>,
-}
-
-/// The time for which something has had users, summed over them, ps.
-#[derive(Clone, Copy, Default)]
-struct Meter {
-    users: u32,
-    since: u64,
-    sum: u64,
-}
-
-impl Meter {
-    fn at(&self, now: u64) -> u64 {
-        self.sum + u64::from(self.users) * (now - self.since)
-    }
-
-    fn set(&mut self, users: u32, now: u64) {
-        *self = Meter { users, since: now, sum: self.at(now) };
-    }
-}
-
-/// The lanes under way on a link.
-#[derive(Default)]
-struct Usage {
-    lanes: Vec<u32>,
-    used: Meter,
-    /// That of lanes whose exchanges are left out.
-    absent: Meter,
-}
-
-/// A message that was posted.
-#[derive(Clone, Copy)]
-struct Posted {
-    /// Where its exchange is under way.
-    slot: u32,
-    /// Its number in the exchange.
-    message: u32,
-    group: u16,
-    /// Its operation in the results.
-    operation: u32,
-    /// By how much the engine's clock is behind in its time.
-    behind: u64,
 }
 
 /// A stream or an engine: the time from which it is free, and the error of that time.
@@ -520,103 +445,6 @@ impl<'a> Director<'a> {
 
     fn push(&mut self, at: u64, kind: Kind, order: u64, who: Who, error: f64) {
         self.due.push(Reverse(Due { at, kind, order, who, error }));
-    }
-
-    /// Takes an event of the engine.
-    fn take(&mut self, ended: Ended) -> Result<(), Finding> {
-        let (qp, number, acked) = match ended {
-            Ended::Received(qp, number) => (qp, number, false),
-            Ended::Acked(qp, number) => (qp, number, true),
-            Ended::Task(_) => return Ok(()),
-        };
-        self.in_flight -= u64::from(acked);
-        let Posted { slot, message: m, .. } = self.posted[qp.index()][number as usize];
-        let Some(sent) = self.sent(slot) else { return Ok(()) };
-        let message = &sent.laid.messages[m as usize];
-        let range = if acked { message.on_acked.clone() } else { message.on_received.clone() };
-        self.trigger(slot, range)?;
-        self.close(slot);
-        Ok(())
-    }
-
-    fn sent(&mut self, slot: u32) -> Option<&mut Sent> {
-        match self.exchanges.get_mut(slot as usize)?.as_deref_mut()?.mode {
-            Mode::Sent(ref mut sent) => Some(sent),
-            _ => None,
-        }
-    }
-
-    /// Fires triggers inside an exchange.
-    fn trigger(&mut self, slot: u32, range: std::ops::Range<u32>) -> Result<(), Finding> {
-        for i in range {
-            let Some(sent) = self.sent(slot) else { return Ok(()) };
-            match sent.laid.triggers[i as usize] {
-                Trigger::Message(m) => {
-                    sent.messages[m as usize] -= 1;
-                    if sent.messages[m as usize] == 0 {
-                        sent.ready[m as usize] = true;
-                        self.post_ready(slot, m);
-                    }
-                }
-                Trigger::Task(t) => {
-                    sent.tasks[t as usize] -= 1;
-                    if sent.tasks[t as usize] == 0 {
-                        self.inner_ready(slot, t);
-                    }
-                }
-                Trigger::Left(n) => self.leaves(slot, n)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn inner_ready(&mut self, slot: u32, t: u32) {
-        if let Some(exchange) = self.exchanges[slot as usize].as_deref() {
-            let (at, error) = (self.now, exchange.error);
-            self.push(at, Kind::Ready, order(2 * exchange.number + 1, t), Who::Inner(slot, t), error);
-        }
-    }
-
-    /// Posts a message and those after it on its queue pair that are ready.
-    fn post_ready(&mut self, slot: u32, mut m: u32) {
-        if self.waits_for_leap(slot, m) {
-            return;
-        }
-        self.sync();
-        loop {
-            let Some(sent) = self.sent(slot) else { return };
-            let (before, group) = (sent.before[m as usize], sent.laid.group);
-            if !sent.ready[m as usize]
-                || sent.posted[m as usize]
-                || before != NONE && !sent.posted[before as usize]
-            {
-                return;
-            }
-            sent.posted[m as usize] = true;
-            let (qp, bytes, after) = (
-                sent.laid.messages[m as usize].qp,
-                sent.laid.messages[m as usize].bytes,
-                sent.after[m as usize],
-            );
-            self.live.post(qp, bytes);
-            let operation =
-                self.told.operation_at(self.exchanges[slot as usize].as_deref().map(|e| (e.number, e.cell)));
-            self.posted[qp.index()].push(Posted { slot, message: m, group, operation, behind: self.behind });
-            self.in_flight += 1;
-            if after == NONE {
-                return;
-            }
-            m = after;
-        }
-    }
-
-    /// Brings the engine's clock to the present if nothing is under way.
-    fn sync(&mut self) {
-        let now = self.now - self.behind;
-        if self.in_flight == 0 && self.live.now().ps() < now {
-            let next = self.live.next(Time(now), &mut ());
-            debug_assert!(!matches!(next, Next::Event(_)), "nothing is under way");
-        }
     }
 
     /// Plays what is due.

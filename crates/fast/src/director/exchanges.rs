@@ -2,13 +2,11 @@
 
 use super::lanes::MOST;
 use super::leap::During;
-use super::{Director, Exchange, Kind, Mode, NEVER, NONE, Sent, Who, order};
+use super::{Director, Exchange, Kind, Mode, NEVER, NONE, Who, order};
 use crate::series::{Class, Error, Leader, NOBODY, Record};
 use finding::Finding;
-use model::QpId;
 use model::plan::SliceTimes;
 use scenario::outlined::{Cause, Nature};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Error of an exchange that follows another one, as a share of the time between them. Our choice: isomorphic rails differed by 0.013 %.
@@ -226,32 +224,6 @@ impl Director<'_> {
             }
         };
         replay(own).or_else(|| replay(class).filter(|_| !leads))
-    }
-
-    pub(super) fn lay(&mut self, x: u32, cell: u32, round: u32, series: u32) -> Result<Sent, Finding> {
-        let laid = self.outlined.lay(x, cell)?;
-        let (messages, tasks) = (laid.messages.len(), laid.tasks.len());
-        let (mut before, mut after) = (vec![NONE; messages], vec![NONE; messages]);
-        let mut last: BTreeMap<QpId, u32> = BTreeMap::new();
-        for (m, message) in (0..).zip(&laid.messages) {
-            if let Some(earlier) = last.insert(message.qp, m) {
-                (before[m as usize], after[earlier as usize]) = (earlier, m);
-            }
-        }
-        Ok(Sent {
-            messages: laid.messages.iter().map(|message| message.needs).collect(),
-            tasks: laid.tasks.iter().map(|task| task.needs).collect(),
-            before,
-            after,
-            ready: vec![false; messages],
-            posted: vec![false; messages],
-            start: vec![0; tasks],
-            open: (2 * messages + tasks) as u32,
-            round,
-            class: self.series[series as usize].class,
-            own: (self.series[series as usize].own, round - self.series[series as usize].before_own),
-            laid,
-        })
     }
 
     /// All members have entered.
