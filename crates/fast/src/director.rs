@@ -7,25 +7,24 @@ mod exchanges;
 mod lanes;
 mod leap;
 mod packets;
+mod state;
 mod work;
 
 use crate::footprint::{Footprints, Shape};
 use crate::memo::Memo;
-use crate::series::{Class, Error, Fit, Record};
+use crate::series::Class;
 use crate::told::Told;
 use engine::Observer;
 use engine::live::{Live, Next};
 use engine::outcome::Recording;
 use finding::Finding;
-use lanes::{Lane, Usage};
 use model::plan::{SliceTimes, Work};
 use model::{Plan, Time};
-use packets::{Posted, Sent};
 use scenario::outlined::{Cause, Effect, Nature, Outline, Outlined};
+use state::{Exchange, Free, Lane, Learned, NEVER, NONE, Posted, Series, Usage};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::path::PathBuf;
-use std::rc::Rc;
 use work::Piece;
 
 /// What is due; at one instant the engine's order of a task's events holds.
@@ -78,90 +77,6 @@ impl Ord for Due {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.at, self.kind, self.order).cmp(&(other.at, other.kind, other.order))
     }
-}
-
-/// How an exchange under way is done.
-enum Mode {
-    /// By packets, or by copies inside servers.
-    Sent(Box<Sent>),
-    /// It is left out, and its events come when this record says.
-    Replayed(Rc<Record>, Error),
-    /// It is left out, and its events come when those of another exchange do, which is under way.
-    Follows(u32),
-}
-
-/// An exchange under way.
-struct Exchange {
-    number: u32,
-    cell: u32,
-    mode: Mode,
-    series: u32,
-    /// By member, ps; [`NEVER`] before.
-    entries: Vec<u64>,
-    entered: u32,
-    /// By event, ps; [`NEVER`] before.
-    left: Vec<u64>,
-    gone: u32,
-    error: f64,
-    /// Exchanges that follow this one.
-    followers: Vec<u32>,
-    /// When its first member entered, and the meters of its lane's links then.
-    opened: u64,
-    meters: Box<[(u64, u64)]>,
-    /// Time for which its own lane was left out then.
-    absent: u64,
-    /// Time of the record's first entry, once all members have entered.
-    start: Option<u64>,
-    /// During a leap, the entries and events of an exchange whose packets this one has taken over; else nothing.
-    taken_over: Option<Box<(Vec<u64>, Vec<u64>)>>,
-}
-
-const NEVER: u64 = u64::MAX;
-const NONE: u32 = u32::MAX;
-
-/// Exchanges of one kind in one lane, which begin when the lane is idle, or while the exchange before them is under way.
-#[derive(Default)]
-struct Series {
-    /// Its class among all lanes; if exchanges of others meet on its links, it also has one of its own.
-    class: u32,
-    own: u32,
-    rounds: u32,
-    /// Rounds before there was a class of its own.
-    before_own: u32,
-    /// Rounds up to this one are sent.
-    hold: u32,
-    /// Whether a round has met others.
-    met: bool,
-    /// The most by which members took turns to be late.
-    turns: u64,
-    known: bool,
-}
-
-impl Series {
-    /// The error of an exchange whose entries fit those of its record so. Turns do not add up from round to round.
-    fn late(&mut self, fit: Fit) -> u64 {
-        let more = fit.turns.saturating_sub(self.turns);
-        self.turns += more;
-        fit.late + more
-    }
-}
-
-/// What is known of the exchanges of a track in one cell before the first of them begins.
-#[derive(Clone, Copy, Default)]
-struct Learned {
-    /// Packets of an exchange over NICs.
-    packets: u64,
-    /// Equal numbers: paths of the same shape.
-    shape: u32,
-    /// Most lanes of such exchanges that a link between switches may have.
-    load: u32,
-}
-
-/// A stream or an engine: the time from which it is free, and the error of that time.
-#[derive(Clone, Copy, Default)]
-struct Free {
-    at: u64,
-    error: f64,
 }
 
 /// What a fast run did.

@@ -2,7 +2,8 @@
 
 use super::lanes::MOST;
 use super::leap::During;
-use super::{Director, Exchange, Kind, Mode, NEVER, NONE, Who, order};
+use super::state::{Exchange, Mode, NEVER, NONE};
+use super::{Director, Kind, Who, order};
 use crate::series::{Class, Error, Leader, NOBODY, Record};
 use finding::Finding;
 use model::plan::SliceTimes;

@@ -1,6 +1,7 @@
 //! Lanes: the links that exchanges of the same ranks use, and who else uses them.
 
-use super::{Director, Exchange, Learned, NONE, Series};
+use super::Director;
+use super::state::{Exchange, Learned, NONE, Series};
 use crate::footprint::Shape;
 use crate::memo;
 use crate::series::Class;
@@ -13,50 +14,6 @@ use std::rc::Rc;
 /// An exchange that met others for more than this part of its time is not one that meets none, and no audit if they were left out. Lanes of
 /// more than so many times its packets are not sent for its sake. Our choice.
 pub(super) const MOST: u64 = 8;
-
-/// The exchanges of the same ranks of one communicator.
-#[derive(Default)]
-pub(super) struct Lane {
-    pub(super) links: Rc<[u32]>,
-    /// Exchanges under way over NICs, and those of them that are left out.
-    pub(super) busy: u32,
-    pub(super) left_out: u32,
-    /// Packets of the largest exchange since it was idle.
-    pub(super) packets: u64,
-    /// Lanes that have used its links at the same time.
-    pub(super) others: Vec<u32>,
-    /// Time for which its exchanges were left out.
-    pub(super) absent: Meter,
-    /// Series of this lane that have been opened.
-    pub(super) series: Vec<u32>,
-}
-
-/// The time for which something has had users, summed over them, ps.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Meter {
-    pub(super) users: u32,
-    pub(super) since: u64,
-    pub(super) sum: u64,
-}
-
-impl Meter {
-    pub(super) fn at(&self, now: u64) -> u64 {
-        self.sum + u64::from(self.users) * (now - self.since)
-    }
-
-    pub(super) fn set(&mut self, users: u32, now: u64) {
-        *self = Meter { users, since: now, sum: self.at(now) };
-    }
-}
-
-/// The lanes under way on a link.
-#[derive(Default)]
-pub(super) struct Usage {
-    pub(super) lanes: Vec<u32>,
-    pub(super) used: Meter,
-    /// That of lanes whose exchanges are left out.
-    pub(super) absent: Meter,
-}
 
 impl Director<'_> {
     /// Learns the links of all lanes, and what their exchanges are like.

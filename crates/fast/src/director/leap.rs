@@ -4,7 +4,8 @@
 //! by itself, its neighbours would meet an idle link. So all of them leap at once: the engine's clock stands still, the packets under way
 //! stay where they are, the rounds between are left out, and a later round of each lane takes over what is under way.
 
-use super::{Director, Due, Exchange, Kind, Mode, NEVER, NONE, Sent, Who, order};
+use super::state::{Exchange, Mode, NEVER, NONE, Sent};
+use super::{Director, Due, Kind, Who, order};
 use crate::series::{Error, Leader, Record};
 use model::QpId;
 use scenario::outlined::Nature;

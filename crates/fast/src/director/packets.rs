@@ -1,45 +1,12 @@
 //! Exchanges that are sent: their messages and tasks, from events of the engine to the next messages.
 
-use super::{Director, Kind, Mode, NONE, Who, order};
+use super::state::{Mode, NONE, Posted, Sent};
+use super::{Director, Kind, Who, order};
 use engine::live::{Ended, Next};
 use finding::Finding;
 use model::{QpId, Time};
-use scenario::outlined::{Laid, Trigger};
+use scenario::outlined::Trigger;
 use std::collections::BTreeMap;
-
-/// The messages and tasks of an exchange that is sent.
-pub(super) struct Sent {
-    pub(super) laid: Laid,
-    pub(super) messages: Vec<u32>,
-    pub(super) tasks: Vec<u32>,
-    /// By message: the one before it on its queue pair, whether it is ready, and whether it is posted.
-    pub(super) before: Vec<u32>,
-    pub(super) after: Vec<u32>,
-    pub(super) ready: Vec<bool>,
-    pub(super) posted: Vec<bool>,
-    /// Start of tasks that an engine starts, and readiness, ps.
-    pub(super) start: Vec<u64>,
-    /// Events of messages and tasks that are still to come.
-    pub(super) open: u32,
-    pub(super) round: u32,
-    pub(super) class: u32,
-    /// Its class among those of its lane alone, if it has one, and its round there.
-    pub(super) own: (u32, u32),
-}
-
-/// A message that was posted.
-#[derive(Clone, Copy)]
-pub(super) struct Posted {
-    /// Where its exchange is under way.
-    pub(super) slot: u32,
-    /// Its number in the exchange.
-    pub(super) message: u32,
-    pub(super) group: u16,
-    /// Its operation in the results.
-    pub(super) operation: u32,
-    /// By how much the engine's clock is behind in its time.
-    pub(super) behind: u64,
-}
 
 impl Director<'_> {
     pub(super) fn lay(&mut self, x: u32, cell: u32, round: u32, series: u32) -> Result<Sent, Finding> {

@@ -1,6 +1,7 @@
 //! The work of tasks: streams and engines, by the rules of the engine (`engine/src/tasks.rs`).
 
-use super::{Director, Free, Kind, Who};
+use super::state::Free;
+use super::{Director, Kind, Who};
 use model::plan::{SliceTimes, Work};
 use model::{NodeId, Time};
 
