@@ -28,6 +28,7 @@ pub use model::{Bytes, Time};
 use scenario::program::{ProgramRanks, Way};
 use scenario::{Checked, Source};
 use self_cell::self_cell;
+use serving::kv::{pairs, part};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -313,13 +314,14 @@ impl Session {
         let Some(&rank) = to.first().filter(|_| !from.is_empty()) else {
             return Err(Failure::Asked("an instance has no ranks".to_owned()));
         };
-        let parts = from.len().max(to.len());
+        let parts = from.len().max(to.len()) as u64;
         let number = self.transfers.len() as u64;
-        // The first parts take what is left over.
-        let size = |i: usize| bytes / parts as u64 + u64::from((i as u64) < bytes % parts as u64);
-        let pair = |i: usize| (from[i * from.len() / parts], to[i * to.len() / parts]);
-        let sends: Result<Vec<Send>, Failure> =
-            (0..parts).map(|i| self.checked_send(number, pair(i), size(i), 0)).collect();
+        let pairs = (0..).zip(pairs(from.len() as u64, to.len() as u64));
+        let sends: Result<Vec<Send>, Failure> = pairs
+            .map(|(i, (a, b))| {
+                self.checked_send(number, (from[a as usize], to[b as usize]), part(bytes, i, parts), 0)
+            })
+            .collect();
         let sends = sends?;
         self.transfers.push(Transfer { id, rank, left: parts as u32 });
         for send in sends {
