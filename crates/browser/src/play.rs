@@ -11,6 +11,7 @@ use results::summary::{Summary, Timing, Title};
 use results::tables::event_names;
 use scenario::room::Room;
 use scenario::{Checked, Finding, ideal};
+use schemes::SchemeConfig;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -213,8 +214,10 @@ pub fn about(asked: &Asked) -> Vec<u8> {
     let builtin = scenario::builtin::ALL.iter();
     let scenarios: Vec<Value> =
         builtin.map(|each| json!({ "name": each.name, "about": each.about(), "text": each.text })).collect();
-    let schemes: Vec<Value> = schemes()
-        .into_iter()
+    // The names stand in the scheme list itself: a scenario's JSON Schema would bring the description of every setting into the page.
+    let schemes: Vec<Value> = SchemeConfig::NAMES
+        .iter()
+        .zip(SchemeConfig::ABOUT)
         .map(|(name, about)| {
             let mut with = asked.clone();
             with.set.push(format!("scheme.{name}={{}}"));
@@ -226,21 +229,6 @@ pub fn about(asked: &Asked) -> Vec<u8> {
         "scenarios": scenarios,
         "schemes": schemes,
     }))
-}
-
-/// Names and descriptions of all schemes, from the schema of a scenario.
-fn schemes() -> Vec<(String, String)> {
-    let root = scenario::schema();
-    let mut place = &root["properties"]["scheme"];
-    while let Some(reference) = place["$ref"].as_str().or_else(|| place["allOf"][0]["$ref"].as_str()) {
-        place = &root["definitions"][reference.rsplit('/').next().unwrap_or_default()];
-    }
-    let choices = place["oneOf"].as_array().or_else(|| place["anyOf"].as_array());
-    let one = |choice: &Value| {
-        let name = choice["required"][0].as_str()?;
-        Some((name.to_owned(), choice["description"].as_str().unwrap_or_default().to_owned()))
-    };
-    choices.into_iter().flatten().filter_map(one).collect()
 }
 
 /// The answer to a page whose scenario has a mistake.

@@ -162,9 +162,9 @@ pub trait Steers: Recipe {
 
 macro_rules! schemes {
     (
-        in switches { $($(#[$meta:meta])* $module:ident: $Variant:ident),+ $(,)? }
-        in senders { $($(#[$nic_meta:meta])* $nic_module:ident: $NicVariant:ident),+ $(,)? }
-        in both { $($(#[$both_meta:meta])* $both_module:ident: $BothVariant:ident),+ $(,)? }
+        in switches { $($(#[doc = $about:literal])* $module:ident: $Variant:ident),+ $(,)? }
+        in senders { $($(#[doc = $nic_about:literal])* $nic_module:ident: $NicVariant:ident),+ $(,)? }
+        in both { $($(#[doc = $both_about:literal])* $both_module:ident: $BothVariant:ident),+ $(,)? }
     ) => {
         $(pub mod $module;)+
         $(pub mod $nic_module;)+
@@ -174,14 +174,21 @@ macro_rules! schemes {
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case")]
         pub enum SchemeConfig {
-            $($(#[$meta])* $Variant($module::Config),)+
-            $($(#[$nic_meta])* $NicVariant($nic_module::Config),)+
-            $($(#[$both_meta])* $BothVariant($both_module::Config),)+
+            $($(#[doc = $about])* $Variant($module::Config),)+
+            $($(#[doc = $nic_about])* $NicVariant($nic_module::Config),)+
+            $($(#[doc = $both_about])* $BothVariant($both_module::Config),)+
         }
 
         impl SchemeConfig {
             /// Names of all schemes, as a scenario spells them.
             pub const NAMES: &[&str] = &[$(kebab!($module),)+ $(kebab!($nic_module),)+ $(kebab!($both_module)),+];
+
+            /// What each scheme of [`SchemeConfig::NAMES`] is, in a sentence or two.
+            pub const ABOUT: &[&str] = &[
+                $(concat!($($about),*).trim_ascii(),)+
+                $(concat!($($nic_about),*).trim_ascii(),)+
+                $(concat!($($both_about),*).trim_ascii()),+
+            ];
 
             /// The scheme of that name with its defaults.
             pub fn named(name: &str) -> Option<SchemeConfig> {
@@ -263,8 +270,8 @@ macro_rules! schemes {
         // An explicit tag is quicker to read than one hidden in a field, and it is read for every packet.
         #[repr(u8)]
         pub enum AnyScheme {
-            $($(#[$meta])* $Variant($module::$Variant),)+
-            $($(#[$both_meta])* $BothVariant(Box<<$both_module::Config as Recipe>::Scheme>),)+
+            $($(#[doc = $about])* $Variant($module::$Variant),)+
+            $($(#[doc = $both_about])* $BothVariant(Box<<$both_module::Config as Recipe>::Scheme>),)+
             /// Part in switches of a scheme that sits in the sending NIC.
             Entropies(entropies::Entropies),
             /// A scheme for each traffic class.
@@ -293,8 +300,8 @@ macro_rules! schemes {
         pub enum AnySteering {
             /// Steering of a scheme that sits in switches alone.
             None(Unsteered),
-            $($(#[$nic_meta])* $NicVariant(Box<$nic_module::$NicVariant>),)+
-            $($(#[$both_meta])* $BothVariant(Box<<$both_module::Config as Steers>::Steering>),)+
+            $($(#[doc = $nic_about])* $NicVariant(Box<$nic_module::$NicVariant>),)+
+            $($(#[doc = $both_about])* $BothVariant(Box<<$both_module::Config as Steers>::Steering>),)+
             /// A steering from outside this crate.
             Custom(Box<dyn Steering<Annex = Stamp> + Send>),
         }

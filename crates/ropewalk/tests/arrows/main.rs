@@ -54,7 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("workshop", &["farm", "lab", "papers", "results", "ropewalk", "scenario"]),
     ("frames", &["bump", "checkers", "model", "ports", "results", "rnic", "scenario", "tor"]),
     ("abi", &["lab", "model", "results", "scenario"]),
-    ("browser", &["engine", "model", "results", "scenario", "sim"]),
+    ("browser", &["engine", "model", "results", "scenario", "schemes", "sim"]),
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
     (
         "python",
