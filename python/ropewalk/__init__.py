@@ -90,6 +90,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def run(
     scenario: Scenario,
     *,

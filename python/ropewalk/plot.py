@@ -172,10 +172,13 @@ def _distribution(ax: Axes, metric: str, legend: int) -> Axes:
 
 
 class ResultPlots:
-    """Pictures of one run."""
+    """Pictures of one run. `result.plot()` is `result.plot.fct_cdf()`."""
 
     def __init__(self, result: Result) -> None:
         self._result = result
+
+    def __call__(self, metric: str = "slowdown", *, ax: Axes | None = None) -> Axes:
+        return self.fct_cdf(metric, ax=ax)
 
     @styled
     def fct_cdf(self, metric: str = "slowdown", *, ax: Axes | None = None, **how: Any) -> Axes:
@@ -306,10 +309,13 @@ class ResultPlots:
 
 
 class ComparisonPlots:
-    """Pictures of a comparison."""
+    """Pictures of a comparison. `comparison.plot()` is `comparison.plot.bars()`."""
 
     def __init__(self, comparison: Comparison) -> None:
         self._comparison = comparison
+
+    def __call__(self, measure: str = "slowdown, P99", *, ax: Axes | None = None) -> Axes:
+        return self.bars(measure, ax=ax)
 
     @styled
     def fct_cdf(self, metric: str = "slowdown", *, ax: Axes | None = None) -> Axes:
@@ -344,10 +350,13 @@ class ComparisonPlots:
 
 
 class SweepPlots:
-    """Pictures of a sweep."""
+    """Pictures of a sweep. `sweep.plot()` is `sweep.plot.lines()`."""
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
+
+    def __call__(self, metric: str = "flows.fct_us.p99", *, ax: Axes | None = None, **how: Any) -> Axes:
+        return self.lines(metric, ax=ax, **how)
 
     @styled
     def lines(

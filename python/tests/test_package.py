@@ -433,6 +433,7 @@ def test_the_package_lists_scenarios_and_experiments():
     assert "topology" in rw.schema()["properties"] and "axis" in rw.schema("sweep")["properties"]
     assert rw.__version__ == tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     assert [name for name in rw.__all__ if not getattr(rw, name).__doc__] == []
+    assert dir(rw) == sorted([*rw.__all__, "__version__"])
 
 
 def test_the_command_comes_with_the_package(tmp_path):
@@ -457,12 +458,14 @@ def test_pictures_have_units_and_draw_on_the_axes_they_are_given(result, tmp_pat
 
     comparison = rw.compare("quickstart", ["ecmp", "rps"], seeds="1..2", **SMALL)
     draws = [
+        (result.plot, "slowdown", "share"),
         (result.plot.fct_cdf, "slowdown", "share"),
         (result.plot.rates, "µs", "Gb/s"),
         (result.plot.queues, "µs", "kB"),
         (result.plot.links, "%", "%"),
         (result.plot.arrivals, "µs", "PSN − next PSN in order"),
         (result.plot.counters, "µs", "count"),
+        (comparison.plot, "", "slowdown"),
         (comparison.plot.fct_cdf, "slowdown", "share"),
         (comparison.plot.bars, "", "slowdown"),
     ]
@@ -530,7 +533,7 @@ def test_a_sweep_is_drawn_along_an_axis(tmp_path):
     sweep = rw.sweep(grid, tmp_path / "grid")
     assert str(sweep).startswith("grid: 12 points") or "12 points" in str(sweep).splitlines()[0]
     points = sweep.points.to_dict()
-    ax = sweep.plot.lines("flows.fct_us.p99")
+    ax = sweep.plot()
     lines = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
     assert list(lines) == ["ecmp", "themis"] and ax.get_xlabel() == "bytes" and ax.get_ylabel() == "FCT, P99 [µs]"
     for scheme, drawn in lines.items():
