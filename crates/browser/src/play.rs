@@ -215,13 +215,12 @@ pub fn about(asked: &Asked) -> Vec<u8> {
     let scenarios: Vec<Value> =
         builtin.map(|each| json!({ "name": each.name, "about": each.about(), "text": each.text })).collect();
     // The names stand in the scheme list itself: a scenario's JSON Schema would bring the description of every setting into the page.
-    let schemes: Vec<Value> = SchemeConfig::NAMES
+    let schemes: Vec<Value> = SchemeConfig::names()
         .iter()
-        .zip(SchemeConfig::ABOUT)
-        .map(|(name, about)| {
+        .map(|name| {
             let mut with = asked.clone();
             with.set.push(format!("scheme.{name}={{}}"));
-            json!({ "name": name, "about": about, "why_not": with.check().err().map(|error| error.text) })
+            json!({ "name": name, "about": SchemeConfig::about(name), "why_not": with.check().err().map(|error| error.text) })
         })
         .collect();
     Pack::default().finish(json!({

@@ -89,6 +89,19 @@ pub enum Command {
         /// Name of the scenario; the file is NAME.toml.
         name: String,
     },
+    /// Write a crate with a scheme of your own, which inherits this command line
+    #[command(after_help = "\
+Example:
+  ropewalk new-scheme two-choices ~/two-choices
+  cd ~/two-choices
+  cargo test
+  cargo run --release -- compare quickstart --schemes two-choices,themis")]
+    NewScheme {
+        /// Name of the scheme, as scenarios spell it.
+        name: String,
+        /// Directory for the crate.
+        dir: PathBuf,
+    },
     /// Commands of the program `ropewalk-workshop`
     #[command(hide = true, disable_help_flag = true, disable_version_flag = true, aliases = ["reference"])]
     Fuzz(PassedArgs),

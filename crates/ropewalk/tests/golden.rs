@@ -131,7 +131,7 @@ fn table() -> String {
 /// Names and settings of the rows on one kind of fabric.
 fn schemes(on: fn(Golden) -> bool) -> Vec<(String, String)> {
     let mut rows = Vec::new();
-    for scheme in SchemeConfig::NAMES {
+    for scheme in SchemeConfig::names() {
         let golden = SchemeConfig::named(scheme).expect("a scheme of the list").golden();
         let (Golden::LeafSpine(own) | Golden::Dragonfly(own)) = golden else { continue };
         for (name, keys) in own.iter().filter(|_| on(golden)) {

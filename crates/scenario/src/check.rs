@@ -291,7 +291,7 @@ fn swapped(
                 SchemeConfig::default().name()
             )
         } else {
-            suggestion(name, SchemeConfig::NAMES)
+            suggestion(name, SchemeConfig::names())
         };
         return Err(format!("unknown scheme `{name}`; {hint}"));
     };

@@ -241,7 +241,7 @@ fn other_slot(path: &[String]) -> Option<String> {
         "scheme" if FeedbackConfig::NAMES.contains(&name.as_str()) => Some(format!(
             "`{name}` is a feedback, which stands beside a scheme: write `[{around}feedback.{name}]`"
         )),
-        "feedback" if SchemeConfig::NAMES.contains(&name.as_str()) => {
+        "feedback" if SchemeConfig::names().contains(&name.as_str()) => {
             Some(format!("`{name}` is a scheme: write `[{around}scheme.{name}]`"))
         }
         _ => None,

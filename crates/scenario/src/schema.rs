@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn choices_come_from_the_lists_of_parts_with_a_sentence_each() {
         let names = |path: &[&str]| choices(path).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-        assert_eq!(names(&["scheme"]), schemes::SchemeConfig::NAMES);
+        assert_eq!(names(&["scheme"]), schemes::SchemeConfig::names());
         assert_eq!(names(&["feedback"]), schemes::FeedbackConfig::NAMES);
         assert!(names(&["nic", "transport"]).contains(&"nic-sr"));
         assert_eq!(names(&["topology", "rails", "preset"]).len(), 5);

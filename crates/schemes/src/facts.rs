@@ -25,7 +25,7 @@ pub struct Facts {
 
 impl Facts {
     /// Facts of a scheme in the sending NIC alone, whose switches just map entropies to links.
-    pub(crate) fn of_sender(sprays: bool) -> Self {
+    pub fn of_sender(sprays: bool) -> Self {
         Facts { sprays, judges_nacks: false, tags: false, signal: 0, view: None, nic: None, pinned: false }
     }
 }

@@ -301,7 +301,7 @@ mod tests {
             assert_eq!(config.name(), name);
             assert_eq!(toml::from_str::<FeedbackConfig>(&format!("[{name}]")).unwrap(), config);
             assert!(toml::from_str::<FeedbackConfig>(&format!("[{name}]\nno-such-key = 1")).is_err());
-            assert!(!SchemeConfig::NAMES.contains(&name), "{name}");
+            assert!(!SchemeConfig::names().contains(&name), "{name}");
         }
         assert_eq!(FeedbackConfig::named("long-hauls"), None);
         assert!(FeedbackConfig::default().is_none());
@@ -343,7 +343,7 @@ mod tests {
     fn every_feedback_keeps_its_contract_beside_every_scheme() {
         for (plan, switch) in [(datacentres(2), "external0"), (leaf_spine(3, 4, 2), "leaf0")] {
             let site = Site { plan: &plan, node: plan.fabric.find(switch).unwrap() };
-            for scheme in SchemeConfig::NAMES.iter().map(|name| SchemeConfig::named(name).unwrap()) {
+            for scheme in SchemeConfig::names().iter().map(|name| SchemeConfig::named(name).unwrap()) {
                 let alone = story(&plan, switch, scheme.build(site));
                 for feedback in FeedbackConfig::NAMES.iter().map(|name| FeedbackConfig::named(name).unwrap())
                 {

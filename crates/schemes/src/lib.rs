@@ -10,8 +10,8 @@
 //!
 //! Write `src/name.rs` with a `Config` (its table in a scenario; every field has a default and documents the source of
 //! that default), a state machine `Name` that is a [`model::Scheme`], and `impl Recipe for Config`, whose [`Facts`] tell
-//! what other code must know of the scheme. Add `name: Name` to the list below. The contract test at the end of this file
-//! then checks the scheme against the engine's expectations, and the tests of other crates run its [`Recipe::TRIALS`].
+//! what other code must know of the scheme. Add `name: Name` to the list below. Its contract is checked
+//! (`contract`), and the tests of other crates run its [`Recipe::TRIALS`].
 //!
 //! A scheme in the sending NIC also implements [`Steers`] with a [`model::Steering`], and belongs to the second part of the
 //! list; [`entropies`] is its part in switches. [`pinned`] is the part in switches of schemes whose queue pairs keep explicit
@@ -22,7 +22,7 @@
 //!
 //! [`choice`] helps a scheme that chooses a port or a detour by load, for a packet or for a flow.
 //!
-//! A scheme outside this crate needs none of that: [`AnyScheme::Custom`] holds it in a box.
+//! A scheme outside this crate has the same parts, and an entry in the list of its program, see [`own`].
 
 #![forbid(unsafe_code)]
 
@@ -34,10 +34,13 @@ use model::steering::{Aside, Room, Sent};
 use model::{
     Cx, Interest, Packet, Plan, PortIndex, QpSite, Reroute, Scheme, Site, Stamp, Steering, Time, Verdict,
 };
+use own::Own;
 use palette::Look;
 use rnic::NicConfig;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{EnumAccess, Error as _, VariantAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 
 /// A module's name as a scenario spells it: `long_haul` becomes `"long-haul"`.
 macro_rules! kebab {
@@ -64,16 +67,20 @@ const fn hyphenated<const N: usize>(name: &str) -> [u8; N] {
 }
 
 mod assignment;
-#[cfg(test)]
+#[cfg(any(test, feature = "contract"))]
+#[cfg_attr(not(test), allow(dead_code))]
 mod bench;
 mod carried;
 pub mod choice;
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
 pub mod entropies;
 mod facts;
 pub mod feedback;
 pub mod flows;
 mod groups;
 pub mod look;
+pub mod own;
 mod palette;
 pub mod per_class;
 pub mod pinned;
@@ -171,20 +178,23 @@ macro_rules! schemes {
         $(pub mod $both_module;)+
 
         /// A scheme and its settings: the table `[scheme.NAME]` of a scenario.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "kebab-case")]
+        #[derive(Clone, Debug, PartialEq, JsonSchema)]
+        #[schemars(rename_all = "kebab-case", transform = own::listed)]
         pub enum SchemeConfig {
             $($(#[doc = $about])* $Variant($module::Config),)+
             $($(#[doc = $nic_about])* $NicVariant($nic_module::Config),)+
             $($(#[doc = $both_about])* $BothVariant($both_module::Config),)+
+            /// A scheme that the program has added.
+            #[schemars(skip)]
+            Own(Own),
         }
 
         impl SchemeConfig {
-            /// Names of all schemes, as a scenario spells them.
-            pub const NAMES: &[&str] = &[$(kebab!($module),)+ $(kebab!($nic_module),)+ $(kebab!($both_module)),+];
+            /// Names of the schemes of this crate, as a scenario spells them.
+            pub const BUILT_IN: &[&str] = &[$(kebab!($module),)+ $(kebab!($nic_module),)+ $(kebab!($both_module)),+];
 
-            /// What each scheme of [`SchemeConfig::NAMES`] is, in a sentence or two.
-            pub const ABOUT: &[&str] = &[
+            /// What each scheme of [`SchemeConfig::BUILT_IN`] is, in a sentence or two.
+            const ABOUT: &[&str] = &[
                 $(concat!($($about),*).trim_ascii(),)+
                 $(concat!($($nic_about),*).trim_ascii(),)+
                 $(concat!($($both_about),*).trim_ascii()),+
@@ -201,7 +211,7 @@ macro_rules! schemes {
                 $(if name == kebab!($both_module) {
                     return Some(SchemeConfig::$BothVariant(Default::default()));
                 })+
-                None
+                Own::named(name).map(SchemeConfig::Own)
             }
 
             /// Name of the scheme, as a scenario spells it.
@@ -210,6 +220,7 @@ macro_rules! schemes {
                     $(SchemeConfig::$Variant(_) => kebab!($module),)+
                     $(SchemeConfig::$NicVariant(_) => kebab!($nic_module),)+
                     $(SchemeConfig::$BothVariant(_) => kebab!($both_module),)+
+                    SchemeConfig::Own(own) => own.name(),
                 }
             }
 
@@ -219,6 +230,7 @@ macro_rules! schemes {
                     $(SchemeConfig::$Variant(config) => AnyScheme::$Variant(config.build(site)),)+
                     $(SchemeConfig::$NicVariant(config) => AnyScheme::Entropies(config.build(site)),)+
                     $(SchemeConfig::$BothVariant(config) => AnyScheme::$BothVariant(Box::new(config.build(site))),)+
+                    SchemeConfig::Own(own) => own.build(site),
                 }
             }
 
@@ -227,6 +239,7 @@ macro_rules! schemes {
                 match self {
                     $(SchemeConfig::$NicVariant(config) => AnySteering::$NicVariant(Box::new(config.steer(site))),)+
                     $(SchemeConfig::$BothVariant(config) => AnySteering::$BothVariant(Box::new(config.steer(site))),)+
+                    SchemeConfig::Own(own) => own.steer(site),
                     _ => AnySteering::None(Unsteered),
                 }
             }
@@ -236,12 +249,16 @@ macro_rules! schemes {
                 match self {
                     $(SchemeConfig::$NicVariant(config) => config.notices(plan),)+
                     $(SchemeConfig::$BothVariant(config) => config.notices(plan),)+
+                    SchemeConfig::Own(own) => own.notices(plan),
                     _ => None,
                 }
             }
 
             /// True if the scheme writes on packets, in the sending NIC or in switches.
             pub fn writes(&self) -> bool {
+                if let SchemeConfig::Own(own) = self {
+                    return own.writes();
+                }
                 let in_switches = matches!(self, $(SchemeConfig::$Variant(_))|+);
                 !in_switches || self.facts().tags
             }
@@ -254,8 +271,46 @@ macro_rules! schemes {
                     $(SchemeConfig::$Variant($config) => $value,)+
                     $(SchemeConfig::$NicVariant($config) => $value,)+
                     $(SchemeConfig::$BothVariant($config) => $value,)+
+                    SchemeConfig::Own($config) => $value,
                 }
             };
+        }
+
+        impl Serialize for SchemeConfig {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let name = self.name();
+                match self {
+                    $(SchemeConfig::$Variant(config) => serializer.collect_map([(name, config)]),)+
+                    $(SchemeConfig::$NicVariant(config) => serializer.collect_map([(name, config)]),)+
+                    $(SchemeConfig::$BothVariant(config) => serializer.collect_map([(name, config)]),)+
+                    SchemeConfig::Own(own) => own.serialize(serializer),
+                }
+            }
+        }
+
+        impl<'de> Visitor<'de> for Chosen {
+            type Value = SchemeConfig;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("enum SchemeConfig")
+            }
+
+            fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<SchemeConfig, A::Error> {
+                let (name, settings) = data.variant::<String>()?;
+                $(if name == kebab!($module) {
+                    return settings.newtype_variant().map(SchemeConfig::$Variant);
+                })+
+                $(if name == kebab!($nic_module) {
+                    return settings.newtype_variant().map(SchemeConfig::$NicVariant);
+                })+
+                $(if name == kebab!($both_module) {
+                    return settings.newtype_variant().map(SchemeConfig::$BothVariant);
+                })+
+                let Some(own) = Own::named(&name) else {
+                    return Err(A::Error::unknown_variant(&name, SchemeConfig::names()));
+                };
+                own.read(settings.newtype_variant()?).map(SchemeConfig::Own).map_err(A::Error::custom)
+            }
         }
 
         /// Calls a macro with the modules of all schemes, for tests that want a test for each.
@@ -382,7 +437,50 @@ schemes! {
     }
 }
 
+/// The constants of a recipe, asked of its settings.
+trait Told {
+    fn look(&self) -> Option<Look>;
+    fn trials(&self) -> &'static [&'static str];
+    fn golden(&self) -> Golden;
+}
+
+impl<R: Recipe> Told for R {
+    fn look(&self) -> Option<Look> {
+        R::LOOK
+    }
+
+    fn trials(&self) -> &'static [&'static str] {
+        R::TRIALS
+    }
+
+    fn golden(&self) -> Golden {
+        R::GOLDEN
+    }
+}
+
+/// Reads the table of a scheme by its name.
+struct Chosen;
+
+impl<'de> Deserialize<'de> for SchemeConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_enum("SchemeConfig", SchemeConfig::BUILT_IN, Chosen)
+    }
+}
+
 impl SchemeConfig {
+    /// Names of all schemes, as a scenario spells them: those of this crate, and those that the program has added.
+    pub fn names() -> &'static [&'static str] {
+        own::names()
+    }
+
+    /// What the scheme of that name is, in a sentence or two; empty if there is none.
+    pub fn about(name: &str) -> &'static str {
+        match Self::BUILT_IN.iter().position(|known| *known == name) {
+            Some(at) => Self::ABOUT[at],
+            None => Own::named(name).map_or("", |own| own.about()),
+        }
+    }
+
     /// Facts that other code must know of the scheme.
     pub fn facts(&self) -> Facts {
         of_config!(self, config => config.facts())
@@ -390,26 +488,17 @@ impl SchemeConfig {
 
     /// Look in pictures; `None` for one that no other scheme has.
     pub(crate) fn look(&self) -> Option<Look> {
-        fn of<R: Recipe>(_: &R) -> Option<Look> {
-            R::LOOK
-        }
-        of_config!(self, config => of(config))
+        of_config!(self, config => config.look())
     }
 
     /// Settings with which tests run the scheme: texts that follow `[scheme.NAME]`, and may open other tables.
     pub fn trials(&self) -> &'static [&'static str] {
-        fn of<R: Recipe>(_: &R) -> &'static [&'static str] {
-            R::TRIALS
-        }
-        of_config!(self, config => of(config))
+        of_config!(self, config => config.trials())
     }
 
     /// Rows of the golden tables.
     pub fn golden(&self) -> Golden {
-        fn of<R: Recipe>(_: &R) -> Golden {
-            R::GOLDEN
-        }
-        of_config!(self, config => of(config))
+        of_config!(self, config => config.golden())
     }
 
     /// The NIC that the scheme brings to its queue pairs in a scenario with the NIC `nic`, if it brings one.
@@ -624,15 +713,12 @@ impl Default for SchemeConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{Bench, Seen, dragonfly, leaf_spine, pods, reply};
-    use model::annex::TAG_BITS;
-    use model::draw::{Key, Purpose};
-    use model::{Kind, Psn, QpId};
-    use std::collections::BTreeMap;
+    use crate::bench::{Bench, leaf_spine};
+    use model::{Psn, QpId};
 
     #[test]
     fn names_tables_and_variants_agree() {
-        for &name in SchemeConfig::NAMES {
+        for &name in SchemeConfig::names() {
             let config = SchemeConfig::named(name).unwrap();
             assert_eq!(config.name(), name);
             let table: SchemeConfig = toml::from_str(&format!("[{name}]")).unwrap();
@@ -647,127 +733,9 @@ mod tests {
         assert_eq!(hyphenated::<9>("long_haul"), *b"long-haul");
     }
 
-    /// Sends a switch `count` packets drawn from `seed`, and shows `look` the effects of each.
-    fn story(
-        config: &SchemeConfig,
-        mut plan: Plan,
-        switch: &str,
-        seed: u64,
-        count: u64,
-        look: &mut dyn FnMut(&Packet, Seen),
-    ) {
-        plan.seed = seed;
-        let mut bench = Bench::new(&plan, switch, config);
-        let key = Key::new(seed, Purpose::Workload, 0);
-        for i in 0..count {
-            let pick = |what, n| model::draw::below(key.draw2(i, what), n);
-            let qp = QpId(pick(0, plan.qps.len()) as u32);
-            let psn = Psn::new((i as u32 / 8).wrapping_sub(4).wrapping_add(pick(1, 8) as u32));
-            bench.queued.iter_mut().for_each(|q| *q = pick(2, 3) as u32 * 1500);
-            // A tag that any other switch may have written.
-            bench.tag = key.draw2(i, 4) >> (64 - TAG_BITS);
-            let mut pkt = match pick(3, 7) {
-                0 => reply(&plan, Kind::Ack, qp, psn),
-                1 => reply(&plan, Kind::Nack, qp, psn),
-                2 => reply(&plan, Kind::Cnp, qp, psn),
-                3 => reply(&plan, Kind::Signal, qp, psn),
-                _ => bench.data(qp, psn),
-            };
-            if pkt.is_data() && pick(5, 4) == 0 {
-                pkt.mark();
-            }
-            bench.pass(bench.now);
-            let seen = bench.see(pkt);
-            look(&pkt, seen);
-            if bench.site().fabric().attachment(plan.qps[qp.index()].to) == bench.node {
-                let emitted = bench.depart(qp, psn);
-                assert!(emitted.len() <= 1);
-                for nack in emitted {
-                    assert_eq!((nack.kind(), nack.qp()), (Kind::Nack, qp));
-                    assert_eq!(nack.to(), plan.qps[qp.index()].from);
-                    assert_eq!(nack.frame(), plan.wire.ack);
-                }
-            }
-        }
-        // The test switch checks that only held packets are released, and by ports that lead to their hosts.
-        bench.queued.fill(0);
-        bench.pass(Time::NEVER);
-        assert!(bench.held.is_empty(), "{} holds packets for ever", config.name());
-    }
-
-    /// True if the packet may take the detour `via`, and `port` leads there.
-    fn leads_there(
-        plan: &Plan,
-        switch: &str,
-        pkt: &Packet,
-        via: Option<model::Detour>,
-        port: PortIndex,
-    ) -> bool {
-        let router = plan.fabric.router(plan.fabric.find(switch).unwrap());
-        let detours = router.detours(pkt.to());
-        let all = (0..detours.len()).filter_map(|i| detours.get(i));
-        pkt.is_data() && all.into_iter().any(|(detour, ports)| Some(detour) == via && ports.contains(&port))
-    }
-
     #[test]
     fn every_scheme_keeps_the_contract_of_the_engine() {
-        for &name in SchemeConfig::NAMES {
-            let config = SchemeConfig::named(name).unwrap();
-            for switch in
-                ["leaf0", "leaf2", "spine1", "edge0.0", "edge1.1", "up0.1", "core0.0", "g0r0", "g3r2"]
-            {
-                let fabric = || {
-                    let flat = switch.starts_with("leaf") || switch.starts_with("spine");
-                    match flat {
-                        true => leaf_spine(3, 4, 2),
-                        false if switch.starts_with('g') => dragonfly(4, 3, 2),
-                        false => pods(3, 2, &[2, 2]),
-                    }
-                };
-                let plan = fabric();
-                let mut control = BTreeMap::new();
-                let mut log = Vec::new();
-                story(&config, fabric(), switch, 7, 6_000, &mut |sent, seen| {
-                    for signal in &seen.emitted {
-                        let own = signal.kind() == Kind::Signal;
-                        assert!(
-                            own && signal.qp() == sent.qp(),
-                            "{name} emits a packet of another queue pair"
-                        );
-                    }
-                    let same = (seen.pkt.qp(), seen.pkt.to(), seen.pkt.frame());
-                    assert_eq!(same, (sent.qp(), sent.to(), sent.frame()), "{name} changes a packet");
-                    match seen.verdict {
-                        Verdict::Forward(port) => {
-                            let known = seen.ports.contains(&port)
-                                || leads_there(&plan, switch, sent, seen.via, port);
-                            assert!(known, "{name} invents port {port}");
-                            if sent.kind().is_control() {
-                                let before = control.insert((sent.qp(), sent.to()), port);
-                                assert!(before.is_none_or(|p| p == port), "{name} sprays control packets");
-                            } else {
-                                assert_eq!(seen.pkt, *sent, "{name} changes data");
-                            }
-                        }
-                        Verdict::Drop => {
-                            let heard = sent.kind() == Kind::Signal && seen.home;
-                            let judged = config.facts().judges_nacks && sent.kind() == Kind::Nack;
-                            assert!(judged || heard, "{name} drops a packet");
-                        }
-                        Verdict::Hold => {
-                            let (here, data) = (seen.ports.len() == 1, sent.is_data());
-                            assert!(here && data, "{name} holds a packet with a choice of ports");
-                            assert_eq!(seen.pkt, *sent, "{name} changes data");
-                        }
-                    }
-                    log.push((seen.verdict, seen.pkt));
-                });
-                let mut again = log.iter();
-                story(&config, fabric(), switch, 7, 6_000, &mut |_, seen| {
-                    assert_eq!(again.next(), Some(&(seen.verdict, seen.pkt)), "{name} is not reproducible");
-                });
-            }
-        }
+        SchemeConfig::names().iter().for_each(|name| contract::hold(name));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub fn of(name: &str) -> Look {
     if let Some(look) = chosen(name) {
         return look;
     }
-    let names = || SchemeConfig::NAMES.iter().chain(FeedbackConfig::NAMES);
+    let names = || SchemeConfig::names().iter().chain(FeedbackConfig::NAMES);
     let taken = |look: &Look| names().any(|name| chosen(name) == Some(*look));
     let all = (0..DASHES.len()).flat_map(|dash| (0..HUES.len()).map(move |hue| Look::new(hue, dash)));
     let free: Vec<Look> = all.filter(|look| !taken(look)).collect();
@@ -28,7 +28,7 @@ pub fn of(name: &str) -> Look {
 /// Looks of all schemes and feedbacks of this program.
 pub fn all() -> impl Iterator<Item = (&'static str, Look)> {
     let feedbacks = FeedbackConfig::NAMES.iter().filter(|name| **name != FeedbackConfig::default().name());
-    SchemeConfig::NAMES.iter().chain(feedbacks).map(|name| (*name, of(name)))
+    SchemeConfig::names().iter().chain(feedbacks).map(|name| (*name, of(name)))
 }
 
 #[cfg(test)]

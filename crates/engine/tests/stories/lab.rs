@@ -30,7 +30,7 @@ pub(crate) fn suited(text: &str) -> Option<Checked> {
 
 /// The trials of all schemes, each the text of its table, and of `[nic]` if it needs a NIC of its own.
 pub(crate) fn schemes() -> Vec<String> {
-    SchemeConfig::NAMES.iter().flat_map(|name| trials(name)).collect()
+    SchemeConfig::names().iter().flat_map(|name| trials(name)).collect()
 }
 
 /// The trials of one scheme.

@@ -11,6 +11,7 @@ pub mod import;
 pub mod list;
 pub mod memory;
 pub mod new;
+pub mod new_scheme;
 pub mod report;
 pub mod reproduce;
 pub mod run;
@@ -58,6 +59,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Schema { of } => schema(of),
         Command::Completions { shell } => completions(shell),
         Command::New { name } => new::run(&name),
+        Command::NewScheme { name, dir } => new_scheme::run(&name, &dir),
         Command::Fuzz(_) => Err(Failure::Asked(
             "`fuzz` and `reference` are commands of the program ropewalk-workshop, which `make workshop` builds".into(),
         )),

@@ -54,6 +54,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("workshop", &["farm", "lab", "papers", "results", "ropewalk", "scenario"]),
     ("frames", &["bump", "checkers", "model", "ports", "results", "rnic", "scenario", "tor"]),
     ("abi", &["lab", "model", "results", "scenario"]),
+    // The face for schemes outside the repository, and the example that `new-scheme` writes.
+    ("strand", &["farm", "finding", "model", "ropewalk", "schemes"]),
+    ("mine", &["strand"]),
     ("browser", &["engine", "model", "results", "scenario", "schemes", "sim"]),
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
     (
@@ -167,7 +170,7 @@ impl Part {
 
     fn all() -> Vec<Part> {
         let schemes =
-            SchemeConfig::NAMES.iter().map(|name| Part::new(name, &SchemeConfig::named(name).unwrap()));
+            SchemeConfig::names().iter().map(|name| Part::new(name, &SchemeConfig::named(name).unwrap()));
         let feedbacks =
             FeedbackConfig::NAMES.iter().map(|name| Part::new(name, &FeedbackConfig::named(name).unwrap()));
         let transports = TransportConfig::all().map(|mode| Part::new(mode.name(), &mode));

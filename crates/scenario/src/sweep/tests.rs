@@ -78,7 +78,7 @@ fn a_point_is_the_scenario_with_its_changes_scheme_and_seed() {
 /// The TOML of a point is complete, also under schemes with a NIC of their own.
 #[test]
 fn a_resolved_point_is_complete() {
-    for scheme in schemes::SchemeConfig::NAMES {
+    for scheme in schemes::SchemeConfig::names() {
         let sweep = sweep(&format!("[[axis]]\nschemes = [\"{scheme}\"]")).unwrap();
         let Ok(checked) = sweep.point(0).and_then(Resolved::lay) else { continue };
         let again = crate::check(&Source::new("again", checked.to_toml()), &[]).unwrap();

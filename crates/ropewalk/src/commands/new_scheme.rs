@@ -1,0 +1,131 @@
+//! `ropewalk new-scheme`: a crate outside the repository with a scheme of one's own.
+
+use crate::commands::new::write_new;
+use crate::print;
+use lab::failure::Failure;
+use std::path::{Path, PathBuf};
+
+/// The files of the crate, as `crates/mine` has them.
+const FILES: [(&str, &str); 4] = [
+    ("src/main.rs", include_str!("../../../mine/src/main.rs")),
+    ("src/lib.rs", include_str!("../../../mine/src/lib.rs")),
+    ("src/scheme.rs", include_str!("../../../mine/src/scheme.rs")),
+    ("tests/rules.rs", include_str!("../../../mine/tests/rules.rs")),
+];
+
+/// Writes the crate.
+///
+/// # Errors
+/// If the name is no name or taken, or a file exists.
+pub fn run(name: &str, dir: &Path) -> Result<(), Failure> {
+    if let Some(why) = unfit(name) {
+        return Err(Failure::Asked(format!("`{name}` cannot be the name of a scheme of your own: {why}")));
+    }
+    let wrong =
+        |path: &Path, e: std::io::Error| Failure::Asked(format!("cannot make {}: {e}", path.display()));
+    for part in ["src", "tests"] {
+        let part = dir.join(part);
+        std::fs::create_dir_all(&part).map_err(|e| wrong(&part, e))?;
+    }
+    let face = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("strand");
+    write_new(&dir.join("Cargo.toml"), manifest(name, face.is_dir().then_some(face)))?;
+    for (file, text) in FILES {
+        write_new(&dir.join(file), renamed(text, name))?;
+    }
+    let word = lab::shell::word(&dir.display().to_string());
+    print::out(&format!(
+        "{} written. Next: cd {word}; cargo test; cargo run --release -- compare quickstart --schemes {name},themis\n",
+        dir.display()
+    ))
+}
+
+/// Why a scheme cannot have this name.
+fn unfit(name: &str) -> Option<&'static str> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.ends_with('-') || !name.chars().all(plain)
+    {
+        return Some("small letters, digits and `-` can, and a letter comes first");
+    }
+    let taken = [["scheme"], ["feedback"]]
+        .iter()
+        .any(|path| scenario::choices(path).iter().any(|(known, _)| *known == name));
+    taken.then_some("ropewalk has one of that name")
+}
+
+/// A file of `crates/mine` for a scheme of another name.
+fn renamed(text: &str, name: &str) -> String {
+    let mut text = text.replace("mine::", &format!("{}::", name.replace('-', "_")));
+    for (before, after) in [("\"", "\""), ("--schemes ", ","), ("--schemes ", "`"), ("scheme.", "]")] {
+        text = text.replace(&format!("{before}mine{after}"), &format!("{before}{name}{after}"));
+    }
+    text
+}
+
+/// The manifest. The face of ropewalk lies in the directory `face`, or in the public repository.
+fn manifest(name: &str, face: Option<PathBuf>) -> String {
+    let face = match face {
+        Some(path) => format!("path = {:?}", path.display().to_string()),
+        None => format!("git = {:?}, tag = \"v{}\"", env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION")),
+    };
+    format!(
+        r#"[package]
+name = "{name}"
+version = "0.1.0"
+edition = "2024"
+publish = false
+
+[dependencies]
+strand = {{ {face} }}
+schemars = "1.2"
+serde = {{ version = "1.0", features = ["derive"] }}
+
+# The tests run thousands of scenarios.
+[profile.dev]
+opt-level = 1
+debug = false
+
+[profile.release]
+debug = false
+
+[workspace]
+"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toml::Table;
+
+    #[test]
+    fn the_files_bear_the_new_name_alone() {
+        for (file, text) in FILES {
+            let words = renamed(text, "two-choices");
+            let left = words.split(|c: char| !c.is_alphanumeric()).any(|word| word == "mine");
+            assert!(!left, "{file}: {words}");
+        }
+        assert!(renamed(FILES[0].1, "two-choices").contains("two_choices::SCHEMES"));
+        assert!(renamed(FILES[1].1, "two-choices").contains("\"two-choices\","));
+    }
+
+    #[test]
+    fn the_manifest_asks_for_the_versions_that_ropewalk_has() {
+        let own: Table = manifest("two-choices", None).parse().unwrap();
+        let all: Table = include_str!("../../../../Cargo.toml").parse().unwrap();
+        let version =
+            |of: &toml::Value| of.as_str().or_else(|| of.get("version")?.as_str()).map(str::to_owned);
+        for name in ["schemars", "serde"] {
+            assert_eq!(version(&own["dependencies"][name]), version(&all["workspace"]["dependencies"][name]));
+        }
+        let near: Table = manifest("two-choices", Some("/a/\"b".into())).parse().unwrap();
+        assert_eq!(near["dependencies"]["strand"]["path"].as_str(), Some("/a/\"b"));
+    }
+
+    #[test]
+    fn names_that_no_scheme_can_have_are_refused() {
+        assert_eq!(unfit("two-choices2"), None);
+        for name in ["", "2c", "-a", "a-", "Two", "a_b", "a b", "themis", "long-haul"] {
+            assert!(unfit(name).is_some(), "{name}");
+        }
+    }
+}
