@@ -164,7 +164,7 @@ fn drawn(seed: u64) -> String {
         ", rate = \"10Gbps\", host = \"3us\"",
         ", descriptor = \"1us\", descriptors = \"blocks\", qps = 2",
     ]);
-    let place = one_of(&["round-robin", "least-loaded", "network-aware"]);
+    let place = one_of(&["round-robin", "least-loaded", "network-aware", "oracle", "same-tier"]);
     let first = one_of(&["decode", "prefill"]);
     let (memory, slots) = (one_of(&["30MB", "10GB"]), one_of(&["1", "3"]));
     let scheme = one_of(&["", "[nic.congestion.none]"]);
