@@ -117,6 +117,7 @@ fn parts_add_up_under_contention_and_both_engines_agree() {
 fn results_have_a_row_per_request_and_a_section() {
     let run = serve(&crowd(""));
     let results = run.results(Vec::new());
+    assert_eq!(results.table("transfers").unwrap().rows(), 8);
     let table = results.table("requests").unwrap();
     let section = results.summary.serving.as_ref().unwrap();
     assert_eq!((table.rows(), section.requests, section.finished), (8, 8, 8));
