@@ -134,7 +134,7 @@ impl Serving {
     /// What the choice of decode instances knows, if that is more than a user could.
     fn known_to_placement(&self) -> Option<String> {
         (self.place.decode == PlaceBy::Oracle).then(|| {
-            "\"oracle\" knows all bytes of KV that are under way, which no real program does: it is a bound".to_owned()
+            "\"oracle\" knows all KV that is under way at NICs, which no real program does, and nothing of links inside the fabric".to_owned()
         })
     }
 
