@@ -8,13 +8,15 @@ use std::fmt::Write;
 /// Most patterns (our choice): a folder that tools still list.
 const MOST: usize = 10_000;
 
+/// Bytes by sender and receiver.
+type Cells = BTreeMap<(u32, u32), u64>;
+
 /// A pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Pattern {
     /// Time that its ranks have nothing to do before it.
     sleep: Time,
-    /// Bytes by sender and receiver.
-    cells: BTreeMap<(u32, u32), u64>,
+    cells: Cells,
 }
 
 /// Patterns in the order of their starts.
@@ -31,7 +33,7 @@ impl Traffic {
     /// # Errors
     /// If messages start at very many times, or none was sent.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Result<Self, String> {
-        let mut groups: BTreeMap<(Time, u16), (Time, BTreeMap<(u32, u32), u64>)> = BTreeMap::new();
+        let mut groups: BTreeMap<(Time, u16), (Time, Cells)> = BTreeMap::new();
         for (message, done) in plan.messages.iter().zip(&outcome.messages) {
             if done.start == Time::NEVER || message.bytes == 0 {
                 continue;
@@ -81,7 +83,7 @@ impl Traffic {
     /// The list and the matrices, by their names.
     pub fn files(&self) -> Vec<(String, String)> {
         let mut list = "traffic_patterns:\n".to_owned();
-        let mut names: BTreeMap<&BTreeMap<(u32, u32), u64>, String> = BTreeMap::new();
+        let mut names: BTreeMap<&Cells, String> = BTreeMap::new();
         let mut files = Vec::new();
         for Pattern { sleep, cells } in &self.patterns {
             let next = format!("matrix_{}.txt", names.len());
@@ -99,7 +101,7 @@ impl Traffic {
         files
     }
 
-    fn matrix(&self, cells: &BTreeMap<(u32, u32), u64>) -> String {
+    fn matrix(&self, cells: &Cells) -> String {
         let mut text = String::new();
         for from in 0..self.ranks {
             for to in 0..self.ranks {
