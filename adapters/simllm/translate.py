@@ -3,10 +3,10 @@
 
     SIMLLM_HTSIM_RNIC=adapters/simllm/translate.py   with ROPEWALK and ROPEWALK_SCENARIO in the environment
 
-SimLLM starts the program with `--flow-session`. Node i of a session is rank i of the scenario. Flows have an eligible time; `advance` and `drain`
-answer with a row for each flow whose last acknowledgement has come. What SimLLM says of its own hardware (profile, link rate, hash) describes
-another simulator, so the answer to `open` says that ropewalk's scenario counts instead.
-"""
+SimLLM starts the program with `--flow-session`. Node i of a session is rank i of the scenario. Flows have an eligible
+time; `advance` and `drain` answer with a row for each flow whose last acknowledgement has come. What SimLLM says of
+its own hardware (profile, link rate, hash) describes another simulator, so the answer to `open` says that ropewalk's
+scenario counts instead."""
 
 import json
 import os
