@@ -32,6 +32,7 @@ HOW = {
     "events": "record__events=8 (or record=True)",
     "paths": "record__events=8 (or record=True)",
     "requests": "the workload `serving`",
+    "transfers": "the workload `serving`",
     "operations": "a workload such as `training` or `collective`",
     "tasks": "a workload such as `training` or `collective`",
     "critical": "a workload such as `training` or `collective` that ran to its end",
@@ -104,6 +105,11 @@ class Result:
     def requests(self) -> Table:
         """One row per request of inference serving. Raises NotRecorded if the run served none."""
         return self.table("requests")
+
+    @cached_property
+    def transfers(self) -> Table:
+        """One row per transfer of KV that has arrived. Raises NotRecorded if the run served none."""
+        return self.table("transfers")
 
     @cached_property
     def operations(self) -> Table:

@@ -1098,6 +1098,7 @@ class Settings(TypedDict, total=False):
     workload__0__serving__decode__compute__share: Any
     workload__0__serving__decode__compute__table: Any
     workload__0__serving__decode__compute__weight: Any
+    workload__0__serving__decode__gpus: Any
     workload__0__serving__decode__memory: Any
     workload__0__serving__decode__servers: Any
     workload__0__serving__decode__slots: Any
@@ -1126,6 +1127,7 @@ class Settings(TypedDict, total=False):
     workload__0__serving__prefill__compute: Any
     workload__0__serving__prefill__compute__flops: Any
     workload__0__serving__prefill__compute__table: Any
+    workload__0__serving__prefill__gpus: Any
     workload__0__serving__prefill__servers: Any
     workload__0__serving__prefill__tp: Any
     workload__0__serving__slo: Any

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chakra;
+pub mod ctp;
 pub mod foreign;
 pub mod goal;
 pub mod htsim;

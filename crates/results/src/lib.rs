@@ -39,6 +39,7 @@
 //! | `events.parquet` | single events of recorded queue pairs, see [`tables::events`] |
 //! | `paths.parquet` | the links that recorded queue pairs took, and the queues there, see [`tables::paths`] |
 //! | `requests.parquet` | one row per request of inference serving, see [`tables::requests`] |
+//! | `transfers.parquet` | one row per transfer of KV, see [`tables::transfers`] |
 //! | `operations.parquet` | one row per collective, transfer or computation, see [`tables::operations`] |
 //! | `tasks.parquet` | what every GPU did and when, see [`tables::tasks`] |
 //! | `critical.parquet` | the critical path of every step, see [`tables::critical`] |
@@ -69,6 +70,7 @@ mod operations;
 mod outages;
 #[macro_use]
 pub mod metrics;
+pub mod patterns;
 pub mod results;
 pub mod stall;
 pub mod stats;

@@ -880,6 +880,22 @@ The scenario lists flows that only have start times, in their order. For all oth
         #[arg(short, long, value_name = "SCENARIO")]
         output: PathBuf,
     },
+    /// Traffic patterns of NIXL's sequential-ct-perftest
+    #[command(after_help = "\
+Example:
+  ropewalk import ctp patterns.yaml --topology rails.toml -o patterns.toml
+
+Matrices are looked for beside the list. The ranks of a pattern meet, sleep and send.")]
+    Ctp {
+        /// List of patterns, YAML.
+        file: PathBuf,
+        /// Scenario whose fabric, NICs and scheme count [default: one switch with a host per rank].
+        #[arg(long, value_name = "SCENARIO")]
+        topology: Option<String>,
+        /// Scenario to write; it must not exist.
+        #[arg(short, long, value_name = "SCENARIO")]
+        output: PathBuf,
+    },
     /// Workload and topology of SimAI or AICB
     #[command(after_help = "\
 Example:
@@ -930,6 +946,20 @@ pub struct ExportArgs {
 /// Formats of other tools that a scenario's fabric can be written in.
 #[derive(Debug, Subcommand)]
 pub enum ExportTo {
+    /// Traffic patterns of NIXL's sequential-ct-perftest: a list in YAML, and matrices
+    #[command(after_help = "\
+Example:
+  ropewalk export ctp serving -o patterns
+
+The scenario runs, and messages of a job that start together become a pattern. A pattern sleeps as long as its ranks had nothing to do.")]
+    Ctp {
+        #[command(flatten)]
+        #[expect(missing_docs, reason = "clap would take it for help text")]
+        scenario: ScenarioArgs,
+        /// Directory to make; it must not exist.
+        #[arg(short, long, value_name = "DIR")]
+        output: PathBuf,
+    },
     /// Graph of InfraGraph, as YAML
     #[command(after_help = "\
 Examples:

@@ -167,6 +167,20 @@ impl Page {
             let text = format!("{} groups: slowest {slowest} us   fastest {fastest} us", job.groups.count);
             self.line(&format!("job {name}"), &[text]);
         }
+        for (entry, job) in run.checked.scenario.workload.iter().zip(&run.checked.plan.jobs) {
+            if let (Some(checkpoint), Some(told)) = (&entry.checkpoint, s.jobs.get(&job.name)) {
+                let us = maybe(told.groups.completion_us.slowest);
+                let what = match checkpoint.times {
+                    1 => "checkpoint".to_owned(),
+                    times => format!("last of {times} checkpoints"),
+                };
+                let text = format!("{what} written {us} us after the start, with its copies and replies");
+                self.line(&format!("job {}", job.name), &[text]);
+            }
+            if let Some(costs) = entry.experts.as_ref().and_then(|experts| experts.routing.fitted()) {
+                self.line("assumed", &[format!("{}: {costs}", job.name)]);
+            }
+        }
         for (name, steps) in s.jobs.iter().filter_map(|(name, job)| Some((name, job.steps.as_ref()?))) {
             self.steps(run, name, steps);
         }

@@ -96,6 +96,47 @@ fn a_check_and_a_comparison_speak_of_requests() {
     );
 }
 
+/// A checkpoint's end is that of its last reply, and the kernels' constants have a source.
+#[test]
+fn the_answer_has_a_checkpoints_own_end_and_says_what_kernels_are_fitted_to() {
+    let sandbox = Sandbox::new();
+    let scenario = "[server]\ngpus = 2\nnvlink = { rate = \"1280Gbps\", delay = \"500ns\" }\n[topology.rails]\nservers = 3\n\
+        [[workload]]\nname = \"ep\"\nservers = \"0..1\"\n\
+        experts = { model = \"deepseek-v3\", tokens = 8, routing = { kernel = \"deepep-low-latency\", message = \"pair\" } }\n\
+        [[workload]]\nname = \"store\"\ncheckpoint = { bytes = \"1MB\", storage = [\"s2g0\"], writers = [\"s1g0\"] }\n";
+    fs::write(sandbox.0.path().join("beside.toml"), scenario).unwrap();
+    sandbox.ropewalk("run beside.toml -o out").code(0).stdout(
+        contains("checkpoint written 2")
+            .and(contains("with its copies and replies"))
+            .and(contains("ep: two constants")),
+    );
+}
+
+/// What a scenario sends goes to NIXL's benchmark and comes back: the same bytes between the same ranks, at the same times.
+#[test]
+fn traffic_goes_to_nixls_benchmark_and_comes_back() {
+    let sandbox = Sandbox::new();
+    sandbox.ropewalk("export ctp chat.toml -o patterns").code(0).stdout(contains("3 patterns of 2 ranks"));
+    sandbox.ropewalk("export ctp chat.toml -o patterns").code(2).stderr(contains("cannot create patterns"));
+    let imported = sandbox.ropewalk("import ctp patterns/patterns.yaml --topology chat.toml -o again.toml");
+    imported.code(0).stdout(contains("again.toml written"));
+    sandbox.ropewalk("run again.toml -o again --csv").code(0);
+    sandbox.ropewalk("run chat.toml -o out --csv").code(0);
+    let large = |folder: &str| {
+        let table = fs::read_to_string(sandbox.0.path().join(folder).join("flows.csv")).unwrap();
+        let mut rows = table.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        let head = rows.next().unwrap();
+        let bytes = head.iter().position(|name| *name == "bytes").unwrap();
+        let all = rows.map(|row| row[bytes].parse::<u64>().unwrap()).filter(|bytes| *bytes > 1000);
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(large("again"), large("out"));
+    assert_eq!(large("again").len(), 3);
+    fs::write(sandbox.0.path().join("wrong.yaml"), "traffic_patterns:\n- matrix: a\n").unwrap();
+    let wrong = sandbox.ropewalk("import ctp wrong.yaml -o wrong.toml").code(2);
+    wrong.stderr(contains("wrong.yaml:2:3").and(contains("unknown key `matrix`")));
+}
+
 #[test]
 fn what_cannot_be_is_refused_with_its_place() {
     let sandbox = Sandbox::new();

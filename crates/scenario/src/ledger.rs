@@ -240,7 +240,7 @@ fn a_step_of_sixteen_thousand_gpus_is_counted_without_its_messages() {
         let text = format!(
             "[server]\ngpus = 8\nnvlink = {{ rate = \"2966Gbps\", delay = \"1us\" }}\n\
              [topology.rails]\nservers = {servers}\nservers-per-segment = 64\nspines = 16\n\
-             [[workload]]\n[workload.training]\nmodel = \"llama-3-405b\"\nparallel = {{ tp = 8, pp = 16 }}\n\
+             [[workload]]\n[workload.training]\nmodel = \"llama-3.1-405b\"\nparallel = {{ tp = 8, pp = 16 }}\n\
              batch = {{ global = {}, micro = 1, sequence = 8192 }}\ncompute = {{ flops = \"400TFLOPS\" }}\n",
             32 * replicas
         );

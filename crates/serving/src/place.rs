@@ -13,6 +13,8 @@ pub(crate) struct Candidate {
     pub(crate) hit: u64,
     /// Expected time until the request can start, its transfer included.
     pub(crate) delay: Time,
+    /// Switches between it and the prompt's KV.
+    pub(crate) switches: u32,
 }
 
 /// The instance that takes the next request, by number; the first of equal ones.
@@ -28,7 +30,11 @@ pub(crate) fn choose(place: Place, candidates: &[Candidate], turn: &mut usize) -
         }
         Place::LeastLoaded => least(&|one| one.load as f64),
         Place::CacheAware(weight) => least(&|one| weight * one.load as f64 - one.hit as f64),
-        Place::NetworkAware(_) => least(&|one| one.delay.ps() as f64),
+        Place::NetworkAware(_) | Place::Oracle => least(&|one| one.delay.ps() as f64),
+        Place::SameTier => {
+            let nearest = candidates.iter().map(|one| one.switches).min();
+            least(&|one| if Some(one.switches) == nearest { one.load as f64 } else { f64::INFINITY })
+        }
     }
 }
 
@@ -77,12 +83,17 @@ mod tests {
 
     #[test]
     fn each_policy_takes_its_own_best_instance_and_the_first_of_equals() {
-        let one = |load, hit, us| Candidate { load, hit, delay: Time::from_us(us) };
-        let all = [one(900, 512, 30), one(100, 0, 40), one(300, 0, 10), one(100, 0, 10)];
+        let one = |load, hit, us, switches| Candidate { load, hit, delay: Time::from_us(us), switches };
+        let all = [one(900, 512, 30, 1), one(100, 0, 40, 3), one(300, 0, 10, 1), one(100, 0, 10, 3)];
         let of = |place| choose(place, &all, &mut 0);
         assert_eq!(of(Place::LeastLoaded), 1);
         assert_eq!((of(Place::CacheAware(0.1)), of(Place::CacheAware(1.0))), (0, 1));
         assert_eq!(of(Place::NetworkAware(Time::from_us(1))), 2);
+        assert_eq!(
+            (of(Place::Oracle), of(Place::SameTier)),
+            (2, 2),
+            "near, and less loaded than the other near one"
+        );
         let mut turn = 0;
         let round: Vec<usize> = (0..5).map(|_| choose(Place::RoundRobin, &all, &mut turn)).collect();
         assert_eq!(round, [0, 1, 2, 3, 0]);

@@ -66,6 +66,8 @@ pub struct Record {
     pub parts: Option<Parts>,
     /// Time of its transfer alone on the fabric, and beyond that, once its KV has arrived.
     pub crossed: Option<(Time, Time)>,
+    /// Time at which its KV had arrived.
+    pub received: Option<Time>,
     /// First token.
     pub first: Option<Time>,
     /// Last token.

@@ -93,6 +93,10 @@ pub enum Place {
     CacheAware(f64),
     /// The instance that is expected to start soonest, by its queue and by rates that are this old at most.
     NetworkAware(Time),
+    /// The instance that is expected to start soonest, by its queue and by all bytes of KV that are under way.
+    Oracle,
+    /// Of the instances over the fewest switches, the one with the fewest tokens.
+    SameTier,
 }
 
 /// The event that counts as the first token.

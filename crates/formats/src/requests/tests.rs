@@ -1,5 +1,7 @@
 use super::*;
+use files::damage::Draws;
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 /// Ten requests in two instants, as traces that round their times have them.
 const MOONCAKE: &str = "{\"timestamp\": 0, \"input_length\": 1100, \"output_length\": 40, \"hash_ids\": [1, 2, 3]}\n\
@@ -134,6 +136,65 @@ proptest! {
             }
         }
     }
+}
+
+const WORDS: [&str; 16] = [
+    "0",
+    "-1",
+    "1.5",
+    "1e400",
+    "18446744073709551616",
+    "null",
+    "[]",
+    "{",
+    "}\n{",
+    ",",
+    "\n",
+    "\r\n",
+    "\"",
+    "timestamp",
+    "2024-02-29 23:59:60",
+    "é",
+];
+
+/// Damages so many traces; returns the kinds of errors.
+fn damage(traces: u64) -> BTreeSet<String> {
+    let mut draws = Draws(5);
+    let mut kinds = BTreeSet::new();
+    let all = [(Format::Mooncake, MOONCAKE), (Format::Azure, AZURE), (Format::BurstGpt, BURST)];
+    for number in 0..traces {
+        let (format, text) = all[draws.below(3)];
+        let mut text = text.to_owned();
+        for _ in 0..=draws.below(3) {
+            text = draws.change(&text, &WORDS);
+        }
+        match read(format, "t", &text) {
+            Ok(trace) => {
+                assert!(trace.requests.len() <= text.lines().count(), "trace {number}");
+                assert!(trace.requests.is_sorted_by_key(|request| request.at), "trace {number}");
+                assert!(trace.requests.iter().all(|request| request.input > 0 && request.output > 0));
+                let _ = (trace.step_of_shared_times(), trace.times(), trace.has_blocks());
+            }
+            Err(error) => {
+                assert!(error.place.is_some(), "trace {number}: {error:?}");
+                kinds.insert(error.text.chars().filter(|c| !c.is_ascii_digit()).take(40).collect());
+            }
+        }
+    }
+    kinds
+}
+
+#[test]
+fn damaged_traces_give_requests_or_an_error_with_its_place() {
+    let kinds = damage(20_000);
+    assert!(kinds.len() > 20, "{kinds:#?}");
+}
+
+/// Run it by `cargo test -p formats --lib -- --ignored a_million_damaged_traces`.
+#[test]
+#[ignore = "takes a minute"]
+fn a_million_damaged_traces() {
+    damage(1_000_000);
 }
 
 #[test]

@@ -117,6 +117,7 @@ fn parts_add_up_under_contention_and_both_engines_agree() {
 fn results_have_a_row_per_request_and_a_section() {
     let run = serve(&crowd(""));
     let results = run.results(Vec::new());
+    assert_eq!(results.table("transfers").unwrap().rows(), 8);
     let table = results.table("requests").unwrap();
     let section = results.summary.serving.as_ref().unwrap();
     assert_eq!((table.rows(), section.requests, section.finished), (8, 8, 8));
@@ -164,7 +165,7 @@ fn drawn(seed: u64) -> String {
         ", rate = \"10Gbps\", host = \"3us\"",
         ", descriptor = \"1us\", descriptors = \"blocks\", qps = 2",
     ]);
-    let place = one_of(&["round-robin", "least-loaded", "network-aware"]);
+    let place = one_of(&["round-robin", "least-loaded", "network-aware", "oracle", "same-tier"]);
     let first = one_of(&["decode", "prefill"]);
     let (memory, slots) = (one_of(&["30MB", "10GB"]), one_of(&["1", "3"]));
     let scheme = one_of(&["", "[nic.congestion.none]"]);

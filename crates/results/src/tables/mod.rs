@@ -14,6 +14,7 @@ pub mod series;
 pub mod steps;
 pub mod subflows;
 pub mod tasks;
+pub mod transfers;
 
 use crate::data::RunData;
 use crate::table::Table;
@@ -22,7 +23,7 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 14] = [
+pub const TABLES: [(&str, Make); 15] = [
     ("flows", |run| Some(flows::table(run))),
     ("subflows", subflows::table),
     ("links", |run| Some(links::table(run))),
@@ -32,6 +33,7 @@ pub const TABLES: [(&str, Make); 14] = [
     ("events", events::table),
     ("paths", paths::table),
     ("requests", requests::table),
+    ("transfers", transfers::table),
     ("operations", operations::table),
     ("tasks", tasks::table),
     ("critical", critical::table),

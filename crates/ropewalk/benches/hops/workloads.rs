@@ -87,7 +87,7 @@ pub(crate) const FAST: &[Fast] = &[
             "topology.rails.servers=2048",
             "topology.rails.servers-per-segment=128",
             "topology.rails.spines=128",
-            "workload.0.training={ model = \"llama-3-405b\", parallel = { tp = 8, pp = 16 }, \
+            "workload.0.training={ model = \"llama-3.1-405b\", parallel = { tp = 8, pp = 16 }, \
              batch = { global = 4096, sequence = 8192 }, compute = { flops = \"400TFLOPS\" } }",
         ],
         on_demand: true,

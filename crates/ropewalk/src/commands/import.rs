@@ -22,6 +22,9 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
             let settings = import::chakra::Settings { groups: groups.as_deref(), spmd: *spmd, topology };
             finish(import::chakra::import(files, settings, output)?)
         }
+        ImportFrom::Ctp { file, topology, output } => {
+            finish(import::ctp::import(file, topology.as_deref(), output)?)
+        }
         ImportFrom::Goal { file, topology, output } => {
             finish(import::goal::import(file, topology.as_deref(), output)?)
         }

@@ -4,6 +4,7 @@
 //! beside it. When they are written, [`Draft::finish`] checks the scenario and makes its text.
 
 pub mod chakra;
+pub mod ctp;
 mod fabric;
 pub mod goal;
 pub mod hpcc;

@@ -20,7 +20,7 @@ use model::Time;
 pub use state::Program;
 use state::{Event, Going};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 impl<N: Network> Program<N> {
     /// The program before its first event.
@@ -111,7 +111,7 @@ impl<N: Network> Program<N> {
         let Request { input, ref blocks, .. } = self.spec.requests[request];
         let of = |instance: &PrefillInstance| {
             let hit = instance.hit(blocks, self.spec.prefix_block, input);
-            Candidate { load: instance.load, hit, delay: Time::ZERO }
+            Candidate { load: instance.load, hit, ..Candidate::default() }
         };
         let candidates: Vec<Candidate> = self.prefills.iter().map(of).collect();
         let prefill = choose(self.spec.place_prefill, &candidates, &mut self.turns.0);
@@ -137,12 +137,17 @@ impl<N: Network> Program<N> {
         let mean = self.ended.1.checked_div(self.ended.0).unwrap_or(0);
         let mut candidates = Vec::new();
         for (instance, hit) in (0..).zip(&hits) {
+            let switches = if place_decode == Place::SameTier { self.switches(request, instance) } else { 0 };
             let one = &self.decodes[instance];
-            let mut candidate = Candidate { load: one.load, hit: *hit, delay: Time::ZERO };
-            if let Place::NetworkAware(_) = place_decode {
+            let mut candidate = Candidate { load: one.load, hit: *hit, delay: Time::ZERO, switches };
+            if let Place::NetworkAware(_) | Place::Oracle = place_decode {
                 let start = one.start_in(now, need, self.spec.slots, mean);
                 let blocks = kv.blocks(input) - hit / kv.block;
-                let moving = self.expected(now, request, instance, kv.bytes(blocks, self.spec.tp().1));
+                let bytes = kv.bytes(blocks, self.spec.tp().1);
+                let moving = match place_decode {
+                    Place::Oracle => self.known(request, instance, bytes),
+                    _ => self.expected(now, request, instance, bytes),
+                };
                 candidate.delay = Time(start.ps().saturating_add(moving.ps()));
             }
             candidates.push(candidate);
@@ -157,12 +162,29 @@ impl<N: Network> Program<N> {
         self.ask_memory(now, decode, request, need);
     }
 
-    /// The time that a transfer to a decode instance is expected to take.
-    fn expected(&mut self, now: Time, request: usize, decode: usize, bytes: u64) -> Time {
+    /// Switches between a request's prefill instance and a decode instance.
+    fn switches(&mut self, request: usize, decode: usize) -> u32 {
+        let prefill = self.going[request].prefill;
+        self.network.switches(self.spec.prefills[prefill].nics[0], self.spec.decodes[decode].nics[0])
+    }
+
+    /// The time that a transfer to a decode instance takes beside all unfinished messages of its NICs, if those start now.
+    fn known(&mut self, request: usize, decode: usize, bytes: u64) -> Time {
         let prefill = self.going[request].prefill;
         let ends = (&self.spec.prefills[prefill], &self.spec.decodes[decode]);
-        let switches = self.network.switches(ends.0.nics[0], ends.1.nics[0]);
+        let mut messages = crate::lanes::messages(&self.spec.transfer, ends, bytes, &self.under_way, &mut 0);
+        let froms: BTreeSet<u32> = messages.iter().map(|message| message.from).collect();
+        let tos: BTreeSet<u32> = messages.iter().map(|message| message.to).collect();
+        let under_way = self.flights.values().map(|flight| flight.message);
+        messages.extend(under_way.filter(|other| froms.contains(&other.from) || tos.contains(&other.to)));
+        self.network.alone(&messages)
+    }
+
+    /// The time that a transfer to a decode instance is expected to take.
+    fn expected(&mut self, now: Time, request: usize, decode: usize, bytes: u64) -> Time {
+        let switches = self.switches(request, decode);
         let measured = self.rates.time(now, switches, bytes);
+        let ends = (&self.spec.prefills[self.going[request].prefill], &self.spec.decodes[decode]);
         measured.unwrap_or_else(|| {
             let turn = &mut 0;
             let messages = crate::lanes::messages(&self.spec.transfer, ends, bytes, &BTreeMap::new(), turn);

@@ -115,6 +115,7 @@ impl<N: Network> Program<N> {
         self.rates.note(now, switches, bytes, now.since(posted));
         let [_, alone, excess] = self.transfer(request);
         self.records[request].crossed = Some((alone, excess));
+        self.records[request].received = Some(now);
         self.kv_arrived(now, decode, request);
     }
 }

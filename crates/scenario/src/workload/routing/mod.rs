@@ -130,6 +130,19 @@ pub(in crate::workload) struct Load {
 }
 
 impl Routing {
+    /// What the times of a kernel rest on, for the answer.
+    pub fn fitted(&self) -> Option<&'static str> {
+        match self.kernel {
+            Kernel::None => None,
+            Kernel::DeepepLowLatency => Some(
+                "two constants of the kernel for each way are fitted to DeepEP's table of ten times (H800, NICs of 400 Gb/s)",
+            ),
+            Kernel::DeepepNormal => Some(
+                "one constant of the kernel, 0.9 of 400 Gb/s, is fitted to DeepEP's table of bandwidths (H800, NICs of 400 Gb/s)",
+            ),
+        }
+    }
+
     /// Checks the settings for experts that so many ranks share; paths start at `routing`.
     pub(in crate::workload) fn check(&self, moe: Option<Moe>, ranks: u32) -> Result<(), Finding> {
         self.skew.check(moe.map_or(1, |moe| moe.experts))?;

@@ -8,7 +8,7 @@ use crate::workload::program::{Pairs, Program};
 use crate::workload::ranks::Ranks;
 use finding::{Finding, code};
 use model::draw::Key;
-use model::{Bytes, Fabric, NodeId, Time, Wire};
+use model::{Bytes, Fabric, Time, Wire};
 use serving::kv::{Keeps, Kv, pairs};
 use serving::models::Model;
 use serving::spec::{self, Rails, Spec, Way};
@@ -52,12 +52,12 @@ impl Serving {
         };
         let model = self.model.model().map_err(|error| error.within("model"))?;
         let kv = self.kv(&model)?;
-        let of = |servers: &Servers, tp: Option<u64>, key: &str| {
-            instances(servers, tp, ranks, fabric, &kv).map_err(|error| error.within(key))
+        let of = |servers: &Servers, gpus: Option<&Servers>, tp: Option<u64>, key: &str| {
+            instances((servers, gpus), tp, ranks, fabric, &kv).map_err(|error| error.within(key))
         };
-        let prefills = of(&self.prefill.servers, self.prefill.tp, "prefill")?;
-        let decodes = of(&self.decode.servers, self.decode.tp, "decode")?;
-        self.apart(fabric)?;
+        let prefills = of(&self.prefill.servers, self.prefill.gpus.as_ref(), self.prefill.tp, "prefill")?;
+        let decodes = of(&self.decode.servers, self.decode.gpus.as_ref(), self.decode.tp, "decode")?;
+        self.apart(ranks, fabric)?;
         self.need_caches()?;
         let (tp_prefill, tp_decode) = (prefills[0].nics.len() as u64, decodes[0].nics.len() as u64);
         let ports = ranks.ports(prefills[0].nics[0]).len();
@@ -131,43 +131,11 @@ impl Serving {
         Ok(model.kv(value, self.kv.block, copies))
     }
 
-    /// Refuses servers that both sides name.
-    fn apart(&self, fabric: &Fabric) -> Result<(), Finding> {
-        let mine: BTreeSet<NodeId> = self.prefill.servers.of(fabric.servers())?.into_iter().collect();
-        match self.decode.servers.of(fabric.servers())?.into_iter().find(|server| mine.contains(server)) {
-            Some(both) => {
-                let text = format!(
-                    "server {} has prefill instances; the two sides have servers of their own",
-                    both.0
-                );
-                Err(code::CONFLICT.at("decode.servers", text))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses caches, and placement by caches, without ids of blocks.
-    fn need_caches(&self) -> Result<(), Finding> {
-        let has_blocks = self.trace.as_ref().is_some_and(super::Trace::has_blocks);
-        for (cache, place, side) in [
-            (self.prefill.cache_tokens, self.place.prefill, "prefill"),
-            (self.decode.cache_tokens, self.place.decode, "decode"),
-        ] {
-            if cache > 0 && !has_blocks {
-                let text =
-                    "prompts have no ids of blocks, so no prefix is known; Mooncake's traces have them";
-                return Err(code::NEEDS.at(&format!("{side}.cache-tokens"), text));
-            }
-            if place == PlaceBy::CacheAware && cache == 0 {
-                let text = format!("\"cache-aware\" needs `{side}.cache-tokens` above 0");
-                return Err(code::NEEDS.at(&format!("place.{side}"), text));
-            }
-        }
-        if self.place.prefill == PlaceBy::NetworkAware {
-            let text = "\"network-aware\" chooses decode instances alone";
-            return Err(code::UNSUITED.at("place.prefill", text));
-        }
-        Ok(())
+    /// What the choice of decode instances knows, if that is more than a user could.
+    fn known_to_placement(&self) -> Option<String> {
+        (self.place.decode == PlaceBy::Oracle).then(|| {
+            "\"oracle\" knows all KV that is under way at NICs, which no real program does, and nothing of links inside the fabric".to_owned()
+        })
     }
 
     /// A warning if a preset was measured on NICs of another rate.
@@ -194,6 +162,7 @@ impl Serving {
             format!("computation follows {by}, without chunks, preemption or speculation"),
             "the length of an answer is known when its memory is reserved".to_owned(),
         ];
+        all.extend(self.known_to_placement());
         let (_, tp) = spec.tp();
         if let (Keeps::Latent(_), true) = (model.keeps, tp > 1) {
             all.push(match self.kv.copies {
@@ -235,6 +204,8 @@ impl Place {
             PlaceBy::LeastLoaded => spec::Place::LeastLoaded,
             PlaceBy::CacheAware => spec::Place::CacheAware(self.weight),
             PlaceBy::NetworkAware => spec::Place::NetworkAware(self.refresh),
+            PlaceBy::Oracle => spec::Place::Oracle,
+            PlaceBy::SameTier => spec::Place::SameTier,
         })
     }
 }
@@ -255,10 +226,12 @@ impl Laid {
             match transfer.rails {
                 Rails::Own => all.extend(
                     pairs(from.nics.len() as u64, to.nics.len() as u64)
-                        .map(|(i, j)| [from.nics[i as usize], to.nics[j as usize]]),
+                        .map(|(i, j)| [from.nics[i as usize], to.nics[j as usize]])
+                        .filter(|[from, to]| from != to),
                 ),
                 Rails::RoundRobin | Rails::LeastInflight => {
-                    all.extend(from.server_nics.iter().zip(&to.server_nics).map(|(&from, &to)| [from, to]));
+                    let rails = from.server_nics.iter().zip(&to.server_nics).map(|(&from, &to)| [from, to]);
+                    all.extend(rails.filter(|[from, to]| from != to));
                 }
             }
         }

@@ -5,6 +5,7 @@ mod instances;
 mod laid;
 mod limit;
 mod model;
+mod refused;
 mod requests;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -140,7 +141,10 @@ pub enum Copies {
 pub struct Prefill {
     /// Their servers, by number: `"0..3"` with both ends, or a list. No default.
     pub servers: Servers,
-    /// GPUs of an instance; a server has as many instances as fit. Default: all GPUs of a server.
+    /// GPUs of each of these servers, by number: `"0..3"`, or a list. The other side may have the rest of the same servers. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<Servers>,
+    /// GPUs of an instance; a server has as many instances as fit. Default: all GPUs of the side on a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tp: Option<u64>,
     /// Speed of computation.
@@ -161,7 +165,10 @@ pub struct Prefill {
 pub struct Decode {
     /// Their servers, as of prefill instances. No default.
     pub servers: Servers,
-    /// GPUs of an instance. Default: all GPUs of a server.
+    /// GPUs of each of these servers, as of prefill instances. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<Servers>,
+    /// GPUs of an instance. Default: all GPUs of the side on a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tp: Option<u64>,
     /// Memory of an instance for KV. A request takes whole blocks for its prompt and its answer, from its grant to its end. No default.
@@ -184,9 +191,12 @@ pub struct Place {
     /// Prefill instance: `"round-robin"`, `"least-loaded"` (fewest tokens that wait or are computed), or `"cache-aware"`. Default
     /// `"least-loaded"` (our choice).
     pub prefill: PlaceBy,
-    /// Decode instance, chosen when memory is asked for: the same (load: tokens that its requests hold), or `"network-aware"`: the shortest
-    /// wait for a slot and memory, plus the time of the missing bytes at the rate that earlier transfers over as many switches had. It
-    /// follows NetKV (arXiv), whose exact formula is unpublished. Default `"least-loaded"` (our choice).
+    /// Decode instance, chosen when memory is asked for: the same (load: tokens that its requests hold), or one of three more.
+    /// `"network-aware"`: the shortest wait for a slot and memory, plus the time of the missing bytes at the rate that earlier transfers over
+    /// as many switches had. It follows NetKV (arXiv 2606.03910), whose exact formula we do not know. `"oracle"`: the same with the time that
+    /// these bytes and those of all unfinished transfers of both NICs take alone. No real program knows these, and it is no bound: jobs
+    /// beside it and links inside the fabric count for nothing. `"same-tier"`: of the instances over the fewest switches, the one with the least load (llm-d's
+    /// `topology-affinity-scorer` prefers such ones). Default `"least-loaded"` (our choice).
     pub decode: PlaceBy,
     /// Weight w of `"cache-aware"`, which takes the instance with the most tokens of the prompt's start in its cache, less w times its load.
     /// Default 1 (our choice).
@@ -214,6 +224,10 @@ pub enum PlaceBy {
     CacheAware,
     /// The soonest start, transfer included.
     NetworkAware,
+    /// The same, with the bytes under way known.
+    Oracle,
+    /// The nearest.
+    SameTier,
 }
 
 /// Limits that requests should keep. Goodput counts those that keep all of them.

@@ -39,6 +39,21 @@ fn two_gpus_that_share_a_nic_are_one_sender_and_a_server_holds_several_instances
     assert_eq!(laid.spec.tp(), (1, 4));
 }
 
+/// As llm-d runs them on two servers: prefill on some GPUs of each, decoding on the others.
+#[test]
+fn both_sides_may_share_servers_if_each_has_gpus_of_its_own() {
+    let shared = with("gpus = 2", "gpus = 4")
+        .replace("servers = \"0\",", "servers = \"0..1\", gpus = \"0..1\", tp = 1,")
+        .replace("servers = \"1\",", "servers = \"0..1\", gpus = \"2..3\",");
+    let (checked, laid) = laid(&shared);
+    let of = |all: &[serving::spec::Instance]| all.iter().map(|one| one.nics.clone()).collect::<Vec<_>>();
+    assert_eq!(of(&laid.spec.prefills), [[0], [1], [4], [5]]);
+    assert_eq!(of(&laid.spec.decodes), [[2, 3], [6, 7]]);
+    assert_eq!(checked.plan.qps.len(), 16, "without NVLink, a server's KV leaves by its NICs, too");
+    let overlap = shared.replace("gpus = \"2..3\"", "gpus = \"1..2\"");
+    assert!(told(&overlap).starts_with("server 0 has prefill instances"), "{}", told(&overlap));
+}
+
 #[test]
 fn mistakes_are_named_with_what_was_expected() {
     let located = |text: &str| check(&Source::new("s.toml", text), &[]).unwrap_err().located();
@@ -53,7 +68,7 @@ fn mistakes_are_named_with_what_was_expected() {
     );
     assert_eq!(
         of("servers = \"1\"", "servers = \"0\""),
-        "server 0 has prefill instances; the two sides have servers of their own"
+        "server 0 has prefill instances; the two sides have servers of their own, or `gpus`"
     );
     assert_eq!(of("memory = \"10GB\"", "memory = \"2000TB\""), "expected at most 1 PiB, found 2000000GB");
     let wide = "model = { layers = 1048576, hidden = 1, active = 1, heads = [1048576, 1048576] }";

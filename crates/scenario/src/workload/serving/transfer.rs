@@ -31,8 +31,8 @@ pub struct Transfer {
     /// Time of the host software before the first byte. Default: the preset's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<Time>,
-    /// Most payload that the host software and its GPU bring to a NIC. The NIC paces all of the job's queue pairs so. Default: the
-    /// preset's, or the line rate.
+    /// Most payload that the host software and its GPU bring to a NIC. The NIC paces all of the job's queue pairs so. If `nic.classes` has a
+    /// lower rate for the job's traffic class, that rate counts. Default: the preset's, or the line rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Time of the host software for each descriptor of a rank. Default: the preset's. On H200, 4,563 descriptors less made a transfer 3.1 ms

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Training {
-    /// The model: `"gpt-13b"`, `"gpt-175b"`, `"llama-3-8b"`, `"llama-3-70b"`, `"llama-3-405b"`, `"mixtral-8x7b"`,
+    /// The model: `"gpt-13b"`, `"gpt-175b"`, `"llama-3-8b"`, `"llama-3-70b"`, `"llama-3.1-405b"`, `"mixtral-8x7b"`,
     /// `"deepseek-v3"`, or its sizes. No default.
     pub model: ModelChoice,
     /// How the model and the batch are divided among GPUs.

@@ -29,7 +29,7 @@ pub enum ModelName {
     #[serde(rename = "llama-3-70b")]
     Llama70b,
     /// Llama 3 with 405 billion parameters (Llama team 2024, table 3).
-    #[serde(rename = "llama-3-405b")]
+    #[serde(rename = "llama-3.1-405b", alias = "llama-3-405b")]
     Llama405b,
     /// Mixtral with 8 experts of 7 billion parameters (Jiang et al. 2024, table 1).
     #[serde(rename = "mixtral-8x7b")]

@@ -1,0 +1,3 @@
+module ropewalk
+
+go 1.23

@@ -1,0 +1,145 @@
+//! The messages of a run as traffic patterns of NIXL's `sequential-ct-perftest`: those that start together are a matrix.
+
+use engine::Outcome;
+use model::{Plan, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// Most patterns (our choice): a folder that tools still list.
+const MOST: usize = 10_000;
+
+/// Bytes by sender and receiver.
+type Cells = BTreeMap<(u32, u32), u64>;
+
+/// A pattern.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Pattern {
+    /// Time that its ranks have nothing to do before it.
+    sleep: Time,
+    cells: Cells,
+}
+
+/// Patterns in the order of their starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traffic {
+    ranks: u32,
+    patterns: Vec<Pattern>,
+    overlapping: u64,
+}
+
+impl Traffic {
+    /// The messages of a run; a rank is a host.
+    ///
+    /// # Errors
+    /// If messages start at very many times, or none was sent.
+    pub fn of(plan: &Plan, outcome: &Outcome) -> Result<Self, String> {
+        let mut groups: BTreeMap<(Time, u16), (Time, Cells)> = BTreeMap::new();
+        for (message, done) in plan.messages.iter().zip(&outcome.messages) {
+            if done.start == Time::NEVER || message.bytes == 0 {
+                continue;
+            }
+            let qp = &plan.qps[message.qp.index()];
+            let group = groups.entry((done.start, message.job)).or_default();
+            // A message that has not arrived keeps its ranks no longer than others.
+            let end = if done.received == Time::NEVER { done.start } else { done.received };
+            group.0 = group.0.max(end);
+            *group.1.entry((qp.from.0, qp.to.0)).or_default() += message.bytes;
+        }
+        match groups.len() {
+            0 => return Err("the scenario sends no messages".to_owned()),
+            many if many > MOST => {
+                return Err(format!("messages start at {many} different times; expected at most {MOST}"));
+            }
+            _ => {}
+        }
+        let mut free: BTreeMap<u32, Time> = BTreeMap::new();
+        let (mut patterns, mut overlapping) = (Vec::new(), 0);
+        for ((start, _), (end, cells)) in groups {
+            let ranks: BTreeSet<u32> = cells.keys().flat_map(|(from, to)| [*from, *to]).collect();
+            let ready = ranks.iter().filter_map(|rank| free.get(rank)).max().copied().unwrap_or(Time::ZERO);
+            overlapping += u64::from(ready > start);
+            patterns.push(Pattern { sleep: start.since(ready.min(start)), cells });
+            let until = end.max(ready);
+            free.extend(ranks.into_iter().map(|rank| (rank, until)));
+        }
+        Ok(Traffic { ranks: plan.fabric.hosts() as u32, patterns, overlapping })
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Number of patterns.
+    pub fn patterns(&self) -> usize {
+        self.patterns.len()
+    }
+
+    /// Patterns that start before a rank of theirs has ended an earlier one.
+    pub fn overlapping(&self) -> u64 {
+        self.overlapping
+    }
+
+    /// The list and the matrices, by their names.
+    pub fn files(&self) -> Vec<(String, String)> {
+        let mut list = "traffic_patterns:\n".to_owned();
+        let mut names: BTreeMap<&Cells, String> = BTreeMap::new();
+        let mut files = Vec::new();
+        for Pattern { sleep, cells } in &self.patterns {
+            let next = format!("matrix_{}.txt", names.len());
+            let name = names.entry(cells).or_insert_with(|| {
+                files.push((next.clone(), self.matrix(cells)));
+                next
+            });
+            let _ = writeln!(
+                list,
+                "- matrix_file: {name}\n  mem_type: cuda\n  xfer_op: WRITE\n  sleep_before_launch_sec: {:.12}",
+                sleep.as_secs()
+            );
+        }
+        files.push(("patterns.yaml".to_owned(), list));
+        files
+    }
+
+    fn matrix(&self, cells: &Cells) -> String {
+        let mut text = String::new();
+        for from in 0..self.ranks {
+            for to in 0..self.ranks {
+                let space = if to == 0 { "" } else { " " };
+                let _ = write!(text, "{space}{}", cells.get(&(from, to)).copied().unwrap_or(0));
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{outcome, plan};
+
+    #[test]
+    fn messages_that_start_together_are_a_matrix_and_ranks_sleep_between() {
+        let (plan, mut outcome) = (plan(2), outcome(2));
+        let ms = Time::from_ms;
+        for (message, (start, received)) in outcome.messages.iter_mut().zip([(0, 2), (5, 6)]) {
+            (message.start, message.received) = (ms(start), ms(received));
+        }
+        let traffic = Traffic::of(&plan, &outcome).unwrap();
+        let files = traffic.files();
+        let (name, list) = files.last().unwrap();
+        assert_eq!((name.as_str(), traffic.patterns(), traffic.overlapping()), ("patterns.yaml", 2, 0));
+        assert!(list.contains("sleep_before_launch_sec: 0.000000000000"), "{list}");
+        let sent: u64 = files[..files.len() - 1]
+            .iter()
+            .flat_map(|(_, text)| text.split_whitespace().map(|cell| cell.parse::<u64>().unwrap()))
+            .sum();
+        let distinct: u64 = plan.messages.iter().map(|message| message.bytes).sum();
+        assert!(sent > 0 && sent <= distinct);
+        outcome.messages[1].start = ms(1);
+        assert_eq!(Traffic::of(&plan, &outcome).unwrap().overlapping(), 1);
+        outcome.messages.iter_mut().for_each(|message| message.start = Time::NEVER);
+        assert_eq!(Traffic::of(&plan, &outcome).unwrap_err(), "the scenario sends no messages");
+    }
+}
