@@ -1,5 +1,6 @@
 //! Constants that both engines derive from a plan before the first packet: transmission times, port facts, keys.
 
+use crate::credits::Grants;
 use crate::division;
 use crate::failing::{Failing, LinkLoss, fastest};
 use crate::listed::Listed;
@@ -104,6 +105,8 @@ pub(crate) struct Setup<'a> {
     /// Messages that a program posts; `None` if no program drives the run.
     pub(crate) posted: Option<Posted>,
     has_loops: bool,
+    /// What links may use of the buffers at their far ends.
+    pub(crate) grants: Grants,
 }
 
 /// How a packet crosses a link.
@@ -219,6 +222,7 @@ impl<'a> Setup<'a> {
             charged: plan.classes.charged(),
             posted: None,
             has_loops: plan.failures.is_by_switch(),
+            grants: Grants::new(plan),
         }
     }
 

@@ -9,6 +9,7 @@ pub mod links;
 pub mod nics;
 pub mod operations;
 pub mod paths;
+pub mod queues;
 pub mod requests;
 pub mod series;
 pub mod steps;
@@ -22,11 +23,12 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 14] = [
+pub const TABLES: [(&str, Make); 15] = [
     ("flows", |run| Some(flows::table(run))),
     ("subflows", subflows::table),
     ("links", |run| Some(links::table(run))),
     ("nics", |run| Some(nics::table(run))),
+    ("queues", queues::table),
     ("series", |run| Some(series::table(run))),
     ("counters", counters::table),
     ("events", events::table),
