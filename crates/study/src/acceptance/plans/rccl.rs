@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn what_is_no_such_file_is_refused_with_its_place() {
         let told = |text: &str| read(text).unwrap_err();
-        assert!(told("{ \"rccl\": ").contains("rccl_config.json:1:11"), "{}", told("{ \"rccl\": "));
+        assert!(told("{ \"rccl\": ").contains("rccl_config.json:1:10"), "{}", told("{ \"rccl\": "));
         assert!(told("{ \"rccl\": { \"results\": {} } }").contains("no values in `rccl.results`"));
         let near = told("{ \"rccl\": { \"results\": { \"all_reduce\": {} } } }");
         assert!(near.contains("did you mean `all_reduce_perf`"), "{near}");
