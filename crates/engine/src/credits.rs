@@ -6,10 +6,8 @@
 //! largest frame would have credits, a word takes no time on the wire, and the credits of a frame that the link has lost are
 //! free at once.
 
-use crate::setup::Setup;
-use crate::switch::channel;
+use model::LinkId;
 use model::plan::Credits;
-use model::{Annex, LinkId, Parcel};
 
 /// Most priorities of a port: bits in a mask of pauses.
 pub(crate) const PRIORITIES: usize = 8;
@@ -63,28 +61,10 @@ impl Grants {
         self.groups > 0
     }
 
+    /// What link `gp` may use for a group of classes.
     #[inline]
-    fn of(&self, gp: usize, group: u8) -> Option<Grant> {
+    pub(crate) fn of(&self, gp: usize, group: u8) -> Option<Grant> {
         *self.all.get(gp * self.groups + usize::from(group))?
-    }
-}
-
-impl Setup<'_> {
-    /// What link `gp` may use of a priority.
-    pub(crate) fn grant(&self, gp: usize, priority: u8) -> Option<Grant> {
-        self.grants.of(gp, priority / self.fabric().channels())
-    }
-
-    /// What a packet takes of the credits of link `gp`, and its priority.
-    #[inline]
-    pub(crate) fn taken<A: Annex>(&self, gp: usize, pkt: &Parcel<A>) -> Option<(u8, Grant)> {
-        if !self.grants.any() {
-            return None;
-        }
-        let class = &self.plan.classes.all()[self.class_in_table(pkt)];
-        let grant = self.grants.of(gp, class.group).filter(|_| class.charged)?;
-        let leg = pkt.annex.route_state().leg();
-        Some((class.group * self.fabric().channels() + channel(leg, self.ports[gp].channels), grant))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::buffer::{Account, Admission, Buffer, Request};
 use crate::cells::Place;
 use crate::credits::Returned;
-use crate::setup::Setup;
+use crate::setup::{Setup, channel};
 use crate::watchdog::Watchdog;
 use model::draw::Key;
 use model::fabric::Detours;
@@ -43,12 +43,6 @@ pub(crate) struct Switch<P: Parts> {
     /// Index of the last change of routes; `None` while the first routes apply.
     pub(crate) route_change: Option<usize>,
     pub(crate) watchdog: Option<Box<Watchdog>>,
-}
-
-/// The virtual channel of a leg: the leg's own, or the last one.
-#[inline(always)]
-pub(crate) fn channel(leg: u8, channels: u8) -> u8 {
-    leg.min(channels - 1)
 }
 
 /// The account that is charged for a packet, in a switch whose links have `channels` virtual channels.

@@ -6,7 +6,7 @@ use crate::average::Averages;
 use crate::credits::{Ledger, PRIORITIES};
 use crate::outcome::QueueCounts;
 use crate::service::Turns;
-use crate::switch::channel;
+use crate::setup::channel;
 use model::plan::{Class, Classes, Service};
 use model::{Annex, Parcel};
 

@@ -5,8 +5,7 @@ use super::lanes::fetch;
 use super::queue::Queue;
 use crate::outcome::LinkRecord;
 use crate::record::sampler;
-use crate::setup::{CLASSES, DATA, PortFacts};
-use crate::switch::channel;
+use crate::setup::{CLASSES, DATA, PortFacts, channel};
 use model::plan::{MarkAt, Marking};
 use model::{Annex, Parcel, PortIndex, Time};
 

@@ -233,7 +233,10 @@ mod tests {
         assert!(told("{ \"rccl\": ").contains("rccl_config.json:1:10"), "{}", told("{ \"rccl\": "));
         assert!(told("{ \"rccl\": { \"results\": {} } }").contains("no values in `rccl.results`"));
         let near = told("{ \"rccl\": { \"results\": { \"all_reduce\": {} } } }");
-        assert!(near.contains("did you mean `all_reduce_perf`"), "{near}");
+        assert!(
+            near.contains("no test `all_reduce`; the nearest") && near.contains("`all_reduce_perf`"),
+            "{near}"
+        );
         let four = told("{ \"rccl\": { \"mpi_params\": { \"no_of_nodes\": \"4\" }, \"results\": {} } }");
         assert!(four.contains("for 4 nodes"), "{four}");
         let unit = told(
