@@ -169,7 +169,7 @@ def tables(_: str) -> str:
 def recorded(_: str) -> str:
     """Columns of the files that only a recording run writes."""
     always = columns()
-    return "\n\n".join(text for name, text in columns("--record").items() if name not in always)
+    return "\n\n".join(text for name, text in columns("--record", "--set", "record.queues=true").items() if name not in always)
 
 
 @cache

@@ -76,6 +76,11 @@ class Result:
         return self.table("nics")
 
     @cached_property
+    def queues(self) -> Table:
+        """One row per queue of a port of a switch: frames, bytes, drops, marks, longest queue. Needs `record.queues`."""
+        return self.table("queues")
+
+    @cached_property
     def series(self) -> Table:
         """Queue pairs, links and switches over time. With `record=True` the table has all of them; by default it has eight
         queue pairs and eight links."""

@@ -379,6 +379,7 @@ class Settings(TypedDict, total=False):
     record__follow: Any
     record__links: Any
     record__most_events: Any
+    record__queues: Any
     record__snap_length: Any
     record__switches: Any
     record__taps: Any
@@ -609,6 +610,10 @@ class Settings(TypedDict, total=False):
     stop__no_progress: Any
     switch: Any
     switch__buffer: Any
+    switch__cbfc: Any
+    switch__cbfc__credit_size: Any
+    switch__cbfc__credits: Any
+    switch__cbfc__spacing: Any
     switch__cell: Any
     switch__classes: Any
     switch__cut: Any
@@ -636,6 +641,7 @@ class Settings(TypedDict, total=False):
     switch__pfc__resume_offset: Any
     switch__pfc__watchdog: Any
     switch__pfc__watchdog__action: Any
+    switch__pfc__watchdog__detection: Any
     switch__pfc__watchdog__detection_time: Any
     switch__pfc__watchdog__poll_interval: Any
     switch__pfc__watchdog__restoration_time: Any

@@ -1,7 +1,7 @@
 //! The books of a run, checked a second time from the outcome alone.
 
 use engine::link_name;
-use engine::outcome::{Ending, LinkRecord, Losses, MessageRecord, Outcome, TaskRecord};
+use engine::outcome::{Ending, LinkRecord, Losses, MessageRecord, Outcome, QueueCounts, TaskRecord};
 use model::plan::Classes;
 use model::{LinkId, MessageId, Plan, Time};
 
@@ -49,10 +49,40 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
     equal("hops and frames on links", run.data_hops + run.control_hops, over_links(|l| l.frames));
     let mut pauses = vec![0; run.links.len()];
     run.priorities.iter().for_each(|one| pauses[one.link.index()] += one.pauses);
+    let (mut longest, mut all) = (vec![0; run.links.len()], vec![0; run.links.len()]);
+    for one in &run.priorities {
+        longest[one.link.index()] = one.paused.ps().max(longest[one.link.index()]);
+        all[one.link.index()] += one.paused.ps();
+    }
     for (link, record) in run.links.iter().enumerate() {
         equal(&format!("pauses of link {link}, by priority"), record.pauses, pauses[link]);
+        // Priorities may stand paused at the same time.
+        let paused = record.paused.ps();
+        equal(
+            &format!("time paused of link {link}, by priority"),
+            paused,
+            paused.clamp(longest[link], all[link]),
+        );
         let name = format!("packets lost on link {link}, by cause");
         equal(&name, record.lost, record.lost_by.iter().sum());
+    }
+    let mut queues = vec![QueueCounts::default(); run.links.len()];
+    for one in &run.queues {
+        let sum = &mut queues[one.link.index()];
+        sum.frames += one.counts.frames;
+        sum.bytes += one.counts.bytes;
+        sum.drops += one.counts.drops;
+        sum.marks += one.counts.marks;
+        sum.longest += one.counts.longest;
+    }
+    for link in run.queues.iter().map(|one| one.link.index()) {
+        let (record, sum) = (&run.links[link], &queues[link]);
+        let of = |what: &str| format!("{what} of link {link}, by queue");
+        equal(&of("frames"), record.frames, sum.frames);
+        equal(&of("bytes"), record.bytes, sum.bytes);
+        equal(&of("drops"), record.drops, sum.drops);
+        equal(&of("marks"), record.marks, sum.marks);
+        equal(&of("longest queue"), record.max_queue, record.max_queue.min(sum.longest));
     }
     let retransmitted = run.messages.iter().map(|m| m.retransmitted).sum();
     equal("retransmissions in all and by message", d.retransmitted, retransmitted);

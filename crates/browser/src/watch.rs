@@ -42,6 +42,7 @@ pub fn recordings(plan: &Plan) -> RecordPlan {
         links: evenly(tracked.len(), MOST_LINKS).map(|at| tracked[at]).collect(),
         switches: true,
         counters: true,
+        queues: false,
         width: Time::from_us(1),
         bins: BINS,
         follow: followed,

@@ -53,6 +53,34 @@ fn a_pause_that_is_sent_arrives() {
     assert_eq!(counter(&nics, "tx_prio#_pause"), 0.0);
 }
 
+/// A cable that dies ends the job with one queue pair without retries.
+#[test]
+fn a_queue_pair_without_retries_is_where_operators_look() {
+    let dead = "[nic]\ntimeout = { fixed = \"50us\" }\nretries = 2\n[[failure]]\nlinks = [[\"host0\", \"leaf0\"]]\nat = \"10us\"\n";
+    let nics = seen(&incast(dead), "mlx5");
+    assert_eq!(counter(&nics, "req_transport_retries_exceeded"), 1.0);
+    assert!(counter(&nics, "local_ack_timeout_err") >= 3.0);
+    assert_eq!(counter(&seen(&incast(""), "mlx5"), "req_transport_retries_exceeded"), 0.0);
+}
+
+/// With queues by themselves, the counts of a port's queues add up to those of the port.
+#[test]
+fn queues_add_up_to_their_port() {
+    let run = incast("[record]\nqueues = true\n");
+    let results = run.results(Vec::new());
+    let (queues, links) = (results.table("queues").unwrap(), results.table("links").unwrap());
+    let sum = |name: &str| queues.counts(name).unwrap().values().iter().sum::<u64>();
+    let roles = links.texts("role").unwrap();
+    let of_switches = |name: &str| {
+        let counts = links.counts(name).unwrap();
+        (0..links.rows()).filter(|row| roles.value(*row) != "host").map(|row| counts.value(row)).sum::<u64>()
+    };
+    for name in ["frames", "bytes", "drops", "marks"] {
+        assert_eq!(sum(name), of_switches(name), "{name}");
+    }
+    assert!(incast("").results(Vec::new()).table("queues").is_none());
+}
+
 /// SONiC's queues 3 and 4 are lossless: each pauses by itself.
 #[test]
 fn lossless_queues_pause_apart() {
@@ -66,6 +94,12 @@ fn lossless_queues_pause_apart() {
     let sum = |name: &str| links.counts(name).unwrap().values().iter().sum::<u64>();
     let [all, one, other, ends] = ["pauses", "pauses_p0", "pauses_p1", "resumes"].map(sum);
     assert!(one > 0 && other > 0 && one + other == all, "{one} {other} {all}");
+    let time = |name: &str| links.reals(name).unwrap().values().iter().sum::<f64>();
+    let [paused, one, other] = ["paused_us", "paused_us_p0", "paused_us_p1"].map(time);
+    assert!(
+        one > 0.0 && other > 0.0 && paused <= one + other && paused >= one.max(other),
+        "{paused} {one} {other}"
+    );
     assert_eq!(ends, all, "every pause has ended");
     let ports = seen(&run, "sonic");
     let nics = counter(&ports, "SAI_PORT_STAT_PFC_#_ON2OFF_RX_PKTS");

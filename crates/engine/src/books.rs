@@ -6,13 +6,15 @@ use crate::host::Host;
 use crate::merge::merge;
 use crate::outcome::{
     Control, Data, Effort, Ending, Exceeded, Failover, LinkRecord, LossCause, MessageRecord, Outcome,
+    QueueCounts, QueueRecord,
 };
 use crate::record::sampler::Sampler;
 use crate::record::{self, Recorder};
 use crate::setup::Setup;
 use crate::switch::Switch;
 use crate::tasks::Tasks;
-use model::{Bytes, Kind, Packet, Parts, Plan, Scheme, Time};
+use model::plan::Classes;
+use model::{Bytes, Kind, LinkId, Packet, Parts, Plan, Scheme, Time};
 use std::collections::BTreeMap;
 
 /// Counts that an engine keeps outside hosts.
@@ -127,6 +129,8 @@ pub(crate) struct Closing<'r, P: Parts> {
     pub(crate) links: Vec<LinkRecord>,
     /// Time since which each port is paused; [`u64::MAX`] if it is not.
     pub(crate) paused_since: Vec<u64>,
+    /// Counts of queues of switches by port, in any order.
+    pub(crate) queues: Vec<(usize, [QueueCounts; Classes::MOST])>,
     /// Recorders outside hosts.
     pub(crate) recorders: &'r [Recorder],
     /// The sampler, after its last look.
@@ -147,6 +151,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         mut tasks,
         mut links,
         paused_since,
+        queues,
         recorders,
         sampler,
         tally,
@@ -210,7 +215,8 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         counters: counters(hosts, switches),
         failovers: failovers(hosts),
         recording: sampler.finish(plan, end),
-        priorities: record::priorities(recorders.clone(), &stormed),
+        queues: queue_records(plan, queues),
+        priorities: record::priorities(recorders.clone(), &stormed, end.ps()),
         losses: record::losses(recorders.clone()),
         notes: record::gather(setup, recorders),
         violations: Vec::new(),
@@ -225,9 +231,26 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
     outcome
 }
 
-/// Counts rulings up to the end of the run, and leaves out what storms paused after it.
+/// The counts of queues in order.
+fn queue_records(plan: &Plan, mut queues: Vec<(usize, [QueueCounts; Classes::MOST])>) -> Vec<QueueRecord> {
+    if !plan.record.queues {
+        return Vec::new();
+    }
+    queues.sort_by_key(|(gp, _)| *gp);
+    let classes = plan.classes.all().len();
+    let of = |(gp, counts): (usize, [QueueCounts; Classes::MOST])| {
+        (0..classes).map(move |class| QueueRecord {
+            link: LinkId(gp as u32),
+            class: class as u8,
+            counts: counts[class],
+        })
+    };
+    queues.into_iter().flat_map(of).collect()
+}
+
+/// Counts rulings up to the end of the run, and leaves out pauses after it.
 fn count_storms(recorders: &[Recorder], end: u64, links: &mut [LinkRecord]) {
-    for &(link, [since, until]) in recorders.iter().flat_map(|recorder| &recorder.pauses) {
+    for (link, [since, until]) in recorders.iter().flat_map(|recorder| recorder.outlasting()) {
         links[link].paused = Time(links[link].paused.ps() - until.saturating_sub(since.max(end)));
     }
     let rulings = recorders.iter().flat_map(|recorder| &recorder.rulings);

@@ -17,6 +17,7 @@
 //! A buffer may count cells, have slices, or set room aside: see [`crate::cells`].
 
 use crate::cells::{Cells, Place};
+use crate::credits::Returned;
 use crate::switch::Egress;
 use model::plan::{Class, Cut, FlowControl, Memory, Overflow, Pfc, SwitchSettings};
 
@@ -105,7 +106,7 @@ pub(crate) struct Buffer {
     /// Charged bytes by account, as far as they are known.
     ingress: Vec<u64>,
     detail: Detail,
-    /// Bytes in headroom, by account.
+    /// Bytes in headroom, by account; with credits, bytes of credits in use here.
     headroom: Vec<u64>,
     limit: Vec<u64>,
     /// Shares of the free buffer by account, if they differ; else empty.
@@ -119,6 +120,9 @@ pub(crate) struct Buffer {
     pub(crate) peak: u64,
     /// Most bytes in use at a sampling instant since the last call of [`Buffer::take_recent`].
     recent: u64,
+    /// True if the rule of some group of classes grants credits, and what each account has returned.
+    has_credits: bool,
+    returned: Vec<Returned>,
     /// Cells, slices and reserved room, if the buffer is not plain. Its charges by account are then known after every visit.
     cells: Option<Box<Cells>>,
 }
@@ -149,6 +153,8 @@ impl Buffer {
             pauses: 0,
             peak: 0,
             recent: 0,
+            has_credits: settings.flow_control.credits().is_some(),
+            returned: vec![Returned::default(); accounts],
             cells: None,
         }
     }
@@ -176,6 +182,8 @@ impl Buffer {
         let all = self.limit.len();
         self.ingress.resize(all, 0);
         self.headroom.resize(all, 0);
+        self.has_credits |= settings.flow_control.credits().is_some();
+        self.returned.resize(all, Returned::default());
         self.paused.resize(all, false);
         self.paused_by_scheme.resize(all, false);
     }
@@ -249,6 +257,14 @@ impl Buffer {
                 }
                 self.headroom[i] += bytes;
                 self.pause(i)
+            }
+            FlowControl::Credits(credits) => {
+                let room = credits.of(bytes as u32);
+                if self.headroom[i] + room > self.limit[i] {
+                    return Admission::Dropped;
+                }
+                self.headroom[i] += room;
+                Admission::Admitted
             }
             FlowControl::Lossy { alpha } => {
                 if queue + bytes > self.share(self.used, alpha) || self.used + bytes > self.shared {
@@ -391,13 +407,19 @@ impl Buffer {
         self.cells = Some(cells);
     }
 
-    /// Releases the room of a packet that leaves a queue; true if the switch must resume its ingress.
+    /// Releases the room of a packet that leaves a queue; true if the switch must resume its ingress, or tell it of credits.
     #[inline]
     pub(crate) fn release(&mut self, account: Account, bytes: u64, place: Place) -> bool {
         if self.cells.is_some() {
             return self.release_in_cells(account, bytes, place);
         }
         let i = account.0 as usize;
+        if self.has_credits
+            && let FlowControl::Credits(credits) = self.rule(i).0
+        {
+            self.headroom[i] -= credits.of(bytes as u32);
+            return self.refund(account, bytes);
+        }
         let from_headroom = bytes.min(self.headroom[i]);
         self.headroom[i] -= from_headroom;
         self.ingress[i] -= bytes - from_headroom;
@@ -413,6 +435,26 @@ impl Buffer {
             return !self.paused_by_scheme[i];
         }
         false
+    }
+
+    /// True if the neighbour at an account sends by credits.
+    pub(crate) fn grants(&self, account: Account) -> bool {
+        self.has_credits && self.rule(account.0.into()).0.credits().is_some()
+    }
+
+    /// Returns the credits of a packet that leaves the buffer, or that it does not keep; false if its account has none.
+    pub(crate) fn refund(&mut self, account: Account, bytes: u64) -> bool {
+        let credits = self.rule(account.0.into()).0.credits();
+        if let Some(credits) = credits {
+            self.returned[usize::from(account.0)].free(credits.of(bytes as u32));
+        }
+        credits.is_some()
+    }
+
+    /// What an account has returned, if it grants credits.
+    pub(crate) fn returned(&mut self, account: Account) -> Option<&mut Returned> {
+        let i = usize::from(account.0);
+        (self.has_credits && self.rule(i).0.credits().is_some()).then(|| &mut self.returned[i])
     }
 
     /// [`Buffer::release`] of a buffer that is not plain.
@@ -507,6 +549,7 @@ impl Buffer {
                     && longest_queue() + incoming <= self.share(used, alpha);
                 self.light_without_detail(light)
             }
+            FlowControl::Credits(_) => false, // ports count credits at every departure
             FlowControl::Capped { least } => {
                 let light = !(self.detailed() && self.used > 8 * incoming)
                     && used <= self.shared
@@ -541,7 +584,7 @@ impl Buffer {
                 let free = cells.least_free().saturating_sub(self.used + incoming);
                 cells.longest_queue() + self.used + incoming <= part_of(free, alpha)
             }
-            FlowControl::Capped { .. } => false,
+            FlowControl::Credits(_) | FlowControl::Capped { .. } => false,
         }
     }
 
@@ -580,8 +623,8 @@ impl Buffer {
     /// Bytes in use.
     #[inline]
     fn in_use(&self) -> u64 {
-        // Headroom is in use only while an account is paused.
-        self.used + if self.pauses > 0 { self.headroom.iter().sum() } else { 0 }
+        // Headroom is in use only while an account is paused, or by credits.
+        self.used + if self.pauses > 0 || self.has_credits { self.headroom.iter().sum() } else { 0 }
     }
 
     /// Bytes in use now, and the most at a sampling instant since the last call.

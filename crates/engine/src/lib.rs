@@ -15,6 +15,7 @@ mod average;
 mod books;
 mod buffer;
 mod cells;
+mod credits;
 mod division;
 mod failing;
 mod gentle;

@@ -223,6 +223,42 @@ pub struct PriorityRecord {
     pub pauses: u64,
     /// Ends of pauses, by frames or because the link has failed or come back.
     pub resumes: u64,
+    /// Time for which the priority stood paused.
+    pub paused: Time,
+}
+
+/// Counts of a class of a port of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueRecord {
+    /// The link that leaves the port.
+    pub link: LinkId,
+    /// The class, as an index into the plan's table.
+    pub class: u8,
+    /// The counts.
+    pub counts: QueueCounts,
+}
+
+/// What a queue has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// Frames that left.
+    pub frames: u64,
+    /// Their bytes, without preambles and gaps.
+    pub bytes: u64,
+    /// Packets dropped for lack of buffer.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Most bytes that waited, without the frame on the wire.
+    pub longest: u64,
+}
+
+impl QueueCounts {
+    /// Counts a frame that starts.
+    pub(crate) fn leaves(&mut self, frame: u32) {
+        self.frames += 1;
+        self.bytes += u64::from(frame);
+    }
 }
 
 /// Why a link lost a packet.
@@ -682,6 +718,8 @@ pub struct Outcome {
     pub links: Vec<LinkRecord>,
     /// Pauses of links by priority, by link; only links that have been paused.
     pub priorities: Vec<PriorityRecord>,
+    /// Counts of queues of switches, by link and class; empty unless the plan records them.
+    pub queues: Vec<QueueRecord>,
     /// Records of NICs, by [`HostId`].
     pub nics: Vec<NicRecord>,
     /// Most bytes of buffer in use at once, by switch (its node number less the number of hosts).

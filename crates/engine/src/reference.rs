@@ -6,6 +6,7 @@
 //! The order at one instant is: failures and repairs, pause and resume frames, rulings of watchdogs, departures, arrivals,
 //! wake-ups. A keyed hash orders arrivals at one node.
 
+mod credits;
 mod departures;
 mod live;
 mod port;
@@ -24,7 +25,7 @@ use crate::live::Report;
 use crate::observer::{Observer, Progress};
 use crate::outcome::{Effort, Ending, EventKind, LinkRecord, Memory, Outcome};
 use crate::record::sampler::{self, Sampler};
-use crate::record::{Note, Recorder, hand_over};
+use crate::record::{Note, Outlasts, Recorder, hand_over};
 use crate::setup::{NO_TRACK, Setup};
 use crate::stall::{self, Liveness};
 use crate::switch::Switch;
@@ -52,6 +53,8 @@ enum NodeEvent {
         sequence: u64,
         channel: u8,
         on: bool,
+        /// As in a word that returns credits; 0 in a pause frame.
+        freed: u64,
     },
     /// A watchdog decides on a queue.
     Rule,
@@ -219,6 +222,7 @@ impl<'a, P: Parts> Reference<'a, P> {
             self.tally.count_in_flight(pkt);
         }
         let last_sent = self.ports.iter().map(|p| p.busy).max().unwrap_or(0);
+        let queues = self.ports.iter().map(|port| port.counts).enumerate().skip(self.hosts.len());
         close(
             &Setup::new(plan),
             Closing {
@@ -230,6 +234,7 @@ impl<'a, P: Parts> Reference<'a, P> {
                 tasks: self.tasks.into_iter().flatten().collect(),
                 links: self.links,
                 paused_since: self.paused_since,
+                queues: queues.collect(),
                 recorders: std::slice::from_ref(&self.recorder),
                 sampler: self.sampler,
                 tally: self.tally,
@@ -445,8 +450,11 @@ impl<P: Parts> Reference<'_, P> {
         let base = self.setup.fabric().base(NodeId(node)) as usize;
         match what {
             NodeEvent::Fail(event) => self.on_failure(now, node, event),
-            NodeEvent::Pause { port, channel, on, .. } => {
-                self.on_pause(now, node, base + port as usize, channel, on);
+            NodeEvent::Pause { port, channel, on, freed, .. } => {
+                match freed {
+                    0 => self.on_pause(now, node, base + port as usize, channel, on),
+                    _ => self.take_word(now, node, base + port as usize, (channel, freed)),
+                }
                 if is_host {
                     self.schedule_host(base + port as usize, now);
                 }
@@ -598,6 +606,10 @@ impl<P: Parts> Reference<'_, P> {
                     if whole && !is_host && self.switches[index].pauses(port, priority) {
                         self.send_pause(now, node, port, priority, true);
                     }
+                    if whole && !is_host {
+                        // Words may have been lost.
+                        self.return_credits(now, node, port, priority);
+                    }
                 }
                 for priority in 0..priorities {
                     self.on_pause(now, node, base + port.0 as usize, priority, false);
@@ -632,15 +644,14 @@ impl<P: Parts> Reference<'_, P> {
 
     /// Lets `change` change the pauses of the sender of link `gp`.
     fn repause(&mut self, now: u64, node: u32, gp: usize, change: impl FnOnce(&mut Port<P::Annex>)) {
-        let (before, by_storm) = (self.ports[gp].paused(), self.ports[gp].by_storm != 0);
+        let (before, port) = (self.ports[gp].paused(), &self.ports[gp]);
+        let outlasts = Outlasts { storm: port.by_storm != 0, credits: port.by_credits != 0 };
         change(&mut self.ports[gp]);
         let (held, asked) = (self.ports[gp].paused(), self.ports[gp].asked());
+        self.recorder.held(gp, [before, held], [self.paused_since[gp], now], outlasts);
         if before == 0 && held != 0 {
             self.paused_since[gp] = now;
         } else if before != 0 && held == 0 {
-            if by_storm {
-                self.recorder.pauses.push((gp, [self.paused_since[gp], now]));
-            }
             self.links[gp].paused += Time(now - self.paused_since[gp]);
             self.paused_since[gp] = u64::MAX;
         }
@@ -667,11 +678,25 @@ impl<P: Parts> Reference<'_, P> {
         }
     }
 
+    /// Lets a switch's watchdog look into its queues, if it polls now.
+    fn look(&mut self, now: u64, node: u32) {
+        let (index, base) = (node as usize - self.servers, self.setup.fabric().base(NodeId(node)) as usize);
+        let Some(mut dog) = self.switches[index].watchdog.take() else { return };
+        let (switch, setup) = (&self.switches[index], &self.setup);
+        dog.look(now, |p, priority| {
+            let port = &self.ports[base + p];
+            let of = |pkt| switch.priority_out(setup, pkt, port.channels) == Some(priority);
+            port.queues.iter().flatten().any(of)
+        });
+        self.switches[index].watchdog = Some(dog);
+    }
+
     /// Carries out a ruling of a switch's watchdog.
     fn rule(&mut self, now: u64, node: u32) {
         let index = node as usize - self.servers;
+        self.look(now, node);
         let Some(ruling) = self.switches[index].watchdog.as_mut().and_then(|dog| dog.decide(now)) else {
-            return;
+            return self.plan_ruling(node);
         };
         let Ruling { port, priority, stormed, drops } = ruling;
         let gp = self.setup.fabric().base(NodeId(node)) as usize + port.index();

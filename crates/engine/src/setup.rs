@@ -1,5 +1,6 @@
 //! Constants that both engines derive from a plan before the first packet: transmission times, port facts, keys.
 
+use crate::credits::{Grant, Grants};
 use crate::division;
 use crate::failing::{Failing, LinkLoss, fastest};
 use crate::listed::Listed;
@@ -104,6 +105,8 @@ pub(crate) struct Setup<'a> {
     /// Messages that a program posts; `None` if no program drives the run.
     pub(crate) posted: Option<Posted>,
     has_loops: bool,
+    /// What links may use of the buffers at their far ends.
+    pub(crate) grants: Grants,
 }
 
 /// How a packet crosses a link.
@@ -219,6 +222,7 @@ impl<'a> Setup<'a> {
             charged: plan.classes.charged(),
             posted: None,
             has_loops: plan.failures.is_by_switch(),
+            grants: Grants::new(plan),
         }
     }
 
@@ -577,6 +581,31 @@ impl<'a> Setup<'a> {
             (true, true) => 1 << (class.group * self.fabric().channels()),
         }
     }
+}
+
+impl Setup<'_> {
+    /// What link `gp` may use of a priority.
+    pub(crate) fn grant(&self, gp: usize, priority: u8) -> Option<Grant> {
+        self.grants.of(gp, priority / self.fabric().channels())
+    }
+
+    /// What a packet takes of the credits of link `gp`, and its priority.
+    #[inline]
+    pub(crate) fn taken<A: Annex>(&self, gp: usize, pkt: &Parcel<A>) -> Option<(u8, Grant)> {
+        if !self.grants.any() {
+            return None;
+        }
+        let class = &self.plan.classes.all()[self.class_in_table(pkt)];
+        let grant = self.grants.of(gp, class.group).filter(|_| class.charged)?;
+        let leg = pkt.annex.route_state().leg();
+        Some((class.group * self.fabric().channels() + channel(leg, self.ports[gp].channels), grant))
+    }
+}
+
+/// The virtual channel of a leg: the leg's own, or the last one.
+#[inline(always)]
+pub(crate) fn channel(leg: u8, channels: u8) -> u8 {
+    leg.min(channels - 1)
 }
 
 /// The state of a switch's link at the start of a frame, for telemetry.

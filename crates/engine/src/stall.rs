@@ -2,8 +2,7 @@
 //! wait, and a possible cycle of pauses.
 
 use crate::outcome::{Ending, Exceeded, Stall, Waiting};
-use crate::setup::Setup;
-use crate::switch::channel;
+use crate::setup::{Setup, channel};
 use model::{Annex, LinkId, MessageId, NodeId, Parcel, PortIndex, QpId, Time};
 
 /// Most waiting messages that a stall names.

@@ -2,7 +2,8 @@
 
 use crate::buffer::{Account, Admission, Buffer, Request};
 use crate::cells::Place;
-use crate::setup::Setup;
+use crate::credits::Returned;
+use crate::setup::{Setup, channel};
 use crate::watchdog::Watchdog;
 use model::draw::Key;
 use model::fabric::Detours;
@@ -42,12 +43,6 @@ pub(crate) struct Switch<P: Parts> {
     /// Index of the last change of routes; `None` while the first routes apply.
     pub(crate) route_change: Option<usize>,
     pub(crate) watchdog: Option<Box<Watchdog>>,
-}
-
-/// The virtual channel of a leg: the leg's own, or the last one.
-#[inline(always)]
-pub(crate) fn channel(leg: u8, channels: u8) -> u8 {
-    leg.min(channels - 1)
 }
 
 /// The account that is charged for a packet, in a switch whose links have `channels` virtual channels.
@@ -259,6 +254,64 @@ impl<P: Parts> Switch<P> {
     /// True if the far end of `port` is paused on a priority.
     pub(crate) fn pauses(&self, port: PortIndex, priority: u8) -> bool {
         self.buffer.pauses(self.account_of(port, priority))
+    }
+
+    /// Tells a watchdog that looks into queues of a packet that starts at a port whose link has so many virtual channels.
+    #[inline]
+    pub(crate) fn starts(
+        &mut self,
+        setup: &Setup<'_>,
+        now: u64,
+        pkt: &Parcel<P::Annex>,
+        (port, channels): (usize, u8),
+    ) {
+        if self.watchdog.as_ref().is_some_and(|dog| dog.looks())
+            && let Some(priority) = self.priority_out(setup, pkt, channels)
+            && let Some(dog) = &mut self.watchdog
+        {
+            dog.starts(now, port, priority);
+        }
+    }
+
+    /// What a port's priority has returned to its neighbour, if this switch grants it credits.
+    pub(crate) fn returned(&mut self, port: PortIndex, priority: u8) -> Option<&mut Returned> {
+        let account = self.account_of(port, priority);
+        self.buffer.returned(account)
+    }
+
+    /// Returns the credits of a packet that this switch does not keep: the port and the priority of their neighbour, if the packet
+    /// took any.
+    pub(crate) fn refund(&mut self, setup: &Setup<'_>, pkt: &Parcel<P::Annex>) -> Option<(usize, u8)> {
+        let account = if setup.grants.any() { self.took(setup, pkt)? } else { return None };
+        self.buffer.refund(account, pkt.frame().into());
+        Some((pkt.ingress().index(), self.priority_of(account)))
+    }
+
+    /// The account whose credits a packet has taken on its way to this switch; `None` if it has taken none.
+    fn took(&self, setup: &Setup<'_>, pkt: &Parcel<P::Annex>) -> Option<Account> {
+        let class = &setup.plan.classes.all()[setup.class_in_table(pkt)];
+        let account = self.account(setup, pkt);
+        let takes = class.charged && pkt.ingress() != PortIndex::VIRTUAL && self.buffer.grants(account);
+        takes.then_some(account)
+    }
+
+    /// Sets the books right if this switch has made `pkt` from `before`, which waits in another class: the port and the priority of
+    /// the neighbour whose credits are free. A packet of a class whose credits it has not taken counts as the switch's own.
+    pub(crate) fn rebook(
+        &mut self,
+        setup: &Setup<'_>,
+        before: &Parcel<P::Annex>,
+        pkt: &mut Parcel<P::Annex>,
+    ) -> Option<(usize, u8)> {
+        let (took, takes) = (self.took(setup, before), self.took(setup, pkt));
+        if took == takes {
+            return None;
+        }
+        let freed = self.refund(setup, before);
+        if takes.is_some() {
+            *pkt = pkt.arriving(pkt.offset(), PortIndex::VIRTUAL);
+        }
+        freed
     }
 
     /// Records whether the scheme pauses a priority; true if the far end must get a frame.

@@ -5,7 +5,10 @@
 //! and `pfc_restore.lua` (sonic-net/sonic-swss, orchagent). A neighbour renews its pauses as long as it needs them, so a queue that
 //! stays paused has got pauses.
 //!
-//! Between two changes of a pause nothing happens at a poll, so the time of the poll that will decide is known when the pause
+//! A rule may also ask what a queue holds, as `pfc_detect_mellanox.lua` does: it is stormed if it holds packets, has sent none since the
+//! poll before, and stood paused for 99 % of that time. Then polls are events, as long as a queue is paused.
+//!
+//! Without such a rule, between two changes of a pause nothing happens at a poll, so the time of the poll that will decide is known when the pause
 //! begins or ends: polls take no events. Both engines use this code.
 
 use crate::setup::Setup;
@@ -36,7 +39,25 @@ struct Port {
     stormed: u8,
     /// Times of the polls that will decide, ps; 0 for none.
     due: [u64; PRIORITIES],
+    /// What polls read that look into queues.
+    seen: [Seen; PRIORITIES],
 }
+
+/// What a poll that looks into a queue knows of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Start of the pause that has not ended, ps, and the time of ended ones since the last poll.
+    since: u64,
+    paused: u64,
+    /// Last start of a packet, ps, and 1; 0 for none.
+    sent: u64,
+    /// Number of polls in a row that found a storm.
+    polls: u64,
+}
+
+/// Share of the time between two polls for which a queue must have stood paused, percent. Vendor: sonic-net/sonic-swss,
+/// orchagent/pfc_detect_mellanox.lua (80 until pull request 3036).
+const SHARE: u64 = 99;
 
 /// The watchdog of one switch.
 #[derive(Clone, Debug)]
@@ -50,6 +71,8 @@ pub(crate) struct Watchdog {
     drops: u8,
     /// Number of queues whose packets are dropped now.
     dropping: u32,
+    /// By priority, the next poll that looks into queues, ps; [`u64::MAX`] if there is nothing to see.
+    polls: [u64; PRIORITIES],
 }
 
 impl Watchdog {
@@ -69,7 +92,16 @@ impl Watchdog {
         }
         let ports = vec![Port::default(); fabric.ports(node).len()];
         let any = rules.iter().any(Option::is_some);
-        any.then(|| Box::new(Watchdog { rules, ports, due: BTreeSet::new(), drops, dropping: 0 }))
+        any.then(|| {
+            Box::new(Watchdog {
+                rules,
+                ports,
+                due: BTreeSet::new(),
+                drops,
+                dropping: 0,
+                polls: [u64::MAX; PRIORITIES],
+            })
+        })
     }
 
     /// Learns which priorities of a port the neighbour pauses from `now` on.
@@ -78,6 +110,67 @@ impl Watchdog {
         self.ports[port].asked = asked;
         for priority in (0..PRIORITIES as u8).filter(|priority| changed >> priority & 1 != 0) {
             self.plan(now, port, priority);
+            if self.rules[usize::from(priority)].is_some_and(|(rule, _)| rule.held) {
+                self.watch(now, port, priority);
+            }
+        }
+    }
+
+    /// Measures a pause that begins or ends now, for polls that look into queues.
+    fn watch(&mut self, now: u64, port: usize, priority: u8) {
+        let i = usize::from(priority);
+        let Some((rule, first)) = self.rules[i] else { return };
+        let own = &mut self.ports[port];
+        let seen = &mut own.seen[i];
+        if own.asked >> priority & 1 == 0 {
+            seen.paused += now - seen.since;
+            return;
+        }
+        seen.since = now;
+        if self.polls[i] == u64::MAX {
+            self.polls[i] = first + now.saturating_sub(first).div_ceil(rule.poll.ps()) * rule.poll.ps();
+            // Nothing was paused before, so what polls have seen is long ago.
+            self.ports.iter_mut().for_each(|port| {
+                port.seen[i] = Seen { paused: 0, polls: 0, ..port.seen[i] };
+            });
+        }
+    }
+
+    /// True if the watchdog must hear of packets that start.
+    pub(crate) fn looks(&self) -> bool {
+        self.rules.iter().flatten().any(|(rule, _)| rule.held)
+    }
+
+    /// Hears that a packet of a priority starts at a port.
+    pub(crate) fn starts(&mut self, now: u64, port: usize, priority: u8) {
+        self.ports[port].seen[usize::from(priority)].sent = now + 1;
+    }
+
+    /// Looks into the queues of all priorities whose poll is now; `holds` tells whether packets of a priority wait at a port.
+    pub(crate) fn look(&mut self, now: u64, holds: impl Fn(usize, u8) -> bool) {
+        for priority in 0..PRIORITIES as u8 {
+            let i = usize::from(priority);
+            if self.polls[i] != now {
+                continue;
+            }
+            let Some((rule, _)) = self.rules[i] else { continue };
+            let (poll, mut more) = (rule.poll.ps(), false);
+            for (number, port) in self.ports.iter_mut().enumerate() {
+                let (asked, stormed) = (port.asked >> priority & 1 != 0, port.stormed >> priority & 1 != 0);
+                let seen = &mut port.seen[i];
+                let paused = seen.paused + if asked { now - seen.since } else { 0 };
+                (seen.paused, seen.since) = (0, now);
+                let sent = seen.sent > now.saturating_sub(poll);
+                let storm = !stormed && !sent && paused * 100 >= poll * SHARE && holds(number, priority);
+                seen.polls = if storm { seen.polls + 1 } else { 0 };
+                if seen.polls >= rule.detection {
+                    seen.polls = 0;
+                    port.due[i] = now;
+                    self.due.insert((now, number as u16, priority));
+                }
+                more |= asked && !stormed || seen.polls > 0;
+            }
+            self.polls[i] = if more { now + poll } else { u64::MAX };
         }
     }
 
@@ -88,7 +181,7 @@ impl Watchdog {
         let before = std::mem::take(&mut own.due[usize::from(priority)]);
         self.due.remove(&(before, port as u16, priority));
         let (asked, stormed) = (own.asked >> priority & 1 != 0, own.stormed >> priority & 1 != 0);
-        if asked != stormed {
+        if asked != stormed && (stormed || !rule.held) {
             let polls = if stormed { rule.restoration } else { rule.detection };
             let poll = rule.poll.ps();
             // The first poll that sees the change; at one instant pauses come before polls.
@@ -99,9 +192,10 @@ impl Watchdog {
         }
     }
 
-    /// Time of the next poll that decides, ps; [`u64::MAX`] if there is none.
+    /// Time of the next poll that decides or looks into queues, ps; [`u64::MAX`] if there is none.
     pub(crate) fn next(&self) -> u64 {
-        self.due.first().map_or(u64::MAX, |(at, ..)| *at)
+        let look = self.polls.iter().copied().fold(u64::MAX, u64::min);
+        self.due.first().map_or(look, |(at, ..)| look.min(*at))
     }
 
     /// The next ruling until `now`.
@@ -142,10 +236,51 @@ mod tests {
 
     /// A watchdog that polls at 0 ms, 200 ms and so on, and needs a storm of 400 ms and a quiet time of 200 ms.
     fn watchdog() -> Watchdog {
-        let rule = Rule { poll: Time(200 * MS), detection: 2, restoration: 1, drops: true };
+        let rule = Rule { poll: Time(200 * MS), detection: 2, restoration: 1, drops: true, held: false };
         let mut rules = [None; PRIORITIES];
         rules[0] = Some((rule, 0));
-        Watchdog { rules, ports: vec![Port::default(); 2], due: BTreeSet::new(), drops: 1, dropping: 0 }
+        Watchdog {
+            rules,
+            ports: vec![Port::default(); 2],
+            due: BTreeSet::new(),
+            drops: 1,
+            dropping: 0,
+            polls: [u64::MAX; PRIORITIES],
+        }
+    }
+
+    #[test]
+    fn a_watchdog_that_looks_finds_storms_only_where_packets_wait_and_none_leaves() {
+        let mut dog = watchdog();
+        dog.rules[0].as_mut().unwrap().0.held = true;
+        dog.hear(50 * MS, 0, 1);
+        dog.hear(50 * MS, 1, 1);
+        let polls = |dog: &mut Watchdog, holds: &dyn Fn(usize) -> bool| {
+            let at = dog.next();
+            dog.look(at, |port, _| holds(port));
+            (at / MS, dog.decide(at).map(|ruling| ruling.port.0))
+        };
+        assert_eq!(polls(&mut dog, &|_| true), (200, None), "it was paused for three quarters only");
+        assert_eq!(polls(&mut dog, &|port| port == 1), (400, None), "one poll finds it");
+        dog.hear(401 * MS, 1, 0);
+        dog.hear(402 * MS, 1, 1);
+        assert_eq!(
+            polls(&mut dog, &|port| port == 1),
+            (600, Some(1)),
+            "a hole of 0.5 % in which nothing was sent"
+        );
+        assert_eq!(
+            polls(&mut dog, &|port| port == 0),
+            (800, None),
+            "now packets wait at the first port, too"
+        );
+        dog.starts(900 * MS, 0, 0);
+        assert_eq!(polls(&mut dog, &|_| true), (1_000, None), "one has left");
+        dog.hear(1_100 * MS, 0, 0);
+        assert_eq!(polls(&mut dog, &|_| true), (1_200, None));
+        assert_eq!(dog.next(), u64::MAX, "no queue is paused but the stormed one");
+        dog.hear(1_250 * MS, 1, 0);
+        assert_eq!(dog.decide(dog.next()).map(|ruling| ruling.stormed), Some(false));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 use crate::cause::Cause;
 use crate::flow::ps;
 use crate::history::History;
+use crate::pauses::pauses;
 use crate::trace::Step;
 use engine::outcome::EventKind;
 use model::{Kind, Time};
@@ -265,21 +266,6 @@ fn repetition(step: &Step) -> Option<Cause> {
         EventKind::Resent => Some(Cause::Resent),
         _ => step.copy.then_some(Cause::Copies),
     }
-}
-
-/// Pauses of the sender's port, in order: start and end. A pause without an end lasts until [`Time::NEVER`].
-fn pauses(history: &History<'_>) -> Vec<(Time, Time)> {
-    let mut pauses = Vec::new();
-    let mut since = None;
-    for step in history.steps {
-        match step.what {
-            EventKind::Paused => since = Some(step.at),
-            EventKind::Resumed => pauses.extend(since.take().map(|since| (since, step.at))),
-            _ => {}
-        }
-    }
-    pauses.extend(since.map(|since| (since, Time::NEVER)));
-    pauses
 }
 
 impl Book<'_> {

@@ -37,6 +37,7 @@ mod history;
 mod links;
 mod lost;
 mod packets;
+mod pauses;
 mod step;
 #[cfg(test)]
 mod step_stories;

@@ -6,6 +6,7 @@ use crate::cause::Cause;
 use crate::failed::failed;
 use crate::history::History;
 use crate::packets::{Reason, is_ahead, reasons};
+use crate::pauses::pauses;
 use crate::trace::Step;
 use engine::outcome::EventKind;
 use model::{Kind, Psn, Time};
@@ -96,7 +97,7 @@ pub(crate) fn of(history: &History<'_>, account: &Account) -> Vec<Line> {
 /// Events by topic, in order of time, each with its note.
 fn topics<'a>(history: &History<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
     let mut topics: BTreeMap<Topic, Vec<(&Step, Note)>> = BTreeMap::new();
-    let mut reasons = reasons(history);
+    let (mut reasons, paused) = (reasons(history), pauses(history));
     // By index of the triggering event: rate before and after.
     let mut cut_by: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
     for cut in &history.cuts {
@@ -133,8 +134,8 @@ fn topics<'a>(history: &History<'a>) -> BTreeMap<Topic, Vec<(&'a Step, Note)>> {
             EventKind::FeedbackReceived => Topic::Heard(kind),
             EventKind::TimedOut => Topic::TimedOut,
             EventKind::Paused => {
-                let after = history.steps[i..].iter().find(|s| s.what == EventKind::Resumed);
-                note.until = Some(after.map_or(history.end, |s| s.at).min(history.end));
+                let span = paused.binary_search_by_key(&step.at, |(from, _)| *from);
+                note.until = Some(span.map_or(step.at, |span| paused[span].1).min(history.end));
                 Topic::Paused
             }
             _ => continue,

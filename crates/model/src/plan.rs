@@ -348,7 +348,8 @@ impl Marking {
 pub struct PortSettings {
     /// Marking of the egress queue; `None` for no marks.
     pub marking: Option<Marking>,
-    /// Buffer that is reserved for packets that arrive at this port after it has sent a pause frame.
+    /// Buffer that is reserved for packets that arrive at this port after it has sent a pause frame. Under [`FlowControl::Credits`],
+    /// all that a virtual channel of this port may hold.
     pub headroom: Bytes,
     /// Largest queue of data under [`FlowControl::Capped`].
     pub cap: Bytes,
@@ -368,17 +369,41 @@ pub struct Pfc {
     pub watchdog: Option<Watchdog>,
 }
 
+/// Credit-based flow control of a switch: each virtual channel of an ingress port has [`PortSettings::headroom`] for itself, and the
+/// neighbour counts what of it is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credits {
+    /// Bytes of one credit: a frame takes whole credits.
+    pub unit: u32,
+    /// Bytes of wire between two words that return credits of a virtual channel.
+    pub spacing: Bytes,
+}
+
+impl Credits {
+    /// Most credits of a virtual channel: counters have 20 bits (SAI, doc/CBFC).
+    pub const MOST: u64 = (1 << 20) - 1;
+
+    /// Bytes of all credits that a frame takes.
+    #[inline]
+    pub const fn of(self, frame: u32) -> u64 {
+        frame.div_ceil(self.unit) as u64 * self.unit as u64
+    }
+}
+
 /// The watchdog of a switch, which looks for egress queues that stay paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watchdog {
     /// Time between two polls.
     pub poll: Time,
-    /// A queue is stormed after so many polls that each found it paused since the poll before.
+    /// A queue is stormed after so many polls that each found it paused since the poll before, see [`Watchdog::held`].
     pub detection: u64,
     /// It is restored after so many polls that each found no pause since the poll before.
     pub restoration: u64,
     /// True if the queue's packets are dropped, and those that come from its port; false if they leave in spite of pauses.
     pub drops: bool,
+    /// True if a poll finds a storm only where a queue holds packets, has sent none since the poll before, and was paused for nearly
+    /// all of the time.
+    pub held: bool,
 }
 
 /// Behaviour of a switch whose buffer fills.
@@ -386,6 +411,8 @@ pub struct Watchdog {
 pub enum FlowControl {
     /// The switch pauses its neighbours.
     Lossless(Pfc),
+    /// The switch grants credits to its neighbours, who send nothing without.
+    Credits(Credits),
     /// The switch refuses packets beyond a share of the free buffer.
     Lossy {
         /// Largest share of the free buffer for one egress queue: (numerator, denominator).
@@ -399,9 +426,17 @@ pub enum FlowControl {
 }
 
 impl FlowControl {
-    /// True if the switch pauses its neighbours instead of dropping packets.
+    /// True if the switch pauses its neighbours, or grants them credits, instead of dropping packets.
     pub const fn is_lossless(self) -> bool {
-        matches!(self, FlowControl::Lossless(_))
+        matches!(self, FlowControl::Lossless(_) | FlowControl::Credits(_))
+    }
+
+    /// The credits of the switch, if it grants any.
+    pub const fn credits(self) -> Option<Credits> {
+        match self {
+            FlowControl::Credits(credits) => Some(credits),
+            _ => None,
+        }
     }
 
     /// The watchdog of PFC, if the switch has one.
@@ -784,10 +819,23 @@ impl Plan {
         all.into_iter().collect()
     }
 
-    /// True if engines may be faster, because the queues of ports have a simple order, see [`Classes::is_plain`], and no marking averages.
+    /// True if engines may be faster, because the queues of ports have a simple order, see [`Classes::is_plain`], no marking averages, no
+    /// port counts credits, no watchdog reads queues, and no queue is counted by itself.
     pub fn has_plain_queues(&self) -> bool {
         let averages = |port: &PortSettings| port.marking.is_some_and(|marking| marking.weight > 0);
-        self.classes.is_plain() && !self.ports.iter().any(averages)
+        self.classes.is_plain()
+            && !self.ports.iter().any(averages)
+            && !self.has_credits()
+            && !self.record.queues
+            && !self
+                .settings_of_groups()
+                .flatten()
+                .any(|switch| switch.flow_control.watchdog().is_some_and(|dog| dog.held))
+    }
+
+    /// True if a switch grants credits.
+    pub fn has_credits(&self) -> bool {
+        self.settings_of_groups().flatten().any(|switch| switch.flow_control.credits().is_some())
     }
 
     /// True if a switch cuts data packets that do not fit into a queue.

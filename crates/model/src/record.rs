@@ -14,6 +14,8 @@ pub struct RecordPlan {
     pub switches: bool,
     /// True for time series of the schemes' counters.
     pub counters: bool,
+    /// True to count frames, drops and marks of each class of the ports of switches.
+    pub queues: bool,
     /// Initial width of a bin, rounded up to whole windows of the engine. The width doubles whenever all bins are full.
     pub width: Time,
     /// Most bins of a series: an even number, at least 2.

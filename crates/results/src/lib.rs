@@ -34,6 +34,7 @@
 //! | `subflows.parquet` | one row per subflow of the flows that were split, see [`tables::subflows`] |
 //! | `links.parquet` | one row per direction of a link, see [`tables::links`] |
 //! | `nics.parquet` | one row per port of a NIC, see [`tables::nics`] |
+//! | `queues.parquet` | one row per queue of a port of a switch, see [`tables::queues`] |
 //! | `series.parquet` | queue pairs, links and switches over time, see [`tables::series`] |
 //! | `counters.parquet` | the scheme's counters over time, see [`tables::counters`] |
 //! | `events.parquet` | single events of recorded queue pairs, see [`tables::events`] |

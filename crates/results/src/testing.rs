@@ -102,6 +102,7 @@ pub fn outcome(flows: u64) -> Outcome {
         counters: vec![("nacks_blocked", 5)],
         failovers: vec![],
         priorities: Vec::new(),
+        queues: Vec::new(),
         losses: Vec::new(),
         recording: Recording::default(),
         notes: Notes::default(),

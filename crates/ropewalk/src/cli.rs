@@ -617,7 +617,7 @@ Exit codes: 0 no case fails; 2 the input is wrong; 3 a case fails; 130 interrupt
         /// Cases, separated by commas, such as a1,a9 [default: all].
         #[arg(long, value_delimiter = ',', value_name = "NAMES")]
         cases: Vec<String>,
-        /// Limits of your own: a TOML file with a table for each case, such as `[a1]` with `mean-latency = 3`.
+        /// Limits of your own: a TOML file with a table for each case, such as `[a1]` with `mean-latency = 3`, or rccl_config.json of ROCm/cvs.
         #[arg(long, value_name = "FILE")]
         limits: Option<String>,
         /// Threads for all runs together [default: all cores].

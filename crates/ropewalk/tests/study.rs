@@ -151,6 +151,30 @@ fn the_users_own_limits_count_and_their_mistakes_have_a_place() {
     site.command(&["--cases", "a1,a99"]).assert().code(2).stderr(contains("there is no case `a99`"));
 }
 
+/// AMD's file expects 300 GB/s of an all-reduce over 16 NICs of 400 Gb/s. Two spines carry a quarter of the leaves' hosts.
+#[test]
+fn amds_expected_bandwidths_find_a_fabric_with_too_few_spines() {
+    let site = Site::new();
+    let file = r#"{ "rccl": { "no_of_nodes": "2", "results": { "all_reduce_perf": { "bus_bw": { "8589934592": "300.00" } } } } }"#;
+    fs::write(site.0.path().join("rccl_config.json"), file).unwrap();
+    let spines = |number: u32, code: i32| {
+        let fabric = format!(
+            "topology.leaf-spine={{ leaves = 2, spines = {number}, hosts-per-leaf = 8, rate = \"400Gbps\" }}"
+        );
+        let parts =
+            ["--set", "scheme.rps={}", "--set", "nic.transport.ideal={}", "--set", "switch.buffer=64MB"];
+        let all =
+            [&["--cases", "a16", "--limits", "rccl_config.json", "--set", &fabric][..], &parts].concat();
+        let all = [&all[..], &["--set", "nic.congestion={ none = {} }", "--set", "switch.pfc.headroom=1MB"]]
+            .concat();
+        site.answer(&all, code).1
+    };
+    assert_eq!(spines(8, 0), [""; 0]);
+    assert_eq!(spines(2, 3), ["a16"]);
+    fs::write(site.0.path().join("rccl_config.json"), "{ \"rccl\": 3 }").unwrap();
+    site.command(&["--limits", "rccl_config.json"]).assert().code(2).stderr(contains("rccl_config.json:1:"));
+}
+
 /// A month of faults on the site with further settings.
 fn month(site: &Site, more: &[&str]) -> Value {
     let mut command = Command::cargo_bin("ropewalk").unwrap();

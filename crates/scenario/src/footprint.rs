@@ -176,7 +176,7 @@ fn most_queued(plan: &Plan, switch: &SwitchSettings, node: NodeId) -> u64 {
     let buffer = switch.buffer.get();
     let base = plan.fabric.base(node) as usize;
     let of_group = |switch: &SwitchSettings, ports: &[PortSettings]| match switch.flow_control {
-        FlowControl::Lossless(_) | FlowControl::Lossy { .. } => buffer,
+        FlowControl::Lossless(_) | FlowControl::Credits(_) | FlowControl::Lossy { .. } => buffer,
         FlowControl::Capped { .. } => {
             let ports = &ports[base..base + plan.fabric.ports(node).len()];
             ports.iter().map(|port| port.cap.get()).fold(0, u64::saturating_add)

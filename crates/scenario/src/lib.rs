@@ -42,6 +42,7 @@
 
 pub mod builtin;
 pub mod candidates;
+mod cbfc;
 mod check;
 pub mod classes;
 pub mod config;

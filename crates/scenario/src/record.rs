@@ -25,6 +25,10 @@ pub struct RecordConfig {
     pub switches: bool,
     /// Whether to record the scheme's counters over time. Default false (our choice).
     pub counters: bool,
+    /// Whether to count frames, drops and marks of each queue of the ports of switches, for queues.parquet. Default false (our choice:
+    /// it costs time).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub queues: bool,
     /// Most bins of a time series, an even number. A run with many series gets fewer bins, so that all of them fit into
     /// a million rows. Default 256 (our choice).
     pub bins: usize,
@@ -56,6 +60,7 @@ impl Default for RecordConfig {
             links: Amount::Some(8),
             switches: false,
             counters: false,
+            queues: false,
             bins: 256,
             width: Time::from_us(1),
             events: Amount::Some(0),
@@ -133,6 +138,7 @@ impl RecordConfig {
             links: links.into_iter().collect(),
             switches: self.switches,
             counters: self.counters,
+            queues: self.queues,
             width: self.width,
             follow: follow.into_iter().collect(),
             events: self.most_events,

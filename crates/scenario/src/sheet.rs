@@ -190,7 +190,7 @@ impl Checked {
                     FlowControl::Lossless(pfc) => {
                         Some(alone(port.alpha.unwrap_or(pfc.alpha), holders as u128))
                     }
-                    FlowControl::Lossy { .. } | FlowControl::Capped { .. } => None,
+                    FlowControl::Credits(_) | FlowControl::Lossy { .. } | FlowControl::Capped { .. } => None,
                 };
                 let offset = match settings.flow_control {
                     FlowControl::Lossless(pfc) => pfc.resume_offset.get(),
@@ -208,6 +208,7 @@ impl Checked {
                     drop_alone: match settings.flow_control {
                         FlowControl::Lossy { alpha } => Some(alone(alpha, 1)),
                         FlowControl::Capped { .. } => Some(port.cap.get()),
+                        FlowControl::Credits(_) => None,
                         FlowControl::Lossless(_) => share(1).map(|xoff| {
                             let all = memory.shared_headroom.unwrap_or(port.headroom);
                             xoff.saturating_add(port.headroom.min(all).get())

@@ -1,5 +1,6 @@
 //! `[switch]` and `[switch-role.NAME]`: buffers, PFC, marking.
 
+use crate::cbfc::CbfcConfig;
 pub use crate::classes::Classes;
 use crate::dscp::DscpMap;
 use crate::headroom::{self, Headroom};
@@ -38,6 +39,10 @@ pub struct SwitchConfig {
     pub guarantee: Bytes,
     /// Priority flow control; `"off"` makes the fabric lossy. Default on (our choice).
     pub pfc: Switched<PfcConfig>,
+    /// Credit-based flow control of Ultra Ethernet: classes that `pfc` makes lossless get credits in place of pauses, on all links to
+    /// switches. Default off (our choice).
+    #[serde(skip_serializing_if = "is_off")]
+    pub cbfc: Switched<CbfcConfig>,
     /// Without PFC, largest share of the free buffer that one egress queue may hold; a switch drops packets beyond it.
     /// Default 1 (the egress alpha of the ConWeave simulator).
     pub drop_alpha: Share,
@@ -98,6 +103,7 @@ impl Default for SwitchConfig {
             slices: 1,
             guarantee: Bytes(0),
             pfc: Switched::default(),
+            cbfc: Switched::OFF,
             drop_alpha: Share::new(1, 1),
             ecn: Switched::default(),
             queue_cap: None,
@@ -411,6 +417,13 @@ impl<'a> EffectiveSwitch<'a> {
             return Err(code::FIT.at(&buffer_path, text));
         }
         let memory = self.memory(pfc.get(), (wire, ports.len()), own_pfc)?;
+        let cbfc = self.base.cbfc.get().zip(pfc.get());
+        let cbfc = match cbfc {
+            Some((cbfc, pfc)) => {
+                Some((cbfc, cbfc.rule(pfc, &memory).map_err(|error| error.within("switch"))?))
+            }
+            None => None,
+        };
         let mut kept = 0u64;
         for (link, port) in fabric.ports(node).iter().zip(&mut *ports) {
             port.marking = match ecn.get() {
@@ -421,9 +434,12 @@ impl<'a> EffectiveSwitch<'a> {
             };
             if let Some(pfc) = pfc.get() {
                 let least = headroom::least(link, wire, &memory);
-                port.headroom = match &pfc.headroom {
-                    None => least,
-                    Some(headroom) => headroom
+                port.headroom = match (&pfc.headroom, cbfc) {
+                    (_, Some((cbfc, rule))) => {
+                        cbfc.of(rule, link, wire).map_err(|error| error.within("switch"))?
+                    }
+                    (None, None) => least,
+                    (Some(headroom), None) => headroom
                         .of(link, &memory, least)
                         .map_err(|error| error.within(&self.path("pfc.headroom", own_pfc)))?,
                 };
@@ -454,7 +470,7 @@ impl<'a> EffectiveSwitch<'a> {
                     let about = cable.too_short(link, fabric.name(node), &memory);
                     warnings.extend(about.map(|text| code::XOFF.at(&path, text)));
                 }
-                if port.headroom < least {
+                if port.headroom < least && cbfc.is_none() {
                     let path = self.path("pfc.headroom", own_pfc);
                     let text = format!(
                         "the headroom of {} at {} is below 2 x delay x rate + 2 frames = {}, so packets may be lost \
@@ -478,14 +494,15 @@ impl<'a> EffectiveSwitch<'a> {
                 "a lossless port reserves 2 x delay x rate + 2 frames; use a larger buffer or shorter links",
             ));
         }
-        let flow_control = match pfc.get() {
-            Some(pfc) => {
+        let flow_control = match (pfc.get(), cbfc) {
+            (Some(_), Some((_, rule))) => FlowControl::Credits(rule),
+            (Some(pfc), None) => {
                 let resume_offset = pfc.xon_offset.unwrap_or(pfc.resume_offset);
                 let watchdog = pfc.watchdog.get().map(|dog| dog.watchdog(ports.len())).transpose();
                 let watchdog = watchdog.map_err(|error| error.within(&self.path("pfc.watchdog", own_pfc)))?;
                 FlowControl::Lossless(Pfc { alpha: pfc.alpha.pair(), resume_offset, watchdog })
             }
-            None => FlowControl::Lossy { alpha: drop_alpha.pair() },
+            (None, _) => FlowControl::Lossy { alpha: drop_alpha.pair() },
         };
         let flow_control = match self.caps(wire, pfc.get().is_some())? {
             Some(caps) => {

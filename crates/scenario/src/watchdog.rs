@@ -23,10 +23,30 @@ pub struct WatchdogConfig {
     /// switch, at most 1 s (sonic-net/sonic-utilities, pfcwd/main.py).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_interval: Option<Time>,
+    /// Sign of a storm at a poll. `"broadcom"`: the queue stood paused since the poll before. `"nvidia"`: it holds packets, has sent none
+    /// since the poll before, and stood paused for 99 % of that time. Default `"broadcom"` (sonic-net/sonic-swss, orchagent,
+    /// pfc_detect_broadcom.lua and pfc_detect_mellanox.lua; its 99 % were 80 % until 2024).
+    #[serde(skip_serializing_if = "is_broadcom")]
+    pub detection: Detection,
     /// Fate of the packets of a stormed queue. `"drop"`: they are dropped, as are packets of its priority that come in by its port.
     /// `"forward"`: they leave in spite of pauses. Default `"drop"` (sonic-net/sonic-utilities, pfcwd/main.py).
     #[serde(skip_serializing_if = "is_drop")]
     pub action: Action,
+}
+
+/// Sign of a storm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Detection {
+    /// A queue that stays paused.
+    #[default]
+    Broadcom,
+    /// A queue that stays paused, holds packets and sends none.
+    Nvidia,
+}
+
+fn is_broadcom(detection: &Detection) -> bool {
+    *detection == Detection::Broadcom
 }
 
 /// Fate of the packets of a stormed queue.
@@ -73,8 +93,8 @@ impl WatchdogConfig {
             return Err(code::FIT.at("poll-interval", text));
         }
         let polls = |time: Time| time.ps().div_ceil(poll.ps());
-        let drops = self.action == Action::Drop;
-        Ok(Watchdog { poll, detection: polls(detection), restoration: polls(restoration), drops })
+        let (drops, held) = (self.action == Action::Drop, self.detection == Detection::Nvidia);
+        Ok(Watchdog { poll, detection: polls(detection), restoration: polls(restoration), drops, held })
     }
 }
 
@@ -100,14 +120,22 @@ mod tests {
         let ms = Time::from_ms;
         assert_eq!(told(""), Ok([None; 2]));
         let [leaf, spine] = told("watchdog = \"on\"").unwrap();
-        let usual = Watchdog { poll: ms(200), detection: 1, restoration: 1, drops: true };
+        let usual = Watchdog { poll: ms(200), detection: 1, restoration: 1, drops: true, held: false };
         assert_eq!(leaf, Some(usual));
         assert_eq!(spine, Some(Watchdog { poll: ms(400), ..usual }), "twice for more than 32 ports");
         let own = "watchdog = { detection-time = \"400ms\", restoration-time = \"2s\", poll-interval = \"150ms\", action = \"forward\" }";
         let own = told(own).unwrap()[1];
-        assert_eq!(own, Some(Watchdog { poll: ms(150), detection: 3, restoration: 14, drops: false }));
+        assert_eq!(
+            own,
+            Some(Watchdog { poll: ms(150), detection: 3, restoration: 14, drops: false, held: false })
+        );
+        let [held, _] = told("watchdog.detection = \"nvidia\"").unwrap();
+        assert_eq!(held, Some(Watchdog { held: true, ..usual }));
         let short = told("watchdog = { detection-time = \"2ms\", restoration-time = \"3ms\" }").unwrap()[0];
-        assert_eq!(short, Some(Watchdog { poll: ms(2), detection: 1, restoration: 2, drops: true }));
+        assert_eq!(
+            short,
+            Some(Watchdog { poll: ms(2), detection: 1, restoration: 2, drops: true, held: false })
+        );
     }
 
     #[test]

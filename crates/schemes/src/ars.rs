@@ -179,6 +179,12 @@ fn alpha_share(site: Site<'_>) -> u64 {
         FlowControl::Lossless(pfc) => of(pfc.alpha),
         FlowControl::Lossy { alpha } => of(alpha),
         FlowControl::Capped { least } => least.get(),
+        // All ports may fill one queue.
+        FlowControl::Credits(_) => {
+            let ports = &site.plan.ports[site.fabric().base(site.node) as usize..];
+            let ports = &ports[..site.fabric().ports(site.node).len()];
+            ports.iter().map(|port| port.headroom.get()).sum()
+        }
     }
 }
 

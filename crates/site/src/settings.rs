@@ -221,6 +221,12 @@ fn xon_offset(view: &View<'_>) -> Option<Made> {
     Some(Made { toml: quoted(bytes), from, note: differ(others).trim_start_matches("; ").to_owned() })
 }
 
+/// True for a switch on which SONiC finds storms by its script for Spectrum. Vendor: the folders of sonic-net/sonic-buildimage,
+/// device/mellanox.
+fn is_spectrum(sku: &str) -> bool {
+    ["ACS-MSN", "ACS-SN", "Mellanox-", "NVIDIA-"].iter().any(|start| sku.starts_with(start))
+}
+
 /// The watchdog of most ports. One without an action drops (sonic-net/sonic-utilities, pfcwd/main.py).
 fn watchdog(view: &View<'_>) -> Option<Made> {
     let all = view.ports.iter().filter_map(|(_, port)| {
@@ -245,6 +251,10 @@ fn watchdog(view: &View<'_>) -> Option<Made> {
     if let Some(poll) = view.switch.poll.as_ref().filter(fits) {
         keys.push(format!("poll-interval = \"{}ms\"", poll.value));
         from.push(poll.at.clone());
+    }
+    if let Some(sku) = view.switch.hwsku.as_ref().filter(|sku| is_spectrum(&sku.value)) {
+        keys.push("detection = \"nvidia\"".to_owned());
+        from.push(sku.at.clone());
     }
     keys.push(format!("action = \"{action}\""));
     let note = differ(others).trim_start_matches("; ").to_owned();

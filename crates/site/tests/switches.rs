@@ -41,6 +41,17 @@ fn three_switches_become_one_fabric_with_their_thresholds() {
 }
 
 #[test]
+fn a_spectrum_switch_finds_storms_by_its_own_script() {
+    let of = |name: &str, config: String| file(name, config.replace("Some-SKU", "Mellanox-SN9999"));
+    let files =
+        [of("site/tor1/config_db.json", GOOD.config()), of("site/spine1/config_db.json", spine().config())];
+    let watchdog = value(&accepted(&files), &["switch", "pfc", "watchdog"]).unwrap();
+    assert_eq!(watchdog["detection"].as_str(), Some("nvidia"));
+    let others = value(&accepted(&site()), &["switch", "pfc", "watchdog"]).unwrap();
+    assert!(others.get("detection").is_none(), "{others}");
+}
+
+#[test]
 fn every_setting_names_the_file_and_the_field_that_it_came_from() {
     let answer = accepted(&site());
     let line =

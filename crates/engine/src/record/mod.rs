@@ -31,9 +31,11 @@ pub(crate) struct Recorder {
     /// Losses by link, start of its failure in ps, and whether it was gray.
     losses: BTreeMap<(Option<LinkId>, u64, bool), Losses>,
     /// Pauses and their ends, by link and priority.
-    priorities: BTreeMap<(usize, u8), [u64; 2]>,
+    priorities: BTreeMap<(usize, u8), Pauses>,
     /// Pauses of links by storms, with start and end in ps. A storm may outlast the run's traffic, and what comes later does not count.
-    pub(crate) pauses: Vec<(usize, [u64; 2])>,
+    storms: Vec<(usize, [u64; 2])>,
+    /// The last time for which each link had no credits: words may come after the run's traffic, too.
+    unpaid: BTreeMap<usize, [u64; 2]>,
     /// Rulings of watchdogs: time in ps, link, and whether the link's queue was stormed from then on.
     pub(crate) rulings: Vec<(u64, usize, bool)>,
 }
@@ -62,6 +64,38 @@ impl Note {
     pub(crate) fn ready_since(self, ready: u64) -> Self {
         Note { ready, ..self }
     }
+}
+
+/// Pauses of a priority of a link.
+#[derive(Clone, Debug, Default)]
+struct Pauses {
+    begun: u64,
+    ended: u64,
+    /// Times for which it stood paused, ps: their sum, the last of them if it had no credits, and those of storms, which the sum
+    /// leaves out.
+    paused: u64,
+    last: [u64; 2],
+    storms: Vec<[u64; 2]>,
+    /// Start of the pause that has not ended, ps.
+    since: Option<u64>,
+}
+
+impl Pauses {
+    /// Time for which the priority stood paused up to the end of the run.
+    fn until(&self, end: u64) -> u64 {
+        let up_to_end = |[since, until]: [u64; 2]| until.min(end).saturating_sub(since);
+        let storms: u64 = self.storms.iter().map(|storm| up_to_end(*storm)).sum();
+        let open = self.since.map_or(0, |since| up_to_end([since, end]));
+        let [since, until] = self.last;
+        self.paused - until.saturating_sub(since.max(end)) + storms + open
+    }
+}
+
+/// What may pause a link for longer than its traffic lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outlasts {
+    pub(crate) storm: bool,
+    pub(crate) credits: bool,
 }
 
 impl Recorder {
@@ -98,7 +132,46 @@ impl Recorder {
 
     /// Records that a priority of link `gp` has been paused or resumed.
     pub(crate) fn repaused(&mut self, gp: usize, priority: u8, on: bool) {
-        self.priorities.entry((gp, priority)).or_default()[usize::from(!on)] += 1;
+        let pauses = self.priorities.entry((gp, priority)).or_default();
+        match on {
+            true => pauses.begun += 1,
+            false => pauses.ended += 1,
+        }
+    }
+
+    /// Records at `now` that these priorities of link `gp` stood paused `before` and are `held` from now on. `since` is the time since which
+    /// any was paused.
+    pub(crate) fn held(
+        &mut self,
+        gp: usize,
+        [before, held]: [u8; 2],
+        [since, now]: [u64; 2],
+        outlasts: Outlasts,
+    ) {
+        if before != 0 && held == 0 {
+            if outlasts.storm {
+                self.storms.push((gp, [since, now]));
+            } else if outlasts.credits {
+                self.unpaid.insert(gp, [since, now]);
+            }
+        }
+        for priority in (0..u8::BITS as u8).filter(|priority| (before ^ held) >> priority & 1 != 0) {
+            let pauses = self.priorities.entry((gp, priority)).or_default();
+            match pauses.since.take() {
+                None => pauses.since = Some(now),
+                Some(since) if outlasts.storm => pauses.storms.push([since, now]),
+                Some(since) => {
+                    pauses.paused += now - since;
+                    pauses.last = if outlasts.credits { [since, now] } else { [0; 2] };
+                }
+            }
+        }
+    }
+
+    /// Times for which links stood paused that may lie after the end of the run.
+    pub(crate) fn outlasting(&self) -> impl Iterator<Item = (usize, [u64; 2])> + '_ {
+        let unpaid = self.unpaid.iter().map(|(gp, span)| (*gp, *span));
+        self.storms.iter().copied().chain(unpaid)
     }
 
     /// Records the start of a frame on link `gp`, if the link is tapped.
@@ -171,14 +244,17 @@ pub(crate) fn last_lost<'r>(recorders: impl Iterator<Item = &'r Recorder>, qp: Q
     recorders.filter_map(|recorder| recorder.last_lost.get(&qp)).max().map(|&(_, link)| link)
 }
 
-/// The pauses of all recorders by link and priority, and `frames` of storms: link, priorities and pauses of each of them.
+/// The pauses of all recorders by link and priority up to the end of the run, and `frames` of storms: link, priorities and pauses of
+/// each of them.
 pub(crate) fn priorities<'r>(
     recorders: impl Iterator<Item = &'r Recorder>,
     frames: &[(usize, u8, u64)],
+    end: u64,
 ) -> Vec<PriorityRecord> {
-    let mut all: BTreeMap<(usize, u8), [u64; 2]> = BTreeMap::new();
-    for (key, counts) in recorders.flat_map(|recorder| &recorder.priorities) {
+    let mut all: BTreeMap<(usize, u8), [u64; 3]> = BTreeMap::new();
+    for (key, of) in recorders.flat_map(|recorder| &recorder.priorities) {
         let sum = all.entry(*key).or_default();
+        let counts = [of.begun, of.ended, of.until(end)];
         sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
     for &(link, paused, pauses) in frames.iter().filter(|(.., pauses)| *pauses > 0) {
@@ -186,13 +262,14 @@ pub(crate) fn priorities<'r>(
             all.entry((link, priority)).or_default()[0] += pauses;
         }
     }
-    let record = |((link, priority), [pauses, resumes]): ((usize, u8), [u64; 2])| PriorityRecord {
+    let record = |((link, priority), [pauses, resumes, paused]): ((usize, u8), [u64; 3])| PriorityRecord {
         link: LinkId(link as u32),
         priority,
         pauses,
         resumes,
+        paused: Time(paused),
     };
-    all.into_iter().map(record).collect()
+    all.into_iter().filter(|(_, counts)| *counts != [0; 3]).map(record).collect()
 }
 
 /// The losses of all recorders.

@@ -6,10 +6,15 @@ use crate::cells::Place;
 use crate::gentle::Gentle;
 use crate::host::Vacancy;
 use crate::outcome::Passed;
-use crate::setup::{Crossing, LinkState};
+use crate::setup::{Crossing, LinkState, Setup};
 use model::plan::MarkAt;
 use model::scheme::Effects;
 use model::{NodeId, Parcel, Parts, PortIndex, Time};
+
+/// The first port of a node.
+fn base_of(setup: &Setup<'_>, node: u32) -> usize {
+    setup.fabric().base(NodeId(node)) as usize
+}
 
 impl<P: Parts> Reference<'_, P> {
     /// Starts all packets that may start at port `gp`, and schedules the next departure.
@@ -120,13 +125,19 @@ impl<P: Parts> Reference<'_, P> {
             let index = node as usize - self.servers;
             let class = self.setup.class_in_table(&pkt);
             let queue = port.bytes[class];
+            port.counts[class].leaves(pkt.frame());
+            let channels = port.channels;
+            self.switches[index].starts(&self.setup, now, &pkt, (gp - base_of(&self.setup, node), channels));
             if self.setup.plan.classes.all()[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
                 let account = self.switches[index].account(&self.setup, &pkt);
                 let port = gp - self.setup.fabric().base(NodeId(node)) as usize;
                 let place = Place::new(port, class);
                 if self.switches[index].buffer.release(account, pkt.frame() as u64, place) {
                     let priority = self.switches[index].priority_of(account);
-                    self.send_pause(now, node, pkt.ingress(), priority, false);
+                    match self.switches[index].buffer.returned(account).is_some() {
+                        true => self.return_credits(now, node, pkt.ingress(), priority),
+                        false => _ = self.send_pause(now, node, pkt.ingress(), priority, false),
+                    }
                 }
             }
             if pkt.is_data()
@@ -137,6 +148,7 @@ impl<P: Parts> Reference<'_, P> {
             {
                 pkt.mark();
                 self.links[gp].marks += 1;
+                self.ports[gp].counts[class].marks += 1;
             }
             if self.switches[index].interest.departures && pkt.is_data() {
                 let base = self.setup.fabric().base(NodeId(node)) as usize;
@@ -172,6 +184,7 @@ impl<P: Parts> Reference<'_, P> {
             });
             self.flying[slot] = Some(pkt.arriving(0, facts.peer_port));
             self.schedule(at, facts.peer, NodeEvent::Arrive { tie, slot });
+            self.spend(now, node, gp, &pkt);
         }
         if (node as usize) >= self.servers {
             self.carry_out(now, node, effects);

@@ -1,9 +1,10 @@
 //! A port of the reference engine: its queues by class, and which packet leaves next.
 
 use crate::average::Averages;
+use crate::credits::{Ledger, PRIORITIES};
 use crate::gentle::Gentle;
-use crate::setup::Setup;
-use crate::switch::channel;
+use crate::outcome::QueueCounts;
+use crate::setup::{Setup, channel};
 use model::plan::{Class, Classes, Service};
 use model::{Annex, Parcel};
 use std::collections::VecDeque;
@@ -28,11 +29,16 @@ pub(super) struct Port<A: Annex> {
     /// Number of virtual channels of its link and of the fabric.
     pub(super) channels: u8,
     pub(super) most_channels: u8,
-    /// A bit for each priority, which is a virtual channel of a group of classes: paused by frames, paused by a storm, and deaf to
-    /// pauses.
+    /// A bit for each priority, which is a virtual channel of a group of classes: paused by frames, paused by a storm, without
+    /// credits, and deaf to pauses.
     pub(super) by_frames: u8,
     pub(super) by_storm: u8,
+    pub(super) by_credits: u8,
     pub(super) deaf: u8,
+    /// Counts of its queues by class.
+    pub(super) counts: [QueueCounts; Classes::MOST],
+    /// Credits by priority.
+    pub(super) ledgers: [Ledger; PRIORITIES],
     /// Start of its rate's row of transmission times.
     pub(super) row: u32,
     /// Time of the valid departure event in the heap; 0 if there is none.
@@ -44,7 +50,7 @@ pub(super) struct Port<A: Annex> {
 impl<A: Annex> Port<A> {
     /// A bit for each priority that the far end pauses.
     pub(super) fn asked(&self) -> u8 {
-        self.by_frames | self.by_storm
+        self.by_frames | self.by_storm | self.by_credits
     }
 
     /// A bit for each priority that may not start.

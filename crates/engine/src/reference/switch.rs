@@ -23,6 +23,7 @@ impl<P: Parts> Reference<'_, P> {
         if self.setup.has_loops() && self.setup.counts_out(&mut pkt) {
             self.tally.lost(&pkt, Lost::Loop);
             self.recorder.lost_in_loop(&self.setup, now, &pkt);
+            self.refund(now, node, &pkt);
             return self.note(now, node, EventKind::Lost, &pkt);
         }
         let route = router.arrived(pkt.annex.route_state(), ingress);
@@ -47,10 +48,16 @@ impl<P: Parts> Reference<'_, P> {
             let count = fabric.ports(NodeId(node)).len();
             let queued: Vec<u32> =
                 self.queued[base..base + count].iter().map(|&bytes| shown(bytes)).collect();
-            match switch.judge(arrival, &queued, &mut pkt, ports, &mut effects) {
+            let before = pkt;
+            let verdict = switch.judge(arrival, &queued, &mut pkt, ports, &mut effects);
+            if pkt.kind() != before.kind() {
+                self.rebook(now, node, &before, &mut pkt);
+            }
+            match verdict {
                 Verdict::Forward(p) => port = p,
                 Verdict::Drop => {
                     self.tally.dropped_by_scheme(&pkt);
+                    self.refund(now, node, &pkt);
                     self.note(now, node, EventKind::Blocked, &pkt);
                     return self.carry_out(now, node, effects);
                 }
@@ -122,6 +129,7 @@ impl<P: Parts> Reference<'_, P> {
 
     pub(super) fn drop(&mut self, now: u64, node: u32, gp: usize, pkt: &Parcel<P::Annex>) {
         self.links[gp].drops += 1;
+        self.ports[gp].counts[self.setup.class_in_table(pkt)].drops += 1;
         self.tally.lost(pkt, Lost::Buffer);
         self.note(now, node, EventKind::Dropped, pkt);
     }
@@ -195,7 +203,9 @@ impl<P: Parts> Reference<'_, P> {
         let last_hop = self.setup.ports[gp].to_host;
         self.tally.cut(last_hop);
         self.note(now, node, EventKind::Cut, &victim);
+        let before = victim;
         victim.label = victim.cut(rule.frame, last_hop);
+        self.rebook(now, node, &before, &mut victim);
         (joins, victim)
     }
 
@@ -246,10 +256,13 @@ impl<P: Parts> Reference<'_, P> {
         {
             pkt.mark();
             self.links[gp].marks += 1;
+            self.ports[gp].counts[class].marks += 1;
         }
         self.ports[gp].push(class, pkt);
         self.queued[gp] += u64::from(pkt.frame());
         self.serve(now, node, gp);
+        let port = &mut self.ports[gp];
+        port.counts[class].longest = port.counts[class].longest.max(port.bytes[class]);
         let waiting = self.ports[gp].waiting_data(&self.setup);
         if self.setup.has_data(class) && waiting > 0 {
             self.links[gp].max_queue = self.links[gp].max_queue.max(waiting);
@@ -286,7 +299,8 @@ impl<P: Parts> Reference<'_, P> {
             return at;
         }
         self.sequence += 1;
-        let what = NodeEvent::Pause { port: facts.peer_port.0, sequence: self.sequence, channel, on };
+        let what =
+            NodeEvent::Pause { port: facts.peer_port.0, sequence: self.sequence, channel, on, freed: 0 };
         self.schedule(at, facts.peer, what);
         at
     }

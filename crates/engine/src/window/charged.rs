@@ -390,7 +390,7 @@ impl<A: Annex> Play<'_, A> {
         match port.is(LOSSY | TAPPED) {
             true => out.launch_special(p, port, at, pkt),
             false => out.launch(p, port, at, pkt),
-        }
+        };
         charged.free = departure(port.busy - out.window.opened);
     }
 

@@ -3,8 +3,10 @@
 use super::port::Port;
 use super::queue::Queue;
 use crate::average::Averages;
+use crate::credits::{Ledger, PRIORITIES};
+use crate::outcome::QueueCounts;
 use crate::service::Turns;
-use crate::switch::channel;
+use crate::setup::channel;
 use model::plan::{Class, Classes, Service};
 use model::{Annex, Parcel};
 
@@ -15,6 +17,10 @@ pub(super) struct Queues<A> {
     /// Bytes in every queue.
     bytes: [u64; Classes::MOST],
     pub(super) averages: Averages,
+    /// Counts by class.
+    pub(super) counts: [QueueCounts; Classes::MOST],
+    /// Credits by priority.
+    pub(super) ledgers: [Ledger; PRIORITIES],
     turns: Turns,
     /// True at hosts, where all classes leave in the order of the table.
     in_order: bool,
@@ -36,6 +42,8 @@ impl<A: Annex> Queues<A> {
             queues: Default::default(),
             bytes: [0; Classes::MOST],
             averages: Averages::default(),
+            counts: Default::default(),
+            ledgers: Default::default(),
             turns: Turns::default(),
             in_order,
             channels,

@@ -3,6 +3,7 @@
 //! queue pairs.
 
 use super::classed::Queues;
+use super::lanes::Pause;
 use super::out::{LinkEvent, LinkEvents, Out};
 use super::port::{LOSSY, Port, TAPPED};
 use super::step::Step;
@@ -115,9 +116,14 @@ impl<P: Parts> Visit<'_, P> {
             None => self.host.pull(setup, now),
         };
         if let Some(pkt) = pkt {
-            match self.port.is(LOSSY | TAPPED) {
+            let arrives = match self.port.is(LOSSY | TAPPED) {
                 true => self.out.launch_special(0, self.port, now, pkt),
                 false => self.out.launch(0, self.port, now, pkt),
+            };
+            if arrives && setup.grants.any() {
+                let before = self.port.paused_channels();
+                self.out.spend(0, self.port, &mut self.queues.ledgers, now, &pkt);
+                self.host.on_pause(setup, now, before, self.port.paused_channels());
             }
         }
         self.next(now)
@@ -137,6 +143,7 @@ impl<P: Parts> Visit<'_, P> {
             }
         } else {
             match self.events.take() {
+                Some(LinkEvent::Pause(word)) if word.freed > 0 => return self.on_word(word),
                 Some(LinkEvent::Pause(pause)) => return self.on_pause(event, pause.channel, pause.on),
                 Some(LinkEvent::Failure(FailureEvent::Reset { .. })) => {
                     return (0..self.out.setup.priorities())
@@ -152,6 +159,17 @@ impl<P: Parts> Visit<'_, P> {
             }
         }
         self.next(event.min(timer))
+    }
+
+    /// Takes in credits. Returns the start of the next packet.
+    fn on_word(&mut self, word: Pause) -> u64 {
+        let (now, before) = (word.at, self.port.paused_channels());
+        let changed = self.out.take_word(0, self.port, &mut self.queues.ledgers, word);
+        self.host.on_pause(self.out.setup, now, before, self.port.paused_channels());
+        match self.next(now) {
+            due if changed != 0 && due <= now => self.depart(now),
+            due => due,
+        }
     }
 
     /// Pauses or resumes a priority. Returns the start of the next packet.

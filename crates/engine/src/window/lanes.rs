@@ -33,6 +33,8 @@ pub(super) struct Pause {
     pub(super) channel: u8,
     /// True for a pause, false for a resume.
     pub(super) on: bool,
+    /// In a word that returns credits, bytes of all credits that were freed so far; 0 in a pause or resume frame.
+    pub(super) freed: u64,
 }
 
 /// A number that no window has.

@@ -242,10 +242,11 @@ fn finish<P: Parts>(
     let mut links = vec![LinkRecord::default(); fabric.links().len()];
     let mut paused_since = vec![u64::MAX; fabric.links().len()];
     let mut effort = Effort { windows: clock.windows, ..Effort::default() };
-    let mut last_sent = 0;
+    let (mut last_sent, mut queues) = (0, Vec::new());
     for (group, written) in groups.iter_mut().zip(board) {
         group.count_in_flight(clock.last, written);
         last_sent = last_sent.max(group.report(&mut links, &mut paused_since));
+        queues.extend(group.queues());
         effort.merge(group.effort());
     }
     let mut tally = Tally::default();
@@ -277,6 +278,7 @@ fn finish<P: Parts>(
             tasks,
             links,
             paused_since,
+            queues,
             recorders,
             sampler: clock.sampler,
             tally,

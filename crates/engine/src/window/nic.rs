@@ -2,6 +2,7 @@
 //! instant is that of [`super::host`]; ports take turns by their numbers.
 
 use super::classed::Queues;
+use super::lanes::Pause;
 use super::out::{LinkEvent, Out};
 use super::port::{LOSSY, Port, TAPPED};
 use super::step::{PortEvents, Step};
@@ -153,9 +154,18 @@ impl<P: Parts> Visit<'_, '_, P> {
                 };
                 let Some((p, pkt)) = pulled else { break };
                 let mut out = self.out.one(self.first + p, &mut self.events[p].far);
-                match self.ports[p].is(LOSSY | TAPPED) {
-                    true => out.launch_special(0, &mut self.ports[p], now, pkt),
-                    false => out.launch(0, &mut self.ports[p], now, pkt),
+                let port = &mut self.ports[p];
+                let arrives = match port.is(LOSSY | TAPPED) {
+                    true => out.launch_special(0, port, now, pkt),
+                    false => out.launch(0, port, now, pkt),
+                };
+                if arrives
+                    && out.setup.grants.any()
+                    && let Some(queues) = self.queues.get_mut(p)
+                {
+                    let before = port.paused_channels();
+                    out.spend(0, port, &mut queues.ledgers, now, &pkt);
+                    self.host.on_pause(out.setup, now, before, port.paused_channels());
                 }
             }
         }
@@ -191,6 +201,7 @@ impl<P: Parts> Visit<'_, '_, P> {
             return;
         };
         match self.events[p].links.take() {
+            Some(LinkEvent::Pause(word)) if word.freed > 0 => self.on_word(p, word),
             Some(LinkEvent::Pause(pause)) => self.on_pause(now, p, pause.channel, pause.on),
             Some(LinkEvent::Failure(FailureEvent::Reset { .. })) => {
                 (0..setup.priorities()).for_each(|priority| self.on_pause(now, p, priority, false));
@@ -198,6 +209,19 @@ impl<P: Parts> Visit<'_, '_, P> {
             Some(LinkEvent::Failure(FailureEvent::Rate { row, .. })) => self.ports[p].row = row,
             // Hosts have no routes, and storms come from hosts.
             Some(LinkEvent::Failure(FailureEvent::RouteChange(_) | FailureEvent::Storm { .. })) | None => {}
+        }
+    }
+
+    /// Takes in credits of a port.
+    fn on_word(&mut self, p: usize, word: Pause) {
+        let Some(queues) = self.queues.get_mut(p) else { return };
+        let port = &mut self.ports[p];
+        let before = port.paused_channels();
+        let mut out = self.out.one(self.first + p, &mut self.events[p].far);
+        let changed = out.take_word(0, port, &mut queues.ledgers, word);
+        self.host.on_pause(out.setup, word.at, before, port.paused_channels());
+        if changed != 0 {
+            self.depart(word.at);
         }
     }
 

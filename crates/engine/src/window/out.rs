@@ -4,9 +4,10 @@ use super::lanes::{Address, InnerMail, Lane, Outbox, Pause, Pool, add, bits};
 use super::port::{LATER, LOSSY, Port, TAPPED};
 use super::setup::Setup;
 use crate::books::{Lost, Tally};
+use crate::credits::{Ledger, PRIORITIES};
 use crate::failing::{FailureEvent, LinkLoss};
 use crate::outcome::{EventKind, LinkRecord, Passed};
-use crate::record::{Note, Recorder};
+use crate::record::{Note, Outlasts, Recorder};
 use crate::setup::Crossing;
 use model::plan::{MarkAt, Marking};
 use model::{Annex, Packet, Parcel, PortIndex, Time};
@@ -70,16 +71,17 @@ impl<A: Annex> Out<'_, A> {
         }
     }
 
-    /// Puts a packet on the wire of port `p` at `at`.
+    /// Puts a packet on the wire of port `p` at `at`. Returns true, as it arrives.
     #[inline(always)]
-    pub(super) fn launch(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
+    pub(super) fn launch(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) -> bool {
         let time = self.occupy(port, at, &pkt);
         self.send(p, port, at + time + port.delay, pkt);
+        true
     }
 
-    /// [`Out::launch`] for a link that loses packets or is tapped.
+    /// [`Out::launch`] for a link that loses packets or is tapped; true if the packet arrives.
     #[inline(never)]
-    pub(super) fn launch_special(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) {
+    pub(super) fn launch_special(&mut self, p: usize, port: &mut Port<A>, at: u64, pkt: Parcel<A>) -> bool {
         let time = self.occupy(port, at, &pkt);
         let gp = self.gp + p;
         let Crossing { lost, late, replays } = match port.is(LOSSY) {
@@ -101,6 +103,7 @@ impl<A: Annex> Out<'_, A> {
         } else {
             self.send(p, port, arrival, pkt);
         }
+        lost.is_none()
     }
 
     /// Counts a packet that the link of port `p` loses.
@@ -315,9 +318,67 @@ impl<A: Annex> Out<'_, A> {
         }
         if !self.setup.loses_pause(self.gp + p, now, at) {
             let peer_port = port.peer_port;
-            self.lane(p).pauses.push(Pause { at, port: peer_port, channel, on });
+            self.lane(p).pauses.push(Pause { at, port: peer_port, channel, on, freed: 0 });
         }
         at
+    }
+
+    /// Sends a word that returns credits of a priority to the neighbour at port `p`. It starts at `start` and tells what is `freed`.
+    pub(super) fn send_word(&mut self, p: usize, port: &Port<A>, (start, freed): (u64, u64), channel: u8) {
+        let at = start + port.delay;
+        if !self.setup.loses_pause(self.gp + p, start, at) {
+            let peer_port = port.peer_port;
+            self.lane(p).pauses.push(Pause { at, port: peer_port, channel, on: false, freed });
+        }
+    }
+
+    /// Counts the credits of a frame that starts at port `p`, and stops its priority if no other may follow. Returns the bits of
+    /// priorities that have changed.
+    #[inline(never)]
+    pub(super) fn spend(
+        &mut self,
+        p: usize,
+        port: &mut Port<A>,
+        ledgers: &mut [Ledger; PRIORITIES],
+        now: u64,
+        pkt: &Parcel<A>,
+    ) -> u8 {
+        let Some((priority, grant)) = self.setup.taken(self.gp + p, pkt) else { return 0 };
+        match ledgers[usize::from(priority)].consume(&grant, pkt.frame()) {
+            true => self.starve(p, port, now, priority, true),
+            false => 0,
+        }
+    }
+
+    /// Takes a word in at port `p`. Returns the bits of priorities that have changed.
+    #[cold]
+    pub(super) fn take_word(
+        &mut self,
+        p: usize,
+        port: &mut Port<A>,
+        ledgers: &mut [Ledger; PRIORITIES],
+        word: Pause,
+    ) -> u8 {
+        let Some(grant) = self.setup.grant(self.gp + p, word.channel) else { return 0 };
+        match ledgers[usize::from(word.channel)].free(&grant, word.freed) {
+            true => self.starve(p, port, word.at, word.channel, false),
+            false => 0,
+        }
+    }
+
+    fn starve(&mut self, p: usize, port: &mut Port<A>, now: u64, priority: u8, on: bool) -> u8 {
+        let change = |port: &mut Port<A>| {
+            let before = port.by_credits();
+            port.starve(priority, on);
+            port.by_credits() != before
+        };
+        let (news, change) = self.repaused(p, port, now, change);
+        // Words may come after the run's traffic, so nobody counts them.
+        if news && on {
+            self.links[p].pauses += 1;
+            self.recorder.repaused(self.gp + p, priority, true);
+        }
+        change
     }
 
     /// Pauses or resumes all data of the neighbour of a host's port. Returns the time at which this has happened.
@@ -360,15 +421,14 @@ impl<A: Annex> Out<'_, A> {
         now: u64,
         change: impl FnOnce(&mut Port<A>) -> R,
     ) -> (R, u8) {
-        let (before, by_storm) = (port.paused_channels(), port.by_storm());
+        let before = port.paused_channels();
+        let outlasts = Outlasts { storm: port.by_storm(), credits: port.by_credits() != 0 };
         let result = change(port);
         let held = port.paused_channels();
+        self.recorder.held(self.gp + p, [before, held], [self.paused_since[p], now], outlasts);
         if before == 0 && held != 0 {
             self.paused_since[p] = now;
         } else if before != 0 && held == 0 {
-            if by_storm {
-                self.recorder.pauses.push((self.gp + p, [self.paused_since[p], now]));
-            }
             self.links[p].paused += Time(now - self.paused_since[p]);
             self.paused_since[p] = u64::MAX;
         }

@@ -5,8 +5,7 @@ use super::lanes::fetch;
 use super::queue::Queue;
 use crate::outcome::LinkRecord;
 use crate::record::sampler;
-use crate::setup::{CLASSES, DATA, PortFacts};
-use crate::switch::channel;
+use crate::setup::{CLASSES, DATA, PortFacts, channel};
 use model::plan::{MarkAt, Marking};
 use model::{Annex, Parcel, PortIndex, Time};
 
@@ -40,10 +39,11 @@ pub(super) struct Port<A: Annex> {
     /// Start of its rate's row of transmission times.
     pub(super) row: u32,
     /// Number of virtual channels of its link. A bit for each priority that is paused by frames, one for each that is paused by a
-    /// storm, and one for each whose pauses do not count now, see [`Port::paused_channels`].
+    /// storm, one for each that lacks credits, and one for each whose pauses do not count now, see [`Port::paused_channels`].
     channels: u8,
     by_frames: u8,
     by_storm: u8,
+    by_credits: u8,
     deaf: u8,
 
     /// End of the last frame, ps.
@@ -105,6 +105,7 @@ impl<A: Annex> Port<A> {
             channels: facts.channels,
             by_frames: 0,
             by_storm: 0,
+            by_credits: 0,
             deaf: 0,
         }
     }
@@ -165,7 +166,7 @@ impl<A: Annex> Port<A> {
     /// A bit for each priority that the far end pauses, also if the port ignores it.
     #[inline(always)]
     pub(super) fn asked(&self) -> u8 {
-        self.by_frames | self.by_storm
+        self.by_frames | self.by_storm | self.by_credits
     }
 
     /// A bit for each priority that frames have paused.
@@ -186,6 +187,17 @@ impl<A: Annex> Port<A> {
     /// Pauses these priorities by a storm, and no others.
     pub(super) fn storm(&mut self, priorities: u8) {
         self.by_storm = priorities;
+        self.recheck_pauses();
+    }
+
+    /// A bit for each priority that lacks credits.
+    pub(super) fn by_credits(&self) -> u8 {
+        self.by_credits
+    }
+
+    /// Sets whether a priority lacks credits.
+    pub(super) fn starve(&mut self, priority: u8, on: bool) {
+        self.by_credits = with_bit(self.by_credits, priority, on);
         self.recheck_pauses();
     }
 

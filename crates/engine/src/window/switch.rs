@@ -254,6 +254,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     #[cold]
     fn on_link_event(&mut self, at: u64) {
         match self.scratch.events.take() {
+            Some(LinkEvent::Pause(word)) if word.freed > 0 => self.on_word(word),
             Some(LinkEvent::Pause(Pause { port, channel, on, .. })) => {
                 self.on_pause(at, port.0 as usize, channel, on);
             }
@@ -262,6 +263,10 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
                 for priority in 0..priorities {
                     if whole && self.switch.pauses(port, priority) {
                         self.out.send_pause(p, &self.ports[p], self.ports[p].busy, at, priority, true);
+                    }
+                    if whole {
+                        // Words may have been lost.
+                        self.return_credits(p, priority, at);
                     }
                 }
                 for priority in 0..priorities {
@@ -290,6 +295,42 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.serve(p, at); // earlier starts come first
         let news = self.out.paused(p, &mut self.ports[p], at, channel, on);
         self.after_pause(at, p, news && !on);
+    }
+
+    /// Takes in credits of a port.
+    fn on_word(&mut self, word: Pause) {
+        let p = word.port.index();
+        self.serve(p, word.at); // earlier starts come first
+        let Some(queues) = self.classed.get_mut(p) else { return };
+        let changed = self.out.take_word(p, &mut self.ports[p], &mut queues.ledgers, word);
+        self.after_pause(word.at, p, changed != 0);
+    }
+
+    /// Tells the neighbour at port `p` what was freed of a priority, if this switch grants it credits.
+    #[inline(never)]
+    fn return_credits(&mut self, p: usize, priority: u8, at: u64) {
+        let setup = self.out.setup;
+        let Some(grant) = setup.grant(setup.feeding(self.out.gp + p), priority) else { return };
+        if let Some(returned) = self.switch.returned(PortIndex(p as u16), priority) {
+            let word = returned.word(at, &grant);
+            self.out.send_word(p, &self.ports[p], word, priority);
+        }
+    }
+
+    /// Sets the books right after a packet has become one of another kind.
+    #[inline(never)]
+    fn rebook(&mut self, before: &Parcel<P::Annex>, pkt: &mut Parcel<P::Annex>, at: u64) {
+        if let Some((p, priority)) = self.switch.rebook(self.out.setup, before, pkt) {
+            self.return_credits(p, priority, at);
+        }
+    }
+
+    /// Returns the credits of a packet that this switch does not keep.
+    #[cold]
+    fn refund(&mut self, pkt: &Parcel<P::Annex>, at: u64) {
+        if let Some((p, priority)) = self.switch.refund(self.out.setup, pkt) {
+            self.return_credits(p, priority, at);
+        }
     }
 
     /// Lets `change` change the pauses of port `p`.
@@ -325,9 +366,21 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.note_start(p);
     }
 
+    /// Lets the watchdog look into the queues, if it polls now.
+    fn look(&mut self, at: u64) {
+        let Some(mut dog) = self.switch.watchdog.take() else { return };
+        dog.look(at, |p, priority| {
+            let channels = self.ports[p].channels();
+            let of = |pkt| self.switch.priority_out(self.out.setup, pkt, channels) == Some(priority);
+            self.classed.get(p).is_some_and(|queues| queues.queued().any(of))
+        });
+        self.switch.watchdog = Some(dog);
+    }
+
     /// Carries out a ruling of the watchdog.
     #[cold]
     fn on_ruling(&mut self, at: u64) {
+        self.look(at);
         let Some(ruling) = self.switch.watchdog.as_mut().and_then(|dog| dog.decide(at)) else { return };
         let Ruling { port, priority, stormed, drops } = ruling;
         let p = port.index();
@@ -420,6 +473,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         if self.out.setup.counts_out(&mut pkt) {
             self.out.tally.lost(&pkt, Lost::Loop);
             self.out.recorder.lost_in_loop(self.out.setup, now, &pkt);
+            self.refund(&pkt, now);
             return self.out.note(now, EventKind::Lost, &pkt);
         }
         self.forward_plainly(now, pkt);
@@ -494,7 +548,11 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let from_host = self.ports[ingress.0 as usize].is(TO_HOST);
         let arrival = Arrival { now, ingress, from_host, to_host, detours, view: self.out.view };
         let Scratch { queued, effects, .. } = &mut *self.scratch;
+        let before = pkt;
         let verdict = self.switch.judge(arrival, queued, &mut pkt, ports, effects);
+        if self.out.setup.grants.any() && pkt.kind() != before.kind() {
+            self.rebook(&before, &mut pkt, now);
+        }
         match verdict {
             Verdict::Forward(port) if self.scratch.effects.is_empty() => {
                 return self.pass(port.0 as usize, now, pkt);
@@ -508,6 +566,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
             Verdict::Drop => {
                 self.out.tally.dropped_by_scheme(&pkt);
+                self.refund(&pkt, now);
                 if FOLLOWS {
                     self.out.note(now, EventKind::Blocked, &pkt);
                 }
@@ -600,7 +659,8 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             if others {
                 pkt.label = self.overtake(p, now, pkt.label);
             }
-            return self.start(p, now, pkt);
+            self.start(p, now, pkt);
+            return;
         }
         if port.is_empty() {
             self.backlog[p >> 6] |= 1 << (p & 63);
@@ -730,9 +790,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         self.note_start(p);
     }
 
-    /// Puts a packet on the wire of port `p` at `at`.
+    /// Puts a packet on the wire of port `p` at `at`; true if it arrives.
     #[inline(always)]
-    fn start(&mut self, p: usize, at: u64, mut pkt: Parcel<P::Annex>) {
+    fn start(&mut self, p: usize, at: u64, mut pkt: Parcel<P::Annex>) -> bool {
         if self.interest.departures && pkt.is_data() {
             let port = PortIndex(p as u16);
             self.switch.starting(at, &mut pkt, port, &mut self.scratch.effects);
@@ -743,11 +803,10 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let hop = self.out.setup.hop::<P::Annex>(self.out.gp + p, port.row);
         let link = LinkState { hop, at, sent, queue };
         self.out.setup.trace(&mut pkt, link, &mut port.meters);
-        if port.is(LOSSY | TAPPED) {
-            self.out.launch_special(p, port, at, pkt);
-        } else {
-            self.out.launch(p, port, at, pkt);
-        }
+        let arrives = match port.is(LOSSY | TAPPED) {
+            true => self.out.launch_special(p, port, at, pkt),
+            false => self.out.launch(p, port, at, pkt),
+        };
         if self.ports[p].is(WATCHED) && pkt.is_data() {
             if self.interest.host_departures && self.ports[p].is(TO_HOST) {
                 let port = PortIndex(p as u16);
@@ -755,6 +814,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
             self.carry_out(at);
         }
+        arrives
     }
 
     /// Carries out the effects that a scheme has requested.
@@ -836,6 +896,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn refuse(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>, admission: Admission) {
         let Admission::Cut(rule) = admission else {
             self.out.links[p].drops += 1;
+            if let Some(queues) = self.classed.get_mut(p) {
+                queues.counts[self.out.setup.class_in_table(&pkt)].drops += 1;
+            }
             self.out.tally.lost(&pkt, Lost::Buffer);
             return self.out.note(now, EventKind::Dropped, &pkt);
         };
@@ -858,7 +921,11 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             self.switch.replace(setup, &victim, &pkt, p);
             self.enqueue_now(p, now, pkt, true);
         }
+        let before = victim;
         victim.label = victim.cut(rule.frame, last_hop);
+        if setup.grants.any() {
+            self.rebook(&before, &mut victim, now);
+        }
         self.enqueue_now(p, now, victim, false);
     }
 
@@ -869,6 +936,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let place = Place::new(from, self.out.setup.class_in_table(pkt));
         if self.switch.buffer.release(account, pkt.frame() as u64, place) {
             let p = pkt.ingress().0 as usize;
+            if self.out.setup.grants.any() && self.switch.buffer.returned(account).is_some() {
+                return self.return_credits(p, self.switch.priority_of(account), at);
+            }
             let free = self.out.free_beside(p, &self.ports[p], (from, at), pkt.frame());
             self.out.send_pause(p, &self.ports[p], free, at, self.switch.priority_of(account), false);
         }
@@ -900,7 +970,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let has_data = setup.has_data(class);
         if pkt.is_data() {
             let waiting = self.seen(p, class, MarkAt::Enqueue);
+            let marks = self.out.links[p].marks;
             pkt.label = self.out.mark_in::<true>((p, class), now, waiting, pkt.label);
+            self.classed[p].counts[class].marks += self.out.links[p].marks - marks;
         }
         self.classed[p].push(class, pkt);
         self.backlog[p >> 6] |= 1 << (p & 63);
@@ -912,6 +984,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             true => self.depart_classed(p, now),
             false => self.note_start(p),
         }
+        let waiting = self.classed[p].bytes(class);
+        let counts = &mut self.classed[p].counts[class];
+        counts.longest = counts.longest.max(waiting);
         let port = &mut self.ports[p];
         if has_data {
             port.most_waiting = port.most_waiting.max(port.waiting);
@@ -936,12 +1011,21 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         if pkt.is_data() {
             let waiting = self.seen(p, class, MarkAt::Dequeue);
+            let marks = self.out.links[p].marks;
             pkt.label = self.out.mark_in::<false>((p, class), at, waiting, pkt.label);
+            self.classed[p].counts[class].marks += self.out.links[p].marks - marks;
+        }
+        self.classed[p].counts[class].leaves(pkt.frame());
+        if self.guarded {
+            self.switch.starts(setup, at, &pkt, (p, self.ports[p].channels()));
         }
         if classes[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
             self.release(&pkt, p, at);
         }
-        self.start(p, at, pkt);
+        let arrives = self.start(p, at, pkt);
+        if arrives && setup.grants.any() {
+            self.out.spend(p, &mut self.ports[p], &mut self.classed[p].ledgers, at, &pkt);
+        }
         self.schedule_classed(p);
         self.note_start(p);
     }

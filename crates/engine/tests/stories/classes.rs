@@ -89,6 +89,7 @@ fn the_general_rules_give_the_outcome_of_the_presets() {
                 let plain = Outcome {
                     notes: general.notes.clone(),
                     recording: general.recording.clone(),
+                    queues: general.queues.clone(),
                     ..run_on(&preset)
                 };
                 assert!(without_effort(plain) == without_effort(general), "{buffer}, {scheme}, {name}");

@@ -82,7 +82,8 @@ const NIC_CLASSES: [&str; 6] = [
 ];
 const READS: &str = "verb = \"read\"\n";
 /// Settings of PFC; the empty one stands for none.
-const PFC: [&str; 7] = [
+const PFC: [&str; 11] = [
+    "",
     "",
     "",
     "\"on\"",
@@ -91,6 +92,9 @@ const PFC: [&str; 7] = [
     "{ alpha = \"1/2\", xon-offset = \"500B\", headroom = { xoff = \"20kB\", shared-pool = \"30kB\" } }",
     "{ watchdog = { detection-time = \"20us\", restoration-time = \"15us\", poll-interval = \"10us\" } }",
     "{ alpha = \"1/3\", watchdog = { detection-time = \"1us\", restoration-time = \"3us\", action = \"forward\" } }",
+    "{ alpha = \"1/3\", watchdog = { detection-time = \"9us\", restoration-time = \"5us\", poll-interval = \"4us\", detection = \"nvidia\" } }",
+    "\"on\"\ncbfc = \"on\"",
+    "\"on\"\ncbfc = { credits = \"10kB\", credit-size = \"64B\", spacing = \"2kB\" }",
 ];
 /// Settings of switches without PFC.
 const OVERFLOWS: [&str; 5] = [
@@ -267,8 +271,10 @@ fn story() -> impl Strategy<Value = Story> {
             let pfc =
                 if pfc.is_empty() { format!("pfc = \"off\"\n{overflow}") } else { format!("pfc = {pfc}") };
             writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}\n{noise}").unwrap();
+            let cells = if pfc.contains("cbfc") { "" } else { cells };
             writeln!(text, "[switch]\nbuffer = \"10GB\"\n{cells}{pfc}\nclasses = {classes}\n{ecn}").unwrap();
-            writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n{scheme}{nic}\n{nic_classes}{feedback}")
+            let queues = seed % 8 == 0;
+            writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\nqueues = {queues}\n{scheme}{nic}\n{nic_classes}{feedback}")
                 .unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {
@@ -277,7 +283,7 @@ fn story() -> impl Strategy<Value = Story> {
             writeln!(text, "[routing]\ndetection = {detection}").unwrap();
             for (which, what, at, span, one_way) in failures {
                 if what == STORM {
-                    if pfc.starts_with("pfc = \"off\"") {
+                    if pfc.starts_with("pfc = \"off\"") || pfc.contains("cbfc") {
                         continue;
                     }
                     writeln!(text, "[[failure]]\nstorm = [\"host{}\"]\nat = \"{at}ps\"", which % count).unwrap();
@@ -358,6 +364,7 @@ fn groups() -> impl Strategy<Value = Story> {
             }
             let pfc = if pfc.is_empty() { format!("pfc = \"off\"\n{overflow}") } else { format!("pfc = {pfc}") };
             writeln!(text, "{wire}\n[links]\nloss = {loss:?}").unwrap();
+            let cells = if pfc.contains("cbfc") { "" } else { cells };
             writeln!(text, "[switch]\nbuffer = \"10GB\"\n{cells}{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n{scheme}{nic}").unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();

@@ -66,6 +66,7 @@ mod classes;
 mod closed_form;
 mod collectives;
 mod conservation;
+mod credits;
 mod cuts;
 mod deadlock;
 mod detection;

@@ -182,3 +182,24 @@ fn the_watchdog_of_sonic_takes_200_to_400_ms() {
     let end = run.messages[0].received.ps() / 1_000 / US;
     assert!((900..1_100).contains(&end), "restored after 200 to 400 ms without pauses: {end} ms");
 }
+
+/// SONiC on Spectrum asks what the queue holds; on Tomahawk it asks for pauses alone.
+#[test]
+fn a_watchdog_that_looks_into_queues_leaves_an_idle_one_alone() {
+    let storms = |detection: &str, traffic: Flows<'_>| {
+        let times = "detection-time = \"200us\", restoration-time = \"100us\", poll-interval = \"100us\"";
+        let dog = watchdog(&format!("{times}, detection = \"{detection}\""));
+        let text = PAIR.to_owned() + &dog + &storm("b", "10us", "900us") + &flows(traffic);
+        let (plan, run) = agreed(&text);
+        assert_eq!(run.ending, Ending::Finished, "{text}");
+        let port = by_name(&plan, &run)["s -> b"];
+        (port.storms, port.storm_drops > 0)
+    };
+    // The other host's traffic goes the other way, until the storm is over.
+    let idle: Flows<'_> = &[("b", "a", "1MB", 0), ("b", "a", "1MB", 1000)];
+    assert_eq!(storms("broadcom", idle), (1, false), "no data waits, and replies are not paused");
+    assert_eq!(storms("nvidia", idle), (0, false));
+    let held: Flows<'_> = &[("a", "b", "4MB", 0)];
+    assert_eq!(storms("broadcom", held), (1, true));
+    assert_eq!(storms("nvidia", held), (1, true));
+}

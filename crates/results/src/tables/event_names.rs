@@ -55,6 +55,11 @@ names!(event, parse_event, EVENTS: EventKind {
     Cut = "cut",
 });
 
+/// Name of a kind of packets.
+pub fn kind(kind: Kind) -> &'static str {
+    packet(kind)
+}
+
 /// Name of an event of a packet of kind `kind`.
 pub fn name(what: EventKind, kind: Kind) -> String {
     event(what).replace("KIND", packet(kind))

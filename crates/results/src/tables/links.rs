@@ -138,14 +138,24 @@ pub fn table(run: RunData<'_>) -> Table {
     ];
     // Where only one priority can be paused, `pauses` has all.
     let priorities = usize::from(fabric.channels()) * (1 + run.plan.own_queues.groups.len());
+    let of = |priority: usize| {
+        let own = run.outcome.priorities.iter().filter(move |one| usize::from(one.priority) == priority);
+        own.map(|one| (one.link.index(), *one))
+    };
     let by_priority = (0..priorities).filter(|_| priorities > 1).map(|priority| {
         let mut pauses = vec![0; fabric.links().len()];
-        let own = run.outcome.priorities.iter().filter(|one| usize::from(one.priority) == priority);
-        own.for_each(|one| pauses[one.link.index()] = one.pauses);
+        of(priority).for_each(|(link, one)| pauses[link] = one.pauses);
         let help =
             "pauses of this priority: virtual channels of the first lossless queue, then those of the next";
         Column::count(&format!("pauses_p{priority}"), "frames", help, pauses.into_iter())
     });
-    let columns = columns.into_iter().chain(by_priority).collect();
+    let time_by_priority = (0..priorities).filter(|_| priorities > 1).map(|priority| {
+        let mut paused = vec![Some(0.0); fabric.links().len()];
+        of(priority).for_each(|(link, one)| paused[link] = Some(one.paused.as_us()));
+        let help =
+            "time for which this priority of the port stood paused; `paused_us` counts times of several once";
+        Column::real(&format!("paused_us_p{priority}"), "us", help, paused.into_iter())
+    });
+    let columns = columns.into_iter().chain(by_priority).chain(time_by_priority).collect();
     Table::new(columns, 1)
 }

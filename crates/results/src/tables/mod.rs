@@ -9,6 +9,7 @@ pub mod links;
 pub mod nics;
 pub mod operations;
 pub mod paths;
+pub mod queues;
 pub mod requests;
 pub mod series;
 pub mod steps;
@@ -28,6 +29,7 @@ pub const TABLES: [(&str, Make); 15] = [
     ("subflows", subflows::table),
     ("links", |run| Some(links::table(run))),
     ("nics", |run| Some(nics::table(run))),
+    ("queues", queues::table),
     ("series", |run| Some(series::table(run))),
     ("counters", counters::table),
     ("events", events::table),

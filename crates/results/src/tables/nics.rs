@@ -2,7 +2,7 @@
 
 use crate::data::RunData;
 use crate::table::{Column, Table};
-use engine::outcome::NicRecord;
+use engine::outcome::{Ending, NicRecord};
 use model::HostId;
 
 /// Name, unit and meaning of a column, and its count.
@@ -26,6 +26,16 @@ const COUNTS: [Count; 13] = [
     ("timeouts", "events", "retransmission timeouts", |nic| nic.timeouts),
 ];
 
+/// The ports at which queue pairs have used up their retries.
+fn exceeded(run: RunData<'_>) -> Vec<HostId> {
+    let moved = run.outcome.failovers.iter().map(|failover| failover.from);
+    let ended = match &run.outcome.ending {
+        Ending::RetryExceeded(exceeded) => Some(run.plan.qps[exceeded.qp.index()].from),
+        _ => None,
+    };
+    moved.chain(ended).collect()
+}
+
 /// The table of NICs. A NIC whose ports serve all its queue pairs has its counts in the row of its first port.
 pub fn table(run: RunData<'_>) -> Table {
     let fabric = &run.plan.fabric;
@@ -44,5 +54,9 @@ pub fn table(run: RunData<'_>) -> Table {
         .iter()
         .map(|(key, unit, about, count)| Column::count(key, unit, about, run.outcome.nics.iter().map(count)));
     columns.extend(counts);
+    let exceeded = exceeded(run);
+    let of = hosts().map(|host| exceeded.iter().filter(|other| **other == host).count() as u64);
+    let about = "queue pairs that used up their retries: each has moved to another port or has ended the run";
+    columns.push(Column::count("retries_exceeded", "events", about, of));
     Table::new(columns, 1)
 }

@@ -39,7 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("busbw", &["collective", "finding", "lab", "model", "results", "scenario"]),
     ("counters", &["finding", "results"]),
     ("site", &["files", "finding", "model", "rnic", "scenario"]),
-    ("study", &["engine", "lab", "model", "results", "rnic", "scenario"]),
+    ("study", &["engine", "files", "finding", "lab", "model", "results", "rnic", "scenario"]),
     ("explain", &["engine", "lab", "model", "results", "scenario"]),
     ("farm", &["audit", "engine", "explain", "lab", "model", "results", "scenario", "sim"]),
     ("papers", &["engine", "explain", "lab", "model", "results", "rnic", "scenario", "schemes", "themis"]),

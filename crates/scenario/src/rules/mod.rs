@@ -35,6 +35,7 @@ rules! {
     patience,
     few_acks,
     cap,
+    credits,
     lossless_data,
     hops,
     invariants,

@@ -2,11 +2,12 @@
 
 use super::case::Case;
 use finding::{Finding, code};
+use model::plan::FlowControl;
 
 pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
     let plan = case.plan;
     let pauses = plan.receive.iter().flatten().any(|queue| queue.pause);
-    let lossless = plan.switches.iter().all(|switch| switch.flow_control.is_lossless());
+    let lossless = plan.switches.iter().all(|switch| matches!(switch.flow_control, FlowControl::Lossless(_)));
     let text = match pauses {
         true if !lossless => "needs `switch.pfc` at all switches; `pause = false` discards data",
         true if !plan.own_queues.is_empty() => "cannot pause classes with `of` one by one",

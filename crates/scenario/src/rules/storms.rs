@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use finding::{Finding, code};
+use model::plan::FlowControl;
 
 pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
     let plan = case.plan;
@@ -10,7 +11,8 @@ pub(super) fn judge(case: &Case<'_>) -> Vec<Finding> {
         let switch = fabric.links()[link.index()].to;
         let lossless = || {
             let number = fabric.switch_number(switch);
-            plan.settings_of_groups().any(|switches| switches[number].flow_control.is_lossless())
+            plan.settings_of_groups()
+                .any(|switches| matches!(switches[number].flow_control, FlowControl::Lossless(_)))
         };
         (fabric.is_host(switch) || !lossless()).then(|| fabric.name(switch))
     });

@@ -1,10 +1,13 @@
-//! Limits of a user's own: a TOML file with a table for a case and a key for a metric.
+//! Limits of a user's own: a TOML file with a table for a case and a key for a metric, or a file of expected bandwidths of AMD's
+//! cluster validation suite (ROCm/cvs), which is JSON.
 
 use super::case::Metric;
 use super::plans::CASES;
+use super::plans::rccl;
 use lab::Failure;
 use scenario::{TableFile, suggestion};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Limits by case and metric.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +20,10 @@ impl Limits {
     /// If the file cannot be read, or names a case or a metric that does not exist.
     pub fn read(path: Option<&str>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Limits::default()) };
+        if Path::new(path).extension().is_some_and(|end| end.eq_ignore_ascii_case("json")) {
+            let of_case = rccl::limits(path)?;
+            return Ok(Limits(BTreeMap::from([(rccl::A16.id.to_owned(), of_case)])));
+        }
         let file = TableFile::open(path)?;
         let all: BTreeMap<String, BTreeMap<String, f64>> = file.read()?;
         for (id, of_case) in &all {

@@ -8,6 +8,7 @@ mod headroom;
 mod jobs;
 mod lossless;
 mod marking;
+pub(crate) mod rccl;
 mod watchdog;
 
 use super::case::Case;
@@ -31,6 +32,7 @@ pub(crate) const CASES: &[Case] = &[
     jobs::A13,
     fairness::A14,
     faults::A15,
+    rccl::A16,
 ];
 
 /// The cases of these names; all if there are none.

@@ -2,7 +2,7 @@
 
 use super::nodes::Node;
 use crate::books::Tally;
-use crate::outcome::Memory;
+use crate::outcome::{Memory, QueueCounts};
 use crate::stall::Blocked;
 use crate::view::shown;
 use crate::window::classed::Queues;
@@ -13,6 +13,7 @@ use crate::window::port::{Port, WATCHED};
 use crate::window::queue::Queue;
 use crate::window::setup::Setup;
 use model::fabric::Link;
+use model::plan::Classes;
 use model::{Annex, Interest, NodeId, Parcel};
 use std::hint::black_box;
 
@@ -90,6 +91,11 @@ impl<A: Annex> Ports<A> {
     /// [`Ports::port`], to change it.
     pub(super) fn port_mut(&mut self, port: usize) -> &mut Port<A> {
         &mut self.all[port]
+    }
+
+    /// Counts of a port's queues, if its classes are not plain.
+    pub(super) fn counts(&self, port: usize) -> Option<[QueueCounts; Classes::MOST]> {
+        self.classed.get(port).map(|queues| queues.counts)
     }
 
     /// The lane that leads to a port.

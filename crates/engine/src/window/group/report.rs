@@ -4,7 +4,7 @@ use super::Group;
 use super::inside::Inside;
 use crate::books::Tally;
 use crate::host::Host;
-use crate::outcome::{LinkRecord, Memory};
+use crate::outcome::{LinkRecord, Memory, QueueCounts};
 use crate::record::Recorder;
 use crate::record::sampler::Sampler;
 use crate::setup::NO_TRACK;
@@ -13,6 +13,7 @@ use crate::switch::Switch;
 use crate::tasks::Tasks;
 use crate::window::lanes::Lanes;
 use crate::window::setup::Setup;
+use model::plan::Classes;
 use model::{HostId, NodeId, Parcel, Parts, Scheme};
 
 /// The state of a group after its last window.
@@ -133,6 +134,12 @@ impl<P: Parts> Group<P> {
             }
         }
         last
+    }
+
+    /// Counts of the queues of the group's switches by port, if the run records them.
+    pub(crate) fn queues(&self) -> Vec<(usize, [QueueCounts; Classes::MOST])> {
+        let ports = self.nodes.all().iter().filter(|node| !node.is_host).flat_map(|node| node.both());
+        ports.filter_map(|(p, gp)| Some((gp, self.ports.counts(p)?))).collect()
     }
 
     /// Returns the group's hosts, switches, tasks, counts and records.

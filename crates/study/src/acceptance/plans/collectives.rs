@@ -27,6 +27,11 @@ pub(crate) const A9: Case = Case {
         less("timeouts", "").ours(0.0),
         more("busbw", "% of line rate").reference(90.0),
         more("busbw-sprayed", "% of line rate"),
+        less("jct", "us"),
+        less("reordered", "% of packets"),
+        less("pauses", "frames"),
+        less("ce", "packets"),
+        less("cnps", "packets"),
     ],
     parts: patterns,
     rows: worst,
@@ -183,7 +188,7 @@ fn with_bandwidth(run: &Run) -> Values {
             let rate = plan.fabric.uplink(HostId(host as u32)).rate.bps() as f64 / 8.0 * payload;
             both[0].max(both[1]) as f64 / seconds / rate
         };
-        values.insert("jct-us", end.as_us() - start.as_us());
+        values.insert("jct", end.as_us() - start.as_us());
         values.insert("busbw", 100.0 * moved.iter().enumerate().map(share).fold(0.0, f64::max));
     }
     values
@@ -218,6 +223,10 @@ fn worst(all: &[Seen]) -> Vec<Found> {
                 found.push(Found { traffic: name.clone(), metric, value, command: seen.command.clone() });
             }
         }
+    }
+    let largest: Vec<&Seen> = own.into_iter().filter(|seen| seen.label.contains(&size)).collect();
+    for key in ["jct", "reordered", "pauses", "ce", "cnps"] {
+        found.extend(most(key, &largest, 1.0).map(|(seen, value)| Found::of(seen, key, value)));
     }
     found
 }

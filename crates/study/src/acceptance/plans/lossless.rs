@@ -5,7 +5,7 @@ use crate::seen::{self, counts, only};
 use crate::site::{Queue, Site, time_of};
 use crate::traffic::{Flow, class, job, jobs, without_control, without_marks};
 use lab::Run;
-use model::{HostId, Time};
+use model::{HostId, Kind, Time};
 
 /// Message of sonic-mgmt's incasts.
 const SMALL: u64 = 128_000;
@@ -29,6 +29,7 @@ pub(crate) const A1: Case = Case {
         less("pauses", "frames").plan(0.0),
         less("mean-latency", "us").plan(5.0),
         less("max-latency", "us").plan(50.0),
+        more("acks-in-own-queue", "% of ACKs"),
     ],
     parts: pairs,
     rows: each,
@@ -42,7 +43,8 @@ fn pairs(site: &Site) -> Result<Vec<Part>, String> {
     let flows = || leaf.chunks_exact(2).flat_map(|pair| [(pair[0], pair[1]), (pair[1], pair[0])]);
     let of = |label: &str, keys: &str, more: Vec<String>| {
         let flows: Vec<Flow> = flows().map(|(a, b)| Flow::new(a, b, LARGE).times(10)).collect();
-        let sets = [vec![jobs(&[job(site, "pairs", keys, &flows)])], more].concat();
+        let counted = "record.queues=true".to_owned();
+        let sets = [vec![jobs(&[job(site, "pairs", keys, &flows)]), counted], more].concat();
         Part::Run(Traffic { label: label.to_owned(), sets, see: Box::new(with_latency) })
     };
     let lossy = site.lossy_queue();
@@ -52,7 +54,6 @@ fn pairs(site: &Site) -> Result<Vec<Part>, String> {
             Some(queue) => of("lossy", ", class = \"lossy\"", class(site, "lossy", queue, true)),
             None => Part::not("lossy", NO_MAP),
         },
-        Part::not("ACK queue", "not tested: a run does not count the frames of each queue"),
     ])
 }
 
@@ -63,9 +64,24 @@ fn with_latency(run: &Run) -> Result<Values, String> {
     let late: Vec<f64> = records.map(|record| record.received.as_us() - record.last_sent.as_us()).collect();
     let mean = late.iter().sum::<f64>() / late.len().max(1) as f64;
     let mut values = only(counts(run), &["unfinished", "loss", "naks", "ce", "cnps", "pauses"]);
+    values.insert("acks-in-own-queue", 100.0 * acks_apart(run));
     values.insert("mean-latency", mean);
     values.insert("max-latency", late.into_iter().fold(0.0, f64::max));
     Ok(values)
+}
+
+/// Share of ACKs that left the leaf by a queue without data. Each ACK crosses one switch, and waits in the queue of its flow's class.
+fn acks_apart(run: &Run) -> f64 {
+    let plan = &run.checked.plan;
+    let rows = plan.jobs.iter().filter_map(|job| plan.own_queues.rows.get(usize::from(job.class)));
+    let class = rows.map(|row| usize::from(row[Kind::Ack as usize])).next();
+    let class = class.unwrap_or_else(|| plan.classes.of(Kind::Ack));
+    if plan.classes.all()[class].kinds.has(Kind::Data) {
+        return 0.0;
+    }
+    let own = run.outcome.queues.iter().filter(|one| usize::from(one.class) == class);
+    let frames: u64 = own.map(|one| one.counts.frames).sum();
+    (frames as f64 / run.outcome.control.ack.max(1) as f64).min(1.0)
 }
 
 /// N:1 at line rate without marks.
