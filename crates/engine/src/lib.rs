@@ -15,6 +15,7 @@ mod average;
 mod books;
 mod buffer;
 mod cells;
+pub mod cut;
 mod division;
 mod failing;
 mod gentle;

@@ -17,6 +17,7 @@ pub(crate) use live::live;
 use self::port::Port;
 use self::ties::Ties;
 use crate::books::{Closing, Tally, close, closing};
+use crate::cut;
 use crate::failing::FailureEvent;
 use crate::gentle::Gentle;
 use crate::host::{Abroad, Host};
@@ -134,7 +135,10 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer)
             }
         }
     };
-    run.close_with(plan, end)
+    match cut::shorter(plan, observer) {
+        Some(plan) => run.close_with(&plan, end),
+        None => run.close_with(plan, end),
+    }
 }
 
 /// The way in which a run ended, and the time at which it was cut off; `None` if it ended with its last event.
@@ -272,7 +276,7 @@ impl<'a, P: Parts> Reference<'a, P> {
             });
         }
         if now >= self.boundary
-            && let Some(end) = self.check(now)
+            && let Some(end) = self.check(now, observer)
         {
             return Some(end);
         }
@@ -298,7 +302,7 @@ impl<'a, P: Parts> Reference<'a, P> {
     }
 
     /// Checks that take place once per window length, before the first event of a window.
-    fn check(&mut self, now: u64) -> Option<End> {
+    fn check(&mut self, now: u64, observer: &mut dyn Observer) -> Option<End> {
         let quantum = self.setup.window;
         let unfinished = self.unfinished();
         let crossed = now / quantum * quantum;
@@ -311,6 +315,15 @@ impl<'a, P: Parts> Reference<'a, P> {
         if self.sampler.is_due(crossed) {
             self.sample();
             self.sampler.close(crossed, unfinished == 0 && !self.open_ended);
+        }
+        if let Some(cutter) = observer.cutter() {
+            let recorders = self.hosts.iter_mut().map(|host| &mut host.recorder).chain([&mut self.recorder]);
+            let frames = cut::frames(recorders);
+            let tasks_rest = self.tasks.iter().flatten().all(|tasks| tasks.next() == u64::MAX);
+            let hosts = (self.hosts.iter_mut(), tasks_rest);
+            if let Some(on) = cut::between(&self.setup, crossed, cutter, frames, hosts) {
+                self.setup.ports.iter_mut().for_each(|port| port.tapped = on);
+            }
         }
         self.switches.iter_mut().for_each(|s| s.buffer.sample());
         self.boundary = crossed + quantum;

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use engine::Kind;
 use fast::Memo;
+use fast::cut::Cuts;
 use model::plan::Message;
 use results::summary::Fast;
 use scenario::outlined::Outlined;
@@ -104,12 +105,24 @@ impl Prepared {
                 driven(checked, *outlined, (tolerance, memo.as_ref(), kind), setup_s, progress)
             }
             How::Whole(reason) => {
-                let mut run = crate::execute(execute::Prepared { checked, setup_s }, kind, progress);
+                let refused = match leave {
+                    Some(_) => fast::cut::refused(&checked),
+                    None => Some("nothing was to be left out"),
+                };
+                let (mut run, cuts) = match refused {
+                    None => cut(checked, kind, setup_s, progress),
+                    reason => {
+                        let run = crate::execute(execute::Prepared { checked, setup_s }, kind, progress);
+                        (run, Cuts { reason, ..Cuts::default() })
+                    }
+                };
                 let packets = |m: &Message| run.checked.plan.wire.packets(m.bytes);
-                let sent = run.checked.plan.messages.iter().map(packets).sum();
+                let all: u64 = run.checked.plan.messages.iter().map(packets).sum();
                 run.summary.fast = Some(Fast {
-                    reason: Some(reason.to_owned()),
-                    sent,
+                    reason: cuts.reason.map(|cut| format!("no exchange was left out: {reason}; no message was cut: {cut}")),
+                    sent: all - cuts.left_out,
+                    left_out: cuts.left_out,
+                    cuts: cuts.cuts,
                     tolerance: tolerance.unwrap_or(0.0),
                     ..Fast::default()
                 });
@@ -224,6 +237,7 @@ fn driven(
         tolerance: tolerance.unwrap_or(0.0),
         sent: books.sent,
         left_out: books.left_out,
+        cuts: 0,
         exchanges: books.exchanges.0,
         exchanges_sent: books.exchanges.1,
         situations: books.situations,
@@ -235,6 +249,18 @@ fn driven(
         cells: books.cells,
     });
     Ok(run)
+}
+
+/// Runs a scenario whose plan may be cut.
+fn cut(checked: Checked, kind: Kind, setup_s: f64, progress: &Progress<'_>) -> (Run, Cuts) {
+    let watch = Stopwatch::start();
+    let mut observer = progress.watch(&checked.plan);
+    let (outcome, cuts) = fast::cut::run(&checked, kind, &mut observer);
+    let (wall_s, cpu_s) = (watch.wall_s(), watch.cpu_s());
+    let setup_s = setup_s + observer.built_s;
+    let room = observer.headroom.room();
+    drop(observer);
+    (conclude(checked, outcome, Spent { wall_s, cpu_s, setup_s, kind }, room), cuts)
 }
 
 /// Why a scenario cannot leave anything out.

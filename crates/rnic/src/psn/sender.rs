@@ -183,6 +183,14 @@ impl model::Sender for Sender {
         (self.next, self.resend, self.fired, self.deadline) = (0, false, 0, Time::NEVER);
     }
 
+    fn may_shorten(&self) -> bool {
+        true
+    }
+
+    fn shorten(&mut self, packets: u64) {
+        self.posted -= packets;
+    }
+
     #[inline]
     fn row(&self) -> u64 {
         let plain = self.next == self.high && !self.resend && self.deadline != Time::NEVER;

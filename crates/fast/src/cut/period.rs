@@ -1,0 +1,174 @@
+//! The time after which a run repeats.
+//!
+//! Frames of all links show what is under way. If all frames of some time are those of one period before, each later by the period and
+//! with PSNs higher by what the period sends, and if that time covers everything that is under way, then the state is that of one
+//! period before. What a packet meets is then the same, too, unless something is drawn by time: the order of arrivals at one instant,
+//! and marks of a queue that is longer than `kmin`. Such a period is refused.
+
+use super::kmin;
+use engine::outcome::{Frame, Passed};
+use model::{Kind, LinkId, NodeId, Plan, QpId, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most packets of the slowest sender in a period. Our choice: eight rates in steps of two, with ACKs for each eighth packet.
+const MOST: usize = 64;
+
+/// Values of a PSN.
+const PSNS: u32 = 1 << 24;
+
+/// A frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) at: u64,
+    pub(super) link: u32,
+    qp: QpId,
+    psn: u32,
+    frame: u32,
+    /// `None` for what no steady flow sends.
+    kind: Option<Kind>,
+}
+
+impl Seen {
+    pub(super) fn of(frame: &Frame) -> Self {
+        let odd = Seen { at: frame.at.ps(), link: frame.link.0, qp: QpId(0), psn: 0, frame: 0, kind: None };
+        let Passed::Packet(pkt, lost) = frame.what else { return odd };
+        let plain = !lost && !pkt.marked() && !pkt.echo() && !pkt.last() && !pkt.retransmission();
+        let kind = Some(pkt.kind()).filter(|kind| plain && matches!(kind, Kind::Data | Kind::Ack));
+        Seen { qp: pkt.qp(), psn: pkt.psn().value(), frame: pkt.frame(), kind, ..odd }
+    }
+
+    /// By how much its PSN is higher, if it is otherwise the same frame on the same link.
+    fn after(&self, earlier: &Seen) -> Option<u32> {
+        let same = (self.link, self.qp, self.frame, self.kind)
+            == (earlier.link, earlier.qp, earlier.frame, earlier.kind);
+        (same && self.kind.is_some()).then(|| self.psn.wrapping_sub(earlier.psn) % PSNS)
+    }
+
+    fn is_data(&self) -> bool {
+        self.kind == Some(Kind::Data)
+    }
+}
+
+/// Why no period was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Nothing repeats for as long as packets are under way.
+    Changes,
+    /// Packets arrive at a port at one instant.
+    Ties,
+    /// A queue is longer than `kmin`.
+    Marks,
+}
+
+impl Why {
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Why::Changes => "what is under way does not repeat",
+            Why::Ties => "packets reach a queue at one instant, and a draw by time orders them",
+            Why::Marks => "a queue is longer than kmin, and each mark is a draw by time",
+        }
+    }
+}
+
+/// The shortest period of the newest frames, ps, and the packets of each queue pair in it. Frames are in order of time and link.
+pub(super) fn find(plan: &Plan, seen: &[Seen]) -> Result<(u64, BTreeMap<QpId, u64>), Why> {
+    let hosts = plan.fabric.hosts() as u32;
+    let mut sent: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for frame in seen[seen.len() / 2..].iter().filter(|frame| frame.link < hosts && frame.is_data()) {
+        sent.entry(frame.link).or_default().push(frame.at);
+    }
+    let Some(slowest) = sent.values().min_by_key(|times| times.len()) else { return Err(Why::Changes) };
+    let last = slowest[slowest.len() - 1];
+    let candidates = slowest.iter().rev().skip(1).take(MOST).map(|at| last - at);
+    for period in candidates {
+        let Some((first, packets)) = repeats(seen, period) else { continue };
+        if covers(plan, &seen[first..], &packets) {
+            draws(plan, seen, period)?;
+            return Ok((period, packets));
+        }
+    }
+    Err(Why::Changes)
+}
+
+/// The first of the newest frames which all repeat those of a period before, if they last for a period at least, and the packets in it.
+fn repeats(seen: &[Seen], period: u64) -> Option<(usize, BTreeMap<QpId, u64>)> {
+    let last = seen.last()?.at;
+    let earlier = seen.partition_point(|frame| frame.at + period <= last);
+    let mut packets: BTreeMap<QpId, u32> = BTreeMap::new();
+    let mut first = seen.len();
+    for (now, then) in seen.iter().rev().zip(seen[..earlier].iter().rev()) {
+        let Some(more) = now.after(then).filter(|more| *more > 0 && now.at == then.at + period) else { break };
+        if *packets.entry(now.qp).or_insert(more) != more {
+            break;
+        }
+        first -= 1;
+    }
+    (first < earlier && earlier < seen.len())
+        .then(|| (first, packets.into_iter().map(|(qp, n)| (qp, n.into())).collect()))
+}
+
+/// True if everything under way has been sent within these frames: of each queue pair, the oldest packet without an ACK at its sender.
+fn covers(plan: &Plan, seen: &[Seen], packets: &BTreeMap<QpId, u64>) -> bool {
+    let Some(last) = seen.last().map(|frame| frame.at) else { return false };
+    let mut oldest: BTreeMap<QpId, u32> = BTreeMap::new();
+    let mut sent: BTreeSet<(QpId, u32)> = BTreeSet::new();
+    for frame in seen {
+        let from = plan.fabric.node_of(plan.qps[frame.qp.index()].from);
+        let (_, to) = ends(plan, frame);
+        if frame.kind == Some(Kind::Ack) && to == from && arrival(plan, frame) <= last {
+            oldest.insert(frame.qp, (frame.psn + 1) % PSNS);
+        } else if frame.is_data() && ends(plan, frame).0 == from {
+            sent.insert((frame.qp, frame.psn));
+        }
+    }
+    packets.keys().all(|qp| oldest.get(qp).is_some_and(|psn| sent.contains(&(*qp, *psn))))
+}
+
+/// Refuses a period in which something is drawn by time.
+fn draws(plan: &Plan, seen: &[Seen], period: u64) -> Result<(), Why> {
+    let last = seen.last().map_or(0, |frame| frame.at);
+    let mut before: BTreeMap<(QpId, bool, u32), Vec<&Seen>> = BTreeMap::new();
+    let mut waits: BTreeSet<NodeId> = BTreeSet::new();
+    let mut arrivals: Vec<(NodeId, u64, u32)> = Vec::new();
+    for frame in seen {
+        let same = before.entry((frame.qp, frame.is_data(), frame.psn)).or_default();
+        let (node, _) = ends(plan, frame);
+        if !plan.fabric.is_host(node) && frame.at + 2 * period > last {
+            let earlier = same.iter().rev().find(|earlier| ends(plan, earlier).1 == node);
+            let came = arrival(plan, earlier.ok_or(Why::Changes)?);
+            let wait = frame.at.saturating_sub(came);
+            if wait > 0 {
+                waits.insert(node);
+            }
+            let rate = rate(plan, frame);
+            let ahead = (u128::from(wait) * u128::from(rate.bps())).div_ceil(8_000_000_000_000) as u64;
+            let queue = ahead + u64::from(frame.frame) + u64::from(plan.wire.max_frame());
+            if frame.is_data() && queue > kmin(&plan.ports[frame.link as usize]) {
+                return Err(Why::Marks);
+            }
+            arrivals.push((node, came, frame.link));
+        }
+        same.push(frame);
+    }
+    arrivals.sort_unstable();
+    // Arrivals at one instant that leave by several ports meet in the buffer alone. It decides nothing while nobody waits.
+    let ties = |pair: &[(NodeId, u64, u32)]| {
+        (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1) && (pair[0].2 == pair[1].2 || waits.contains(&pair[0].0))
+    };
+    if arrivals.windows(2).any(ties) { Err(Why::Ties) } else { Ok(()) }
+}
+
+fn ends(plan: &Plan, frame: &Seen) -> (NodeId, NodeId) {
+    let link = &plan.fabric.links()[frame.link as usize];
+    (link.from, link.to)
+}
+
+fn rate(plan: &Plan, frame: &Seen) -> model::Rate {
+    plan.failures.rate(&plan.fabric, LinkId(frame.link), Time(frame.at))
+}
+
+/// Time at which a frame has arrived, ps.
+fn arrival(plan: &Plan, frame: &Seen) -> u64 {
+    let delay = plan.fabric.links()[frame.link as usize].delay;
+    frame.at + plan.wire.transmission(rate(plan, frame), frame.frame).ps() + delay.ps()
+}
