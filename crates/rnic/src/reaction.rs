@@ -236,7 +236,7 @@ impl Congestion for Reacting {
     }
 
     fn is_at_rest(&self) -> bool {
-        self.inner.cap.is_none() && self.inner.control.is_at_rest()
+        self.inner.control.is_at_rest()
     }
 
     fn gap_ahead(&self, now: Time, bytes: u64) -> Option<Time> {

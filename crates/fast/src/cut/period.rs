@@ -7,11 +7,13 @@
 
 use super::kmin;
 use engine::outcome::{Frame, Passed};
+use model::plan::FlowControl;
 use model::{Kind, LinkId, NodeId, Plan, QpId, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most packets of the slowest sender in a period. Our choice: eight rates in steps of two, with ACKs for each eighth packet.
-const MOST: usize = 64;
+/// Most packets of the slowest sender in a period. Our choice: a window of 4 MB in packets of 1 KB, as senders that wait for ACKs repeat
+/// after a round trip.
+const MOST: usize = 4096;
 
 /// Values of a PSN.
 const PSNS: u32 = 1 << 24;
@@ -26,15 +28,18 @@ pub(super) struct Seen {
     frame: u32,
     /// `None` for what no steady flow sends.
     kind: Option<Kind>,
+    marked: bool,
 }
 
 impl Seen {
     pub(super) fn of(frame: &Frame) -> Self {
-        let odd = Seen { at: frame.at.ps(), link: frame.link.0, qp: QpId(0), psn: 0, frame: 0, kind: None };
+        let (at, link, qp) = (frame.at.ps(), frame.link.0, QpId(0));
+        let odd = Seen { at, link, qp, psn: 0, frame: 0, kind: None, marked: false };
         let Passed::Packet(pkt, lost) = frame.what else { return odd };
         let plain = !lost && !pkt.marked() && !pkt.echo() && !pkt.last() && !pkt.retransmission();
         let kind = Some(pkt.kind()).filter(|kind| plain && matches!(kind, Kind::Data | Kind::Ack));
-        Seen { qp: pkt.qp(), psn: pkt.psn().value(), frame: pkt.frame(), kind, ..odd }
+        let marked = pkt.marked() || pkt.echo();
+        Seen { qp: pkt.qp(), psn: pkt.psn().value(), frame: pkt.frame(), kind, marked, ..odd }
     }
 
     /// By how much its PSN is higher, if it is otherwise the same frame on the same link.
@@ -73,8 +78,9 @@ impl Why {
 /// The shortest period of the newest frames, ps, and the packets of each queue pair in it. Frames are in order of time and link.
 pub(super) fn find(plan: &Plan, seen: &[Seen]) -> Result<(u64, BTreeMap<QpId, u64>), Why> {
     let hosts = plan.fabric.hosts() as u32;
+    let newest = &seen[seen.len() / 2..];
     let mut sent: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    for frame in seen[seen.len() / 2..].iter().filter(|frame| frame.link < hosts && frame.is_data()) {
+    for frame in newest.iter().filter(|frame| frame.link < hosts && frame.is_data()) {
         sent.entry(frame.link).or_default().push(frame.at);
     }
     let Some(slowest) = sent.values().min_by_key(|times| times.len()) else { return Err(Why::Changes) };
@@ -87,7 +93,7 @@ pub(super) fn find(plan: &Plan, seen: &[Seen]) -> Result<(u64, BTreeMap<QpId, u6
             return Ok((period, packets));
         }
     }
-    Err(Why::Changes)
+    Err(if newest.iter().any(|frame| frame.marked) { Why::Marks } else { Why::Changes })
 }
 
 /// The first of the newest frames which all repeat those of a period before, if they last for a period at least, and the packets in it.
@@ -128,8 +134,8 @@ fn covers(plan: &Plan, seen: &[Seen], packets: &BTreeMap<QpId, u64>) -> bool {
 fn draws(plan: &Plan, seen: &[Seen], period: u64) -> Result<(), Why> {
     let last = seen.last().map_or(0, |frame| frame.at);
     let mut before: BTreeMap<(QpId, bool, u32), Vec<&Seen>> = BTreeMap::new();
-    let mut waits: BTreeSet<NodeId> = BTreeSet::new();
-    let mut arrivals: Vec<(NodeId, u64, u32)> = Vec::new();
+    let mut arrivals: Vec<Came> = Vec::new();
+    let mut queues: BTreeMap<NodeId, BTreeMap<u32, u64>> = BTreeMap::new();
     for frame in seen {
         let same = before.entry((frame.qp, frame.is_data(), frame.psn)).or_default();
         let (node, _) = ends(plan, frame);
@@ -137,25 +143,62 @@ fn draws(plan: &Plan, seen: &[Seen], period: u64) -> Result<(), Why> {
             let earlier = same.iter().rev().find(|earlier| ends(plan, earlier).1 == node);
             let came = arrival(plan, earlier.ok_or(Why::Changes)?);
             let wait = frame.at.saturating_sub(came);
-            if wait > 0 {
-                waits.insert(node);
-            }
-            let rate = rate(plan, frame);
+            let (rate, data) = (rate(plan, frame), frame.is_data());
             let ahead = (u128::from(wait) * u128::from(rate.bps())).div_ceil(8_000_000_000_000) as u64;
             let queue = ahead + u64::from(frame.frame) + u64::from(plan.wire.max_frame());
-            if frame.is_data() && queue > kmin(&plan.ports[frame.link as usize]) {
+            if data && queue > kmin(&plan.ports[frame.link as usize]) {
                 return Err(Why::Marks);
             }
-            arrivals.push((node, came, frame.link));
+            let longest = queues.entry(node).or_default().entry(frame.link).or_default();
+            *longest = queue.max(*longest);
+            arrivals.push(Came { node, at: came, to: frame.link, data, waits: wait > 0 });
         }
         same.push(frame);
     }
     arrivals.sort_unstable();
-    // Arrivals at one instant that leave by several ports meet in the buffer alone. It decides nothing while nobody waits.
-    let ties = |pair: &[(NodeId, u64, u32)]| {
-        (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1) && (pair[0].2 == pair[1].2 || waits.contains(&pair[0].0))
+    let classes = plan.classes.of(Kind::Data) != plan.classes.of(Kind::Ack);
+    let matters = |one: &Came, two: &Came| match one.to == two.to {
+        // Packets of two classes that wait for a third one start by class.
+        true => !classes || one.data == two.data || !one.waits || !two.waits,
+        // They meet in the buffer alone.
+        false => {
+            let queued = queues.get(&one.node).map_or(0, |queues| queues.values().sum());
+            one.data && two.data && !has_room(plan, one.node, queued)
+        }
+    };
+    let ties = |pair: &[Came]| {
+        (pair[0].node, pair[0].at) == (pair[1].node, pair[1].at) && matters(&pair[0], &pair[1])
     };
     if arrivals.windows(2).any(ties) { Err(Why::Ties) } else { Ok(()) }
+}
+
+/// An arrival at a switch, and how it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Came {
+    node: NodeId,
+    at: u64,
+    to: u32,
+    data: bool,
+    waits: bool,
+}
+
+/// True if a switch neither pauses nor drops while its queues have so many bytes together, in whatever order they came. Cells may take four
+/// times as much.
+fn has_room(plan: &Plan, node: NodeId, queued: u64) -> bool {
+    let first = plan.fabric.base(node) as usize;
+    let ports = &plan.ports[first..first + plan.fabric.ports(node).len()];
+    let settings = &plan.switches[plan.fabric.switch_number(node)];
+    let headroom: u64 = ports.iter().map(|port| port.headroom.get()).sum();
+    let shared = settings.buffer.get().saturating_sub(headroom) / u64::from(settings.memory.slices.max(1));
+    let used = 4 * queued;
+    let within = |(share, of): (u32, u32)| {
+        u128::from(used) * u128::from(of) <= u128::from(share) * u128::from(shared.saturating_sub(used))
+    };
+    match settings.flow_control {
+        FlowControl::Lossless(pfc) => within(pfc.alpha),
+        FlowControl::Lossy { alpha } => within(alpha),
+        FlowControl::Capped { least } => used <= least.get(),
+    }
 }
 
 fn ends(plan: &Plan, frame: &Seen) -> (NodeId, NodeId) {
