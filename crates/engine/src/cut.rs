@@ -111,6 +111,7 @@ fn cut<P: Parts>(
         return Err(Refusal::Short);
     }
     let mut packets = Vec::new();
+    setup.jump(period.time.ps() * periods);
     for host in hosts {
         host.leave_out(setup, (period, periods), &mut packets);
     }

@@ -317,12 +317,16 @@ impl<'a, P: Parts> Reference<'a, P> {
             self.sampler.close(crossed, unfinished == 0 && !self.open_ended);
         }
         if let Some(cutter) = observer.cutter() {
+            let before = self.setup.by_run(0);
             let recorders = self.hosts.iter_mut().map(|host| &mut host.recorder).chain([&mut self.recorder]);
             let frames = cut::frames(recorders);
             let tasks_rest = self.tasks.iter().flatten().all(|tasks| tasks.next() == u64::MAX);
             let hosts = (self.hosts.iter_mut(), tasks_rest);
             if let Some(on) = cut::between(&self.setup, crossed, cutter, frames, hosts) {
                 self.setup.ports.iter_mut().for_each(|port| port.tapped = on);
+            }
+            if self.setup.by_run(0) != before {
+                self.draw_ties_again();
             }
         }
         self.switches.iter_mut().for_each(|s| s.buffer.sample());
@@ -365,6 +369,19 @@ impl<P: Parts> Reference<'_, P> {
         let flying = self.flying.capacity() * size_of::<Option<Parcel<P::Annex>>>();
         memory.in_flight = (flying + self.events.capacity() * size_of::<Scheduled>()) as u64;
         memory
+    }
+
+    /// Orders the packets under way anew, as their arrivals have moved by the run's clock.
+    fn draw_ties_again(&mut self) {
+        let mut events = std::mem::take(&mut self.events).into_vec();
+        for Reverse(Scheduled { at, node, what }) in &mut events {
+            if let NodeEvent::Arrive { tie, slot } = what
+                && let Some(pkt) = &self.flying[*slot]
+            {
+                *tie = self.ties.rank(*node, self.setup.by_run(*at), pkt.ingress());
+            }
+        }
+        self.events = events.into();
     }
 
     fn schedule(&mut self, at: u64, node: u32, what: NodeEvent) {

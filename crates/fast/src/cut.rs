@@ -47,6 +47,8 @@ pub fn refused(checked: &Checked) -> Option<&'static str> {
         Some("the run ends at a time, or has background traffic")
     } else if own {
         Some("queues or NICs take turns")
+    } else if plan.switches.iter().any(|switch| switch.flow_control.watchdog().is_some()) {
+        Some("switches look for storms at fixed times")
     } else if recorded {
         Some("single packets are recorded")
     } else {

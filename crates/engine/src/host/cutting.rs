@@ -21,13 +21,13 @@ impl<P: Parts> Host<P> {
         }
         let mut most = u64::MAX;
         for (out, queue) in self.outgoing.iter().zip(&self.send_queues) {
+            if queue.posted > 0 && !out.congestion.is_at_rest() {
+                return Err(Refusal::Control);
+            }
             if queue.acked == queue.posted {
                 continue;
             }
             let Some(&packets) = period.packets.get(&out.qp) else { return Err(Refusal::Waits) };
-            if !out.congestion.is_at_rest() {
-                return Err(Refusal::Control);
-            }
             if !out.steering.is_passive() || out.steering.deadline() != Time::NEVER {
                 return Err(Refusal::Steering);
             }
