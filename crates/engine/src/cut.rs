@@ -6,7 +6,6 @@
 //! plan with shorter messages.
 
 use crate::host::Host;
-use crate::observer::Observer;
 use crate::outcome::Frame;
 use crate::record::Recorder;
 use crate::setup::Setup;
@@ -98,11 +97,7 @@ pub(crate) fn between<'h, P: Parts + 'h>(
     }
 }
 
-fn cut<P: Parts>(
-    setup: &Setup<'_>,
-    period: &Period,
-    hosts: &mut [&mut Host<P>],
-) -> Result<Made, Refusal> {
+fn cut<P: Parts>(setup: &Setup<'_>, period: &Period, hosts: &mut [&mut Host<P>]) -> Result<Made, Refusal> {
     let mut periods = u64::MAX;
     for host in &*hosts {
         periods = periods.min(host.periods(setup, period)?);
@@ -126,8 +121,8 @@ pub(crate) fn frames<'r>(recorders: impl Iterator<Item = &'r mut Recorder>) -> V
 }
 
 /// The plan that the engine has run, if a cutter has shortened its messages.
-pub(crate) fn shorter(plan: &Plan, observer: &mut dyn Observer) -> Option<Plan> {
-    let shorter = observer.cutter()?.shorter();
+pub(crate) fn shorter(plan: &Plan, cutter: Option<&mut dyn Cutter>) -> Option<Plan> {
+    let shorter = cutter?.shorter();
     if shorter.is_empty() {
         return None;
     }

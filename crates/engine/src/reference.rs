@@ -135,7 +135,7 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer)
             }
         }
     };
-    match cut::shorter(plan, observer) {
+    match cut::shorter(plan, observer.cutter()) {
         Some(plan) => run.close_with(&plan, end),
         None => run.close_with(plan, end),
     }

@@ -37,8 +37,10 @@ pub fn refused(checked: &Checked) -> Option<&'static str> {
     let own = plan.sharing.is_some() || !plan.own_queues.is_empty() || !plan.has_plain_queues();
     if !plan.messages.iter().any(|message| plan.wire.packets(message.bytes) >= LONG) {
         Some("no message has 4,000 packets")
-    } else if !sim::goes_by_flow(plan, schemes, nics) {
-        Some("switches do not hash flows, so packets of a flow may take several paths")
+    } else if !sim::only_hashes(plan, schemes, nics) {
+        Some("switches do more than to hash flows")
+    } else if plan.posted.is_some() {
+        Some("a program drives the run")
     } else if losses || !plan.failures.losses().is_empty() {
         Some("links lose packets, and each loss is a draw by time")
     } else if !plan.failures.storms().is_empty() {
@@ -85,7 +87,8 @@ fn last_change(plan: &Plan) -> u64 {
     let starts = plan.messages.iter().map(|message| message.start).chain(plan.tasks.iter().map(|t| t.start));
     let failures = &plan.failures;
     let changes = failures.changes().iter().map(|change| change.at);
-    let routes = failures.route_changes().iter().chain(failures.of_switches().iter().map(|(_, change)| change));
+    let routes =
+        failures.route_changes().iter().chain(failures.of_switches().iter().map(|(_, change)| change));
     starts.chain(changes).chain(routes.map(|change| change.at)).map(Time::ps).max().unwrap_or(0)
 }
 

@@ -126,7 +126,9 @@ impl Prepared {
                 let packets = |m: &Message| run.checked.plan.wire.packets(m.bytes);
                 let all: u64 = run.checked.plan.messages.iter().map(packets).sum();
                 run.summary.fast = Some(Fast {
-                    reason: cuts.reason.map(|cut| format!("no exchange was left out: {reason}; no message was cut: {cut}")),
+                    reason: cuts
+                        .reason
+                        .map(|cut| format!("no exchange was left out: {reason}; no message was cut: {cut}")),
                     sent: all - cuts.left_out,
                     left_out: cuts.left_out,
                     cuts: cuts.cuts,
@@ -258,10 +260,16 @@ fn driven(
     Ok(run)
 }
 
-/// True for a job whose exchanges are all sent if nothing is cut: a lane sends its first rounds in any case.
+/// Most ranks of an exchange that is laid out for cuts. Our choice: steps of larger rings have short messages.
+const RANKS: usize = 1_024;
+
+/// True for a job whose exchanges are all sent if nothing is cut: a lane sends its first four rounds in any case.
 fn is_short(outlined: &Outlined) -> bool {
     let exchanges = outlined.exchanges();
-    outlined.cells().0 == 1 && exchanges.len() <= 4 && exchanges.iter().all(|x| x.lane == exchanges[0].lane)
+    let few = outlined.cells().0 == 1 && exchanges.len() <= 4;
+    few && (0..)
+        .zip(exchanges)
+        .all(|(x, of)| of.lane == exchanges[0].lane && outlined.first_ranks(x).len() <= RANKS)
 }
 
 /// Runs a scenario whose plan may be cut.

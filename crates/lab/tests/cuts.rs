@@ -15,7 +15,9 @@ const HEAD: &str = "[wire]\npayload = \"4KiB\"\n[scheme.ecmp]\n";
 fn racks(head: &str, flows: &[(usize, usize, &str)]) -> String {
     let list: Vec<String> = flows
         .iter()
-        .map(|(from, to, bytes)| format!("{{ from = \"host{from}\", to = \"host{to}\", bytes = \"{bytes}\" }}"))
+        .map(|(from, to, bytes)| {
+            format!("{{ from = \"host{from}\", to = \"host{to}\", bytes = \"{bytes}\" }}")
+        })
         .collect();
     format!(
         "{head}\n{HEAD}[topology.leaf-spine]\nleaves = 2\nspines = 4\nhosts-per-leaf = 4\nrate = \"400Gbps\"\n\
@@ -26,7 +28,8 @@ fn racks(head: &str, flows: &[(usize, usize, &str)]) -> String {
 
 fn fast_on(text: &str, kind: Kind) -> Run {
     let stop = AtomicBool::new(false);
-    let resolved = Resolved::of(&Source::new("cut.toml", text), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let resolved =
+        Resolved::of(&Source::new("cut.toml", text), &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let run = run_on(resolved, Leave::asked(Some(0.01), None), kind, &Progress::silent(&stop));
     let run = run.unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert_eq!(run.faults(), [""; 0], "{text}");
@@ -67,7 +70,9 @@ fn one_flow_takes_its_closed_form_from_a_megabyte_to_a_terabyte() {
     let wire = &short.checked.plan.wire;
     let each = wire.transmission(Rate::from_gbps(400), wire.max_frame()).ps();
     let packets = |bytes: u64| wire.packets(bytes);
-    for bytes in [1_000_001, 20_000_001 / 4_096 * 4_096 + 577, 1_000_000 * 4_096 + 577, 250_000_000 * 4_096 + 577] {
+    for bytes in
+        [1_000_001, 20_000_001 / 4_096 * 4_096 + 577, 1_000_000 * 4_096 + 577, 250_000_000 * 4_096 + 577]
+    {
         let run = fast(&racks("", &[(0, 4, &format!("{bytes}B"))]));
         let more = packets(bytes) - packets(1_000_001);
         let [_, received, acked, last] = times(&run)[0];
@@ -131,7 +136,8 @@ fn dcqcn_is_cut_until_its_first_cnp_and_then_no_more() {
 
 #[test]
 fn a_link_that_slows_down_and_recovers_does_so_on_the_clock_of_the_run() {
-    let failure = "[[failure]]\nlinks = [[\"host0\", \"leaf0\"]]\nrate = 0.25\nat = \"200us\"\nuntil = \"500us\"\n";
+    let failure =
+        "[[failure]]\nlinks = [[\"host0\", \"leaf0\"]]\nrate = 0.25\nat = \"200us\"\nuntil = \"500us\"\n";
     let text = format!("{}{failure}", racks("", &[(0, 4, "400MB")]));
     let (fast, full) = (fast(&text), full(&text));
     assert_eq!(times(&fast), times(&full));
@@ -140,7 +146,8 @@ fn a_link_that_slows_down_and_recovers_does_so_on_the_clock_of_the_run() {
 
 #[test]
 fn a_start_to_come_is_on_the_clock_of_the_run() {
-    let text = racks("", &[(0, 4, "400MB"), (1, 5, "40MB")]).replace("\"40MB\" }", "\"40MB\", start = \"300us\" }");
+    let text =
+        racks("", &[(0, 4, "400MB"), (1, 5, "40MB")]).replace("\"40MB\" }", "\"40MB\", start = \"300us\" }");
     let (fast, full) = (fast(&text), full(&text));
     assert_eq!(times(&fast), times(&full));
     assert!(fast.summary.fast.unwrap().share() < 0.2);
@@ -180,7 +187,9 @@ fn a_queue_that_grows_slowly_is_never_jumped() {
 
 #[test]
 fn a_loss_at_a_packet_is_drawn_as_in_the_full_run() {
-    for loss in ["[links]\nloss = 1e-5\n", "[links]\nlose = [{ from = \"host0\", to = \"host4\", psns = [5000] }]\n"] {
+    for loss in
+        ["[links]\nloss = 1e-5\n", "[links]\nlose = [{ from = \"host0\", to = \"host4\", psns = [5000] }]\n"]
+    {
         refused(&racks(loss, &[(0, 4, "40MB")]), "lose");
     }
 }
@@ -202,12 +211,14 @@ fn random(key: Key) -> String {
     let number = |ordinal: u64, least: usize, most: usize| least + below(key.draw(ordinal), most - least + 1);
     let (leaves, per_leaf) = (number(1, 1, 3), number(2, 2, 4));
     let hosts = leaves * per_leaf;
-    let window = pick(3, &["", "window = \"bdp\"", "window = { bytes = \"150kB\" }", "window = { bytes = \"1MB\" }"]);
+    let window =
+        pick(3, &["", "window = \"bdp\"", "window = { bytes = \"150kB\" }", "window = { bytes = \"1MB\" }"]);
     let acks = pick(4, &["", "ack-every = 4", "ack-every = 16"]);
     let mut flows = Vec::new();
     for n in 0..number(5, 1, 5) as u64 {
         let (from, to) = (number(100 + n, 0, hosts - 1), number(200 + n, 1, hosts - 1));
-        let (bytes, start) = (number(300 + n, 1, 60_000_000), number(400 + n, 0, 3) * number(500 + n, 0, 300));
+        let (bytes, start) =
+            (number(300 + n, 1, 60_000_000), number(400 + n, 0, 3) * number(500 + n, 0, 300));
         let to = (from + to) % hosts;
         flows.push(format!(
             "{{ from = \"host{from}\", to = \"host{to}\", bytes = \"{bytes}B\", start = \"{start}us\" }}"

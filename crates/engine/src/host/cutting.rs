@@ -10,7 +10,10 @@ use model::{Congestion, Granter, MessageId, Parts, QpId, Steering, Time};
 impl<P: Parts> Host<P> {
     /// Most periods that the messages under way at this host may leave out; [`u64::MAX`] if there is none.
     pub(crate) fn periods(&self, setup: &Setup<'_>, period: &Period) -> Result<u64, Refusal> {
-        let queues = self.receive_queue.is_some() || self.ingress.is_some() || self.ports.is_some();
+        let queues = self.receive_queue.is_some()
+            || self.ingress.is_some()
+            || self.ports.is_some()
+            || self.classes.is_some();
         let timed = self.self_cnps.is_some() || self.message_turns.is_some() || !self.granter.is_idle();
         if queues || timed {
             return Err(Refusal::Nic);
@@ -21,7 +24,10 @@ impl<P: Parts> Host<P> {
         }
         let mut most = u64::MAX;
         for (out, queue) in self.outgoing.iter().zip(&self.send_queues) {
-            if queue.posted > 0 && !out.congestion.is_at_rest() {
+            // A record has the time for which a slow pace held its message.
+            let slow =
+                self.outbound.get(queue.current as usize).is_some_and(|of| of.record.slow > Time::ZERO);
+            if queue.posted > 0 && (slow || !out.congestion.is_at_rest()) {
                 return Err(Refusal::Control);
             }
             if queue.acked == queue.posted {
@@ -58,7 +64,9 @@ impl<P: Parts> Host<P> {
         made: &mut Vec<(MessageId, u64)>,
     ) {
         for (out, queue) in self.outgoing.iter_mut().zip(&self.send_queues) {
-            let Some(packets) = period.packets.get(&out.qp).map(|packets| packets * periods) else { continue };
+            let Some(packets) = period.packets.get(&out.qp).map(|packets| packets * periods) else {
+                continue;
+            };
             out.sender.shorten(packets);
             out.current_end -= packets;
             if queue.first + queue.acked >= queue.current {

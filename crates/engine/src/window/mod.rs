@@ -93,7 +93,7 @@ pub(crate) fn run<P: Parts>(
     }
     let Advanced { layout, mut groups, mut board, clock, end } = run;
     let end = ending(&setup, &layout, &mut groups, &mut board, &clock, end);
-    match cut::shorter(plan, observer) {
+    match cut::shorter(plan, observer.cutter()) {
         Some(plan) => finish(&Setup::new(&plan), groups, &board, clock, end),
         None => finish(&setup, groups, &board, clock, end),
     }

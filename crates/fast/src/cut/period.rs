@@ -103,7 +103,9 @@ fn repeats(seen: &[Seen], period: u64) -> Option<(usize, BTreeMap<QpId, u64>)> {
     let mut packets: BTreeMap<QpId, u32> = BTreeMap::new();
     let mut first = seen.len();
     for (now, then) in seen.iter().rev().zip(seen[..earlier].iter().rev()) {
-        let Some(more) = now.after(then).filter(|more| *more > 0 && now.at == then.at + period) else { break };
+        let Some(more) = now.after(then).filter(|more| *more > 0 && now.at == then.at + period) else {
+            break;
+        };
         if *packets.entry(now.qp).or_insert(more) != more {
             break;
         }
@@ -157,19 +159,17 @@ fn draws(plan: &Plan, seen: &[Seen], period: u64) -> Result<(), Why> {
     }
     arrivals.sort_unstable();
     let classes = plan.classes.of(Kind::Data) != plan.classes.of(Kind::Ack);
-    let matters = |one: &Came, two: &Came| match one.to == two.to {
+    for at_once in arrivals.chunk_by(|one, two| (one.node, one.at) == (two.node, two.at)) {
         // Packets of two classes that wait for a third one start by class.
-        true => !classes || one.data == two.data || !one.waits || !two.waits,
-        // They meet in the buffer alone.
-        false => {
-            let queued = queues.get(&one.node).map_or(0, |queues| queues.values().sum());
-            one.data && two.data && !has_room(plan, one.node, queued)
+        let harmless = |one: &Came, two: &Came| classes && one.data != two.data && one.waits && two.waits;
+        let tied = |pair: &[Came]| pair[0].to == pair[1].to && !harmless(&pair[0], &pair[1]);
+        let queued = || queues.get(&at_once[0].node).map_or(0, |queues| queues.values().sum());
+        // Those for several ports meet in the buffer.
+        if at_once.windows(2).any(tied) || at_once.len() > 1 && !has_room(plan, at_once[0].node, queued()) {
+            return Err(Why::Ties);
         }
-    };
-    let ties = |pair: &[Came]| {
-        (pair[0].node, pair[0].at) == (pair[1].node, pair[1].at) && matters(&pair[0], &pair[1])
-    };
-    if arrivals.windows(2).any(ties) { Err(Why::Ties) } else { Ok(()) }
+    }
+    Ok(())
 }
 
 /// An arrival at a switch, and how it leaves.

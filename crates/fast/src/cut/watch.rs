@@ -14,7 +14,8 @@ const FIRST: usize = 256;
 /// Frames after which the search pauses. Our choice: a round trip of a thousand flows at 400 Gb/s, in 32 MB.
 const MOST: usize = 1 << 20;
 
-/// Pause of a search, in times of the search before: what records nothing is as fast as other runs. Our choice.
+/// First pause of a search, in times of the search; each one without a cut in between is twice as long. What records nothing is as fast as
+/// other runs. Our choice.
 const PAUSE: u64 = 4;
 
 /// An observer that cuts its run.
@@ -55,6 +56,8 @@ pub(super) struct Watch<'p> {
     records: bool,
     /// Frames are recorded from this time on, ps.
     from: u64,
+    /// Length of the next pause, in times of the search before it.
+    pause: u64,
     /// Length of the cut that the engine is asked for, ps, and the time of the last frame before it.
     asked: (u64, u64),
     /// Cuts: time by the engine's clock, and length, ps.
@@ -73,6 +76,7 @@ impl<'p> Watch<'p> {
             next: FIRST,
             records: true,
             from,
+            pause: PAUSE,
             asked: (0, 0),
             jumps: Vec::new(),
             shorter: BTreeMap::new(),
@@ -113,7 +117,8 @@ impl Cutter for Watch<'_> {
                 if self.seen.len() < MOST {
                     return Look::Nothing;
                 }
-                self.from = now + PAUSE * (now - self.seen[0].at);
+                self.from = now.saturating_add(self.pause.saturating_mul(now - self.seen[0].at));
+                self.pause = self.pause.saturating_mul(2);
                 self.forget();
                 self.records = false;
                 Look::Record(false)
@@ -127,6 +132,7 @@ impl Cutter for Watch<'_> {
                 let (time, at) = self.asked;
                 self.jumps.push((at, periods * time));
                 packets.into_iter().for_each(|(message, n)| *self.shorter.entry(message).or_default() += n);
+                self.pause = PAUSE;
                 self.forget();
             }
             Err(refusal) => self.reason = words(refusal),

@@ -288,6 +288,17 @@ mod tests {
     }
 
     #[test]
+    fn a_shortened_message_ends_earlier_and_all_else_stays() {
+        let mut sender = sender(100);
+        send(&mut sender, 10);
+        sender.on_reply(Time::ZERO, Reply::Ack(Psn::new(5)));
+        let before = sender.position();
+        model::Sender::shorten(&mut sender, 80);
+        assert_eq!(sender.position(), before);
+        assert_eq!(send(&mut sender, 99), (10..20).map(|seq| (seq, false)).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn the_timer_stops_when_all_is_acknowledged() {
         let mut sender = sender(2);
         assert_eq!(sender.deadline(), Time::NEVER);
