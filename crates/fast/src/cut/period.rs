@@ -215,3 +215,91 @@ fn arrival(plan: &Plan, frame: &Seen) -> u64 {
     let delay = plan.fabric.links()[frame.link as usize].delay;
     frame.at + plan.wire.transmission(rate(plan, frame), frame.frame).ps() + delay.ps()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scenario::{Source, check};
+
+    /// Two hosts at a switch, and a flow between them.
+    fn plan() -> Plan {
+        let text = "[wire]\npayload = \"4KiB\"\n[scheme.ecmp]\n[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [\"s\"]\n\
+                    rate = \"400Gbps\"\nlinks = [[\"a\", \"s\"], [\"s\", \"b\"]]\n[[workload]]\n\
+                    flows = { list = [{ from = \"a\", to = \"b\", bytes = \"1GB\" }] }\n";
+        check(&Source::new("two.toml", text), &[]).unwrap_or_else(|e| panic!("{e}")).plan
+    }
+
+    /// The frames of `packets` packets that start at the times of `start` and wait at the switch for the times of `wait`, ps.
+    fn frames(plan: &Plan, packets: u32, start: impl Fn(u64) -> u64, wait: impl Fn(u64) -> u64) -> Vec<Seen> {
+        let [from, to] = [plan.qps[0].from, plan.qps[0].to].map(|host| plan.fabric.node_of(host));
+        let switch = plan.fabric.uplink(plan.qps[0].from).to;
+        let link = |from, to| {
+            let of = plan.fabric.links().iter().position(|link| (link.from, link.to) == (from, to));
+            of.unwrap_or_default() as u32
+        };
+        let mut all = Vec::new();
+        for n in 0..packets {
+            let way = [
+                (link(from, switch), Kind::Data, plan.wire.max_frame()),
+                (link(switch, to), Kind::Data, plan.wire.max_frame()),
+                (link(to, switch), Kind::Ack, plan.wire.ack),
+                (link(switch, from), Kind::Ack, plan.wire.ack),
+            ];
+            let mut at = start(n.into());
+            for (hop, (link, kind, frame)) in way.into_iter().enumerate() {
+                at += if hop == 1 { wait(n.into()) } else { 0 };
+                let kind = Some(kind);
+                all.push(Seen {
+                    at,
+                    link,
+                    qp: QpId(0),
+                    psn: (PSNS - 100 + n) % PSNS,
+                    frame,
+                    kind,
+                    marked: false,
+                });
+                at = arrival(plan, &all[all.len() - 1]);
+            }
+        }
+        let end = start(u64::from(packets) - 1);
+        all.retain(|frame| frame.at <= end);
+        all.sort_unstable_by_key(|frame| (frame.at, frame.link));
+        all
+    }
+
+    #[test]
+    fn a_flow_at_line_rate_repeats_after_each_packet_and_one_in_pairs_after_two() {
+        let plan = plan();
+        let one = BTreeMap::from([(QpId(0), 1)]);
+        assert_eq!(find(&plan, &frames(&plan, 300, |n| 83_560 * n, |_| 0)), Ok((83_560, one)));
+        let two = BTreeMap::from([(QpId(0), 2)]);
+        let pairs = |n: u64| 200_000 * (n / 2) + 83_560 * (n % 2);
+        assert_eq!(find(&plan, &frames(&plan, 300, pairs, |_| 0)), Ok((200_000, two)));
+    }
+
+    #[test]
+    fn what_has_not_lasted_for_a_round_trip_proves_nothing() {
+        let plan = plan();
+        // A round trip has about 50 packets.
+        assert_eq!(find(&plan, &frames(&plan, 40, |n| 83_560 * n, |_| 0)), Err(Why::Changes));
+        let later = |n: u64| 83_560 * n + if n < 260 { 0 } else { 1_000 };
+        assert_eq!(find(&plan, &frames(&plan, 300, later, |_| 0)), Err(Why::Changes));
+    }
+
+    #[test]
+    fn a_queue_that_grows_by_a_picosecond_per_packet_does_not_repeat() {
+        let plan = plan();
+        assert_eq!(find(&plan, &frames(&plan, 300, |n| 83_560 * n, |n| n)), Err(Why::Changes));
+        assert!(find(&plan, &frames(&plan, 300, |n| 83_560 * n, |_| 1_000)).is_ok());
+    }
+
+    #[test]
+    fn a_queue_that_stands_above_kmin_is_refused() {
+        let plan = plan();
+        let kmin = kmin(&plan.ports[frames(&plan, 1, |_| 0, |_| 0)[0].link as usize]);
+        assert_eq!(kmin, u64::MAX, "a NIC marks nothing");
+        // 400 kB at 400 Gb/s are 8 us.
+        assert_eq!(find(&plan, &frames(&plan, 500, |n| 83_560 * n, |_| 8_000_000)), Err(Why::Marks));
+        assert!(find(&plan, &frames(&plan, 500, |n| 83_560 * n, |_| 7_000_000)).is_ok());
+    }
+}
