@@ -75,7 +75,7 @@ pub enum Refusal {
     Nic,
 }
 
-/// Fewest periods that a cut is worth. Our choice: the next one is as far away as the cut saves.
+/// Fewest periods that are cut. Our choice: it took two to find that they repeat.
 const LEAST: u64 = 2;
 
 /// Shows the cutter what has happened before `now`. Returns whether frames at taps are to be recorded from now on, if that changes.
@@ -91,18 +91,29 @@ pub(crate) fn between<'h, P: Parts + 'h>(
         Look::Record(on) => Some(on),
         Look::Cut(period) => {
             let mut hosts: Vec<&mut Host<P>> = hosts.collect();
-            cutter.made(if tasks_rest { cut(setup, &period, &mut hosts) } else { Err(Refusal::Tasks) });
+            cutter.made(if tasks_rest {
+                cut((setup, now), &period, &mut hosts)
+            } else {
+                Err(Refusal::Tasks)
+            });
             None
         }
     }
 }
 
-fn cut<P: Parts>(setup: &Setup<'_>, period: &Period, hosts: &mut [&mut Host<P>]) -> Result<Made, Refusal> {
+fn cut<P: Parts>(
+    (setup, now): (&Setup<'_>, u64),
+    period: &Period,
+    hosts: &mut [&mut Host<P>],
+) -> Result<Made, Refusal> {
     let mut periods = u64::MAX;
+    // The run's clock must not overflow.
+    let room = (u64::MAX / 4).saturating_sub(setup.by_run(now));
     for host in &*hosts {
         periods = periods.min(host.periods(setup, period)?);
     }
-    if periods == u64::MAX || periods < LEAST {
+    let periods = if periods == u64::MAX { 0 } else { periods.min(room / period.time.ps().max(1)) };
+    if periods < LEAST {
         return Err(Refusal::Short);
     }
     let mut packets = Vec::new();
