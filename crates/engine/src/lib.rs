@@ -16,6 +16,7 @@ mod books;
 mod buffer;
 mod cells;
 pub mod cut;
+mod cutting;
 mod division;
 mod failing;
 mod gentle;

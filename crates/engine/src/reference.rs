@@ -18,6 +18,7 @@ use self::port::Port;
 use self::ties::Ties;
 use crate::books::{Closing, Tally, close, closing};
 use crate::cut;
+use crate::cutting;
 use crate::failing::FailureEvent;
 use crate::gentle::Gentle;
 use crate::host::{Abroad, Host};
@@ -319,10 +320,10 @@ impl<'a, P: Parts> Reference<'a, P> {
         if let Some(cutter) = observer.cutter() {
             let before = self.setup.by_run(0);
             let recorders = self.hosts.iter_mut().map(|host| &mut host.recorder).chain([&mut self.recorder]);
-            let frames = cut::frames(recorders);
+            let frames = cutting::frames(recorders);
             let tasks_rest = self.tasks.iter().flatten().all(|tasks| tasks.next() == u64::MAX);
             let hosts = (self.hosts.iter_mut(), tasks_rest);
-            if let Some(on) = cut::between(&self.setup, crossed, cutter, frames, hosts) {
+            if let Some(on) = cutting::between(&self.setup, crossed, cutter, frames, hosts) {
                 self.setup.ports.iter_mut().for_each(|port| port.tapped = on);
             }
             if self.setup.by_run(0) != before {

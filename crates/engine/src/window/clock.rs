@@ -7,7 +7,7 @@ use super::out::Window;
 use super::setup::Setup;
 use super::turns;
 use crate::books::closing;
-use crate::cut;
+use crate::cutting;
 use crate::observer::{Observer, Progress};
 use crate::record::hand_over;
 use crate::record::sampler::Sampler;
@@ -271,10 +271,10 @@ impl Clock {
             return Some(Step::End(End { cause: Cause::Stalled, at: None }));
         }
         if let Some(cutter) = observer.cutter() {
-            let frames = cut::frames(groups.iter_mut().flat_map(|group| group.recorders()));
+            let frames = cutting::frames(groups.iter_mut().flat_map(|group| group.recorders()));
             let tasks_rest = groups.iter().all(|group| group.tasks_rest());
             let hosts = groups.iter_mut().flat_map(|group| group.hosts_mut());
-            if let Some(on) = cut::between(setup, crossed, cutter, frames, (hosts, tasks_rest)) {
+            if let Some(on) = cutting::between(setup, crossed, cutter, frames, (hosts, tasks_rest)) {
                 groups.iter_mut().for_each(|group| group.tap(on));
             }
         }
