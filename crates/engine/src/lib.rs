@@ -16,6 +16,8 @@ mod books;
 mod buffer;
 mod cells;
 mod credits;
+pub mod cut;
+mod cutting;
 mod division;
 mod failing;
 mod gentle;

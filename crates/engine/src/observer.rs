@@ -1,5 +1,6 @@
 //! Observation of a run while it goes on.
 
+use crate::cut::Cutter;
 use crate::outcome::Frame;
 use model::Time;
 
@@ -43,6 +44,11 @@ pub trait Observer {
     /// frame starts at `until` or later. The frames after the last call are in the outcome's notes. The default does nothing.
     fn on_frames(&mut self, frames: &[Frame], until: Time) {
         let _ = (frames, until);
+    }
+
+    /// What cuts the run; `None`, the default, for a run that sends everything. The plan then has taps at all links, and the run one thread.
+    fn cutter(&mut self) -> Option<&mut dyn Cutter> {
+        None
     }
 
     /// An action that each thread of a run takes at its end, such as reading its own CPU clock: the engine itself

@@ -18,6 +18,8 @@ pub(crate) use live::live;
 use self::port::Port;
 use self::ties::Ties;
 use crate::books::{Closing, Tally, close, closing};
+use crate::cut;
+use crate::cutting;
 use crate::failing::FailureEvent;
 use crate::gentle::Gentle;
 use crate::host::{Abroad, Host};
@@ -137,7 +139,10 @@ pub(crate) fn run<P: Parts>(plan: &Plan, parts: &P, observer: &mut dyn Observer)
             }
         }
     };
-    run.close_with(plan, end)
+    match cut::shorter(plan, observer.cutter()) {
+        Some(plan) => run.close_with(&plan, end),
+        None => run.close_with(plan, end),
+    }
 }
 
 /// The way in which a run ended, and the time at which it was cut off; `None` if it ended with its last event.
@@ -277,7 +282,7 @@ impl<'a, P: Parts> Reference<'a, P> {
             });
         }
         if now >= self.boundary
-            && let Some(end) = self.check(now)
+            && let Some(end) = self.check(now, observer)
         {
             return Some(end);
         }
@@ -303,7 +308,7 @@ impl<'a, P: Parts> Reference<'a, P> {
     }
 
     /// Checks that take place once per window length, before the first event of a window.
-    fn check(&mut self, now: u64) -> Option<End> {
+    fn check(&mut self, now: u64, observer: &mut dyn Observer) -> Option<End> {
         let quantum = self.setup.window;
         let unfinished = self.unfinished();
         let crossed = now / quantum * quantum;
@@ -316,6 +321,19 @@ impl<'a, P: Parts> Reference<'a, P> {
         if self.sampler.is_due(crossed) {
             self.sample();
             self.sampler.close(crossed, unfinished == 0 && !self.open_ended);
+        }
+        if let Some(cutter) = observer.cutter() {
+            let before = self.setup.by_run(0);
+            let recorders = self.hosts.iter_mut().map(|host| &mut host.recorder).chain([&mut self.recorder]);
+            let frames = cutting::frames(recorders);
+            let tasks_rest = self.tasks.iter().flatten().all(|tasks| tasks.next() == u64::MAX);
+            let hosts = (self.hosts.iter_mut(), tasks_rest);
+            if let Some(on) = cutting::between(&self.setup, crossed, cutter, frames, hosts) {
+                self.setup.ports.iter_mut().for_each(|port| port.tapped = on);
+            }
+            if self.setup.by_run(0) != before {
+                self.draw_ties_again();
+            }
         }
         self.switches.iter_mut().for_each(|s| s.buffer.sample());
         self.boundary = crossed + quantum;
@@ -357,6 +375,19 @@ impl<P: Parts> Reference<'_, P> {
         let flying = self.flying.capacity() * size_of::<Option<Parcel<P::Annex>>>();
         memory.in_flight = (flying + self.events.capacity() * size_of::<Scheduled>()) as u64;
         memory
+    }
+
+    /// Orders the packets under way anew, as their arrivals have moved by the run's clock.
+    fn draw_ties_again(&mut self) {
+        let mut events = std::mem::take(&mut self.events).into_vec();
+        for Reverse(Scheduled { at, node, what }) in &mut events {
+            if let NodeEvent::Arrive { tie, slot } = what
+                && let Some(pkt) = &self.flying[*slot]
+            {
+                *tie = self.ties.rank(*node, self.setup.by_run(*at), pkt.ingress());
+            }
+        }
+        self.events = events.into();
     }
 
     fn schedule(&mut self, at: u64, node: u32, what: NodeEvent) {

@@ -16,6 +16,7 @@ use model::{
     Annex, Fabric, HostId, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortChoice, PortIndex, PortSharing,
     Probability, QpId, Routing, Time,
 };
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Constants of a port.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +105,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) charged: Kinds,
     /// Messages that a program posts; `None` if no program drives the run.
     pub(crate) posted: Option<Posted>,
+    /// By how much the engine's clock is behind that of the run after cuts, ps. Draws go by the run's.
+    behind: AtomicU64,
     has_loops: bool,
     /// What links may use of the buffers at their far ends.
     pub(crate) grants: Grants,
@@ -221,6 +224,7 @@ impl<'a> Setup<'a> {
             cnps_with_acks: plan.classes.of(Kind::Cnp) == plan.classes.of(Kind::Ack),
             charged: plan.classes.charged(),
             posted: None,
+            behind: AtomicU64::new(0),
             has_loops: plan.failures.is_by_switch(),
             grants: Grants::new(plan),
         }
@@ -460,7 +464,7 @@ impl<'a> Setup<'a> {
 
     /// The toss of a coin at port `gp` at `at`.
     pub(crate) fn coin(&self, gp: usize, at: u64) -> bool {
-        Key::new(self.plan.seed, Purpose::Cut, gp as u64).draw(at) >> 63 != 0
+        Key::new(self.plan.seed, Purpose::Cut, gp as u64).draw(self.by_run(at)) >> 63 != 0
     }
 
     /// The marking of a port's queue of data.
@@ -486,7 +490,18 @@ impl<'a> Setup<'a> {
     /// True if port `gp` marks a packet at `at` when its queue has `queue` bytes.
     #[inline]
     pub(crate) fn marks(&self, marking: &Marking, gp: usize, at: u64, queue: u64) -> bool {
-        marking.marks(queue, || self.marks[gp].draw(at))
+        marking.marks(queue, || self.marks[gp].draw(self.by_run(at)))
+    }
+
+    /// A time by the engine's clock as one by the run's, ps.
+    #[inline]
+    pub(crate) fn by_run(&self, at: u64) -> u64 {
+        at + self.behind.load(Ordering::Relaxed)
+    }
+
+    /// The run's clock jumps by `span`, ps.
+    pub(crate) fn jump(&self, span: u64) {
+        self.behind.fetch_add(span, Ordering::Relaxed);
     }
 
     /// Keys of a switch: one for its scheme's random draws, and its hash salt.

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod cut;
 mod director;
 mod footprint;
 mod memo;

@@ -84,6 +84,12 @@ pub trait Congestion {
         false
     }
 
+    /// True if neither time, nor what is sent, nor an ACK without a mark changes the control: whenever another event comes, it does the
+    /// same. The default is false.
+    fn is_at_rest(&self) -> bool {
+        false
+    }
+
     /// Handles the acknowledgements of a NACK, by default like those of an ACK.
     fn on_nacked(&mut self, now: Time, packets: u64, echo: bool) {
         self.on_ack(now, packets, echo);

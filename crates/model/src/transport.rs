@@ -172,6 +172,15 @@ pub trait Sender {
     /// timeouts count from 0, and no timer runs until a packet leaves. The default, for senders with SACKs, does nothing.
     fn restart(&mut self) {}
 
+    /// True if the sender knows the packets to come by their number alone, so that [`Sender::shorten`] changes nothing but their end. The
+    /// default is false.
+    fn may_shorten(&self) -> bool {
+        false
+    }
+
+    /// Removes as many posted packets that were never sent, and would come before others. Requires [`Sender::may_shorten`].
+    fn shorten(&mut self, _packets: u64) {}
+
     /// The next packet that the sender has taken for lost since the last call. A host asks after deadlines, and after replies
     /// with a [`Delivery::lost`] above 0.
     fn take_lost(&mut self) -> Option<u64> {

@@ -231,6 +231,14 @@ macro_rules! calls_any_sender {
                 $of!(self, sender => sender.restart())
             }
 
+            fn may_shorten(&self) -> bool {
+                $of!(self, sender => sender.may_shorten())
+            }
+
+            fn shorten(&mut self, packets: u64) {
+                $of!(self, sender => sender.shorten(packets))
+            }
+
             #[inline(always)]
             fn take_lost(&mut self) -> Option<u64> {
                 $of!(self, sender => sender.take_lost())

@@ -259,6 +259,10 @@ macro_rules! congestions {
                 of_control!(self, control => control.is_still())
             }
 
+            fn is_at_rest(&self) -> bool {
+                of_control!(self, control => control.is_at_rest())
+            }
+
             #[inline]
             fn on_ack(&mut self, now: model::Time, packets: u64, echo: bool) {
                 of_control!(self, control => control.on_ack(now, packets, echo))

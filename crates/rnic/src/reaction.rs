@@ -235,6 +235,10 @@ impl Congestion for Reacting {
         self.inner.control.on_send(now, frame, backlog, active)
     }
 
+    fn is_at_rest(&self) -> bool {
+        self.inner.control.is_at_rest()
+    }
+
     fn gap_ahead(&self, now: Time, bytes: u64) -> Option<Time> {
         self.inner.control.gap_ahead(now, bytes)
     }

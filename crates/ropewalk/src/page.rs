@@ -313,15 +313,21 @@ impl Page {
         if let Some(reason) = &fast.reason {
             return self.line("fast", &["1.0 times: everything was sent".into(), reason.clone()]);
         }
+        let sent = format!(
+            "{} of the packets sent ({} of {})",
+            percent(fast.share()),
+            count(fast.sent),
+            count(fast.sent + fast.left_out)
+        );
+        if fast.cuts > 0 {
+            let cuts = if fast.cuts == 1 { "one cut".into() } else { format!("{} cuts", count(fast.cuts)) };
+            return self
+                .line("fast", &[sent, format!("{cuts} of what repeats exactly"), "times are exact".into()]);
+        }
         self.line(
             "fast",
             &[
-                format!(
-                    "{} of the packets sent ({} of {})",
-                    percent(fast.share()),
-                    count(fast.sent),
-                    count(fast.sent + fast.left_out)
-                ),
+                sent,
                 format!(
                     "{} of {} exchanges, in {} situations{}",
                     count(fast.exchanges_sent),

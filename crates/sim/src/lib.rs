@@ -53,6 +53,19 @@ pub fn goes_by_flow(plan: &Plan, schemes: &Assignment, nics: &Nics) -> bool {
     matches!(Carried::by(plan, schemes, nics), Carried::Nothing) && plan.fabric.switches().all(by_flow)
 }
 
+/// Whether switches only hash flows ([`goes_by_flow`]): they keep nothing of packets, and make none.
+pub fn only_hashes(plan: &Plan, schemes: &Assignment, nics: &Nics) -> bool {
+    let keeps_nothing = |node| {
+        let interest = schemes.build(Site { plan, node }).interest();
+        interest.local
+            && !interest.watches()
+            && !interest.passes
+            && !interest.makes_replies
+            && !interest.makes_data
+    };
+    goes_by_flow(plan, schemes, nics) && plan.fabric.switches().all(keeps_nothing)
+}
+
 /// The schemes and NICs of a run whose packets carry the annex `A`.
 #[derive(Clone, Copy, Debug)]
 pub struct RealParts<'a, A> {

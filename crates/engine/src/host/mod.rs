@@ -19,6 +19,7 @@
 //! | [`port_status`] | which ports of a NIC and of its peers are down |
 //! | [`granting`] | replies and grants at deadlines |
 //! | [`message_turns`] | when queue pairs may begin a message, if a rate limits them |
+//! | [`cutting`] | what a cut takes from messages |
 //! | [`messages`] | when messages are posted, and when they are acknowledged |
 //! | [`self_cnps`] | CNPs without marks, while a port is full |
 //! | [`timers`] | starts of messages, retransmissions, replies and grants |
@@ -26,6 +27,7 @@
 
 mod classes;
 mod cnp_ports;
+mod cutting;
 mod failover;
 mod granting;
 mod holding;

@@ -232,6 +232,11 @@ impl Recorder {
         losses.last = losses.last.max(at);
     }
 
+    /// Moves its frames to others.
+    pub(crate) fn give_frames(&mut self, frames: &mut Vec<Frame>) {
+        frames.append(&mut self.frames);
+    }
+
     /// Memory of the events and frames, bytes.
     pub(crate) fn memory(&self) -> u64 {
         let events: usize = self.events.values().flatten().map(Earliest::capacity).sum();

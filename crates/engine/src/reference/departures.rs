@@ -176,7 +176,7 @@ impl<P: Parts> Reference<'_, P> {
             self.tally.lost(&pkt, Lost::Link(how));
             self.recorder.lost(&self.setup, gp, now, &pkt, how);
         } else {
-            let tie = self.ties.rank(facts.peer, at, facts.peer_port);
+            let tie = self.ties.rank(facts.peer, self.setup.by_run(at), facts.peer_port);
             let slot = self.landed.pop().unwrap_or_else(|| {
                 self.flying.make_room();
                 self.flying.push(None);

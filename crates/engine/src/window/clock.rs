@@ -7,6 +7,7 @@ use super::out::Window;
 use super::setup::Setup;
 use super::turns;
 use crate::books::closing;
+use crate::cutting;
 use crate::observer::{Observer, Progress};
 use crate::record::hand_over;
 use crate::record::sampler::Sampler;
@@ -187,7 +188,7 @@ impl Clock {
         }
         let opened = self.number * self.length;
         if opened >= self.boundary
-            && let Some(end) = self.check(setup, groups, opened)
+            && let Some(end) = self.check(setup, groups, opened, observer)
         {
             return end;
         }
@@ -258,6 +259,7 @@ impl Clock {
         setup: &Setup<'_>,
         groups: &mut [G],
         opened: u64,
+        observer: &mut dyn Observer,
     ) -> Option<Step> {
         let quantum = setup.window;
         let crossed = opened / quantum * quantum;
@@ -267,6 +269,14 @@ impl Clock {
         }
         if unfinished > 0 && is_stalled(setup, crossed, groups.iter().map(|group| group.liveness())) {
             return Some(Step::End(End { cause: Cause::Stalled, at: None }));
+        }
+        if let Some(cutter) = observer.cutter() {
+            let frames = cutting::frames(groups.iter_mut().flat_map(|group| group.recorders()));
+            let tasks_rest = groups.iter().all(|group| group.tasks_rest());
+            let hosts = groups.iter_mut().flat_map(|group| group.hosts_mut());
+            if let Some(on) = cutting::between(setup, crossed, cutter, frames, (hosts, tasks_rest)) {
+                groups.iter_mut().for_each(|group| group.tap(on));
+            }
         }
         self.boundary = crossed + quantum;
         None

@@ -62,6 +62,7 @@ mod wire;
 pub(crate) use live::live;
 
 use crate::books::{Closing, Tally, close};
+use crate::cut;
 use crate::observer::Observer;
 use crate::outcome::{Effort, Ending, LinkRecord, Memory, Outcome};
 use crate::view::Views;
@@ -92,7 +93,10 @@ pub(crate) fn run<P: Parts>(
     }
     let Advanced { layout, mut groups, mut board, clock, end } = run;
     let end = ending(&setup, &layout, &mut groups, &mut board, &clock, end);
-    finish(&setup, groups, &board, clock, end)
+    match cut::shorter(plan, observer.cutter()) {
+        Some(plan) => finish(&Setup::new(&plan), groups, &board, clock, end),
+        None => finish(&setup, groups, &board, clock, end),
+    }
 }
 
 /// How a run is computed, which its outcome does not show.

@@ -48,7 +48,7 @@ impl<'a> Setup<'a> {
     /// The order of packets that reach `node` at the same time, in a window that opened at `opened`.
     #[inline]
     pub(super) fn tie(&self, node: u32, opened: u64) -> Tie {
-        Tie::new(self.ties[node as usize], opened)
+        Tie::new(self.ties[node as usize], self.by_run(opened))
     }
 }
 

@@ -18,6 +18,9 @@ section! {
     /// Data packets that a fast run left out.
     left_out: u64 => { label: "packets left out", unit: Unit::Packets };
 
+    /// Cuts: moments at which long messages left out their middle, as all that was under way repeated.
+    cuts: u64;
+
     /// Exchanges over NICs: collectives and transfers.
     exchanges: u64;
 

@@ -485,6 +485,11 @@ impl Congestion for Dcqcn {
         }
     }
 
+    /// Until the first CNP. From then on alpha ages.
+    fn is_at_rest(&self) -> bool {
+        self.due == Time::NEVER && self.bytes_left == u64::MAX && !self.started
+    }
+
     fn gap_ahead(&self, now: Time, bytes: u64) -> Option<Time> {
         (self.set.hyper == Hyper::AfterBoth).then(|| self.time_for(now, bytes))
     }

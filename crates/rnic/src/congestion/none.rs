@@ -50,6 +50,10 @@ impl Congestion for Unlimited {
     fn allowance(&mut self, _now: Time) -> Allowance {
         Allowance { window: u64::MAX, pace: self.pace, not_before: Time::ZERO }
     }
+
+    fn is_at_rest(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

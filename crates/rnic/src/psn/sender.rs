@@ -183,6 +183,14 @@ impl model::Sender for Sender {
         (self.next, self.resend, self.fired, self.deadline) = (0, false, 0, Time::NEVER);
     }
 
+    fn may_shorten(&self) -> bool {
+        true
+    }
+
+    fn shorten(&mut self, packets: u64) {
+        self.posted -= packets;
+    }
+
     #[inline]
     fn row(&self) -> u64 {
         let plain = self.next == self.high && !self.resend && self.deadline != Time::NEVER;
@@ -277,6 +285,17 @@ mod tests {
         sender.again(Resend::All);
         sender.again(Resend::Oldest);
         assert_eq!(send(&mut sender, 9), [(0, true), (1, true), (2, true), (3, true), (4, false)]);
+    }
+
+    #[test]
+    fn a_shortened_message_ends_earlier_and_all_else_stays() {
+        let mut sender = sender(100);
+        send(&mut sender, 10);
+        sender.on_reply(Time::ZERO, Reply::Ack(Psn::new(5)));
+        let before = sender.position();
+        model::Sender::shorten(&mut sender, 80);
+        assert_eq!(sender.position(), before);
+        assert_eq!(send(&mut sender, 99), (10..20).map(|seq| (seq, false)).collect::<Vec<_>>());
     }
 
     #[test]

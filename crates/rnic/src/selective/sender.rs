@@ -283,6 +283,14 @@ impl model::Sender for Sender {
         Due { probe: None, timeout, fired: if timeout { self.fired } else { 0 } }
     }
 
+    fn may_shorten(&self) -> bool {
+        self.missing.is_empty() && self.arrived.is_empty()
+    }
+
+    fn shorten(&mut self, packets: u64) {
+        self.posted -= packets;
+    }
+
     fn restart(&mut self) {
         self.repeat(Resend::All);
         (self.fired, self.deadline) = (0, Time::NEVER);

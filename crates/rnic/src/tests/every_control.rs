@@ -82,4 +82,30 @@ proptest! {
             prop_assert_eq!(asked.control.allowance(now), left_alone.control.allowance(now), "{}", config.name());
         }
     }
+
+    /// A cut leaves out packets and ACKs while a control is at rest.
+    #[test]
+    fn a_control_at_rest_does_not_know_how_long_it_has_rested(
+        events in prop::collection::vec((0..50u64, 0..3_000u64, event()), 0..60),
+    ) {
+        for config in CongestionConfig::all() {
+            let new = || Story { control: config.control(Rate::from_gbps(100), None), una: 0, high: 100 };
+            let (mut one, mut other) = (new(), new());
+            let (mut now, mut later) = (Time::ZERO, Time::ZERO);
+            for &(us, rest, event) in &events {
+                now = Time(now.ps() + Time::from_us(us).ps());
+                later = Time(later.ps() + Time::from_us(us).ps());
+                if one.control.is_at_rest() {
+                    later = Time(later.ps() + Time::from_us(rest).ps());
+                    other.control.allowance(later);
+                    other.control.on_sent(later, 1_000 * rest);
+                    other.control.on_ack(later, rest, false);
+                }
+                one.handle(now, event);
+                other.handle(later, event);
+                let (one, other) = (one.control.allowance(now), other.control.allowance(later));
+                prop_assert_eq!((one.window, one.pace), (other.window, other.pace), "{}", config.name());
+            }
+        }
+    }
 }

@@ -130,6 +130,16 @@ impl<P: Parts> Group<P> {
         self.nodes.hosts_mut()
     }
 
+    /// True if no task of its hosts is under way.
+    pub(super) fn tasks_rest(&self) -> bool {
+        (0..self.nodes.all().len()).all(|n| self.nodes.next_of_tasks(n) == u64::MAX)
+    }
+
+    /// Records the frames of all its links from now on, or no longer.
+    pub(super) fn tap(&mut self, on: bool) {
+        self.ports.tap(on);
+    }
+
     /// All switches of the group.
     pub(super) fn switches(&self) -> &[Switch<P>] {
         self.nodes.switches()

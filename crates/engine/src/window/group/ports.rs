@@ -9,7 +9,7 @@ use crate::window::classed::Queues;
 use crate::window::context::Context;
 use crate::window::lanes::{Lane, bits, fetch};
 use crate::window::layout::Layout;
-use crate::window::port::{Port, WATCHED};
+use crate::window::port::{Port, TAPPED, WATCHED};
 use crate::window::queue::Queue;
 use crate::window::setup::Setup;
 use model::fabric::Link;
@@ -75,6 +75,11 @@ impl<A: Annex> Ports<A> {
             self.feeds.push(Feed { group: layout.locate(to).group, port: layout.port(to, peer_port) });
         }
         self.backlog.resize(self.words() + fabric.ports(id).len().div_ceil(64), 0);
+    }
+
+    /// Records the frames of all ports from now on, or no longer.
+    pub(super) fn tap(&mut self, on: bool) {
+        self.all.iter_mut().for_each(|port| port.set(TAPPED, on));
     }
 
     /// Number of words in tables with a bit for every port.
