@@ -24,7 +24,7 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 15] = [
+pub const TABLES: [(&str, Make); 16] = [
     ("flows", |run| Some(flows::table(run))),
     ("subflows", subflows::table),
     ("links", |run| Some(links::table(run))),
