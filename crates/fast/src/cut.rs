@@ -48,7 +48,7 @@ pub fn refused(checked: &Checked) -> Option<&'static str> {
     } else if plan.jobs.iter().any(|job| job.background) || plan.stop_after.is_some() {
         Some("the run ends at a time, or has background traffic")
     } else if own {
-        Some("queues or NICs take turns")
+        Some("queues have turns, averages, credits or counts of their own")
     } else if plan.switches.iter().any(|switch| switch.flow_control.watchdog().is_some()) {
         Some("switches look for storms at fixed times")
     } else if recorded {

@@ -198,6 +198,8 @@ fn has_room(plan: &Plan, node: NodeId, queued: u64) -> bool {
         FlowControl::Lossless(pfc) => within(pfc.alpha),
         FlowControl::Lossy { alpha } => within(alpha),
         FlowControl::Capped { least } => used <= least.get(),
+        // Refused before, with all runs whose queues are not plain.
+        FlowControl::Credits(_) => false,
     }
 }
 
