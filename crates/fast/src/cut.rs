@@ -7,7 +7,7 @@ mod period;
 mod watch;
 
 use engine::cut::Refusal;
-use engine::outcome::Recording;
+use engine::outcome::{Ending, Recording};
 use engine::{Kind, Observer, Outcome};
 use model::plan::PortSettings;
 use model::{LinkId, Plan, Time};
@@ -93,7 +93,7 @@ fn last_change(plan: &Plan) -> u64 {
 }
 
 /// Moves the times of an outcome from the engine's clock to the run's.
-fn tell(plan: &Plan, Watch { jumps, shorter, .. }: &Watch, outcome: &mut Outcome) {
+fn tell(plan: &Plan, Watch { jumps, shorter, busy, .. }: &Watch, outcome: &mut Outcome) {
     let moved = |time: &mut Time| {
         if *time != Time::NEVER {
             let behind: u64 = jumps.iter().filter(|(at, _)| *at < time.ps()).map(|(_, span)| span).sum();
@@ -108,7 +108,19 @@ fn tell(plan: &Plan, Watch { jumps, shorter, .. }: &Watch, outcome: &mut Outcome
     for record in &mut outcome.tasks {
         [&mut record.ready, &mut record.start, &mut record.end].into_iter().for_each(moved);
     }
+    for losses in &mut outcome.losses {
+        [&mut losses.first, &mut losses.last].into_iter().for_each(moved);
+    }
+    outcome.failovers.iter_mut().for_each(|failover| moved(&mut failover.at));
+    match &mut outcome.ending {
+        Ending::RetryExceeded(exceeded) => moved(&mut exceeded.at),
+        Ending::Stalled(stall) => moved(&mut stall.since),
+        _ => {}
+    }
     moved(&mut outcome.end);
+    for (link, more) in outcome.links.iter_mut().zip(busy) {
+        link.busy = Time(link.busy.ps() + more);
+    }
     let on_wire = u64::from(plan.wire.max_frame() + plan.wire.gap);
     for (message, packets) in shorter {
         outcome.messages[message.index()].wire_bytes += packets * on_wire;

@@ -73,7 +73,7 @@ impl Prepared {
         if reason.is_none() {
             let (checked, outlined) = resolved.clone().outline()?;
             if let Some(outlined) = outlined {
-                if leave.is_some() && is_short(&outlined) {
+                if leave.as_ref().is_some_and(|leave| leave.memo.is_none()) && is_short(&outlined) {
                     let checked = resolved.clone().lay()?;
                     if fast::cut::refused(&checked).is_none() {
                         let how = How::Whole("its few exchanges are audits");
@@ -223,7 +223,17 @@ fn in_common(resolved: &Resolved) -> String {
     }
     let mut job = jobs.and_then(|jobs| jobs.get(0)?.as_table().cloned()).unwrap_or_default();
     job.retain(|key, value| !value.is_table() && !["name", "start"].contains(&key));
-    format!("ropewalk {}\n{all}\n{job}", env!("CARGO_PKG_VERSION"))
+    let program = if resolved.has_own_scheme() { this_program() } else { String::new() };
+    format!("ropewalk {}{program}\n{all}\n{job}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The program that runs, as the code of a scheme of one's own may change without a new version. A program that cannot be read has a
+/// number of its own.
+fn this_program() -> String {
+    let code = std::env::current_exe().and_then(std::fs::read);
+    let number =
+        code.map_or_else(|_| u64::from(std::process::id()), |code| xxhash_rust::xxh3::xxh3_64(&code));
+    format!(" {number:016x}")
 }
 
 fn driven(

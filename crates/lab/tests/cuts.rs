@@ -56,6 +56,11 @@ fn times(run: &Run) -> Vec<[u64; 4]> {
     run.outcome.messages.iter().map(of).collect()
 }
 
+/// The times of all messages, and for how long each link's wire was busy, ps.
+fn told(run: &Run) -> (Vec<[u64; 4]>, Vec<u64>) {
+    (times(run), run.outcome.links.iter().map(|link| link.busy.ps()).collect())
+}
+
 /// Packets sent, and why nothing was left out.
 fn sent(run: &Run) -> (u64, String) {
     let fast = run.summary.fast.as_ref().unwrap();
@@ -103,7 +108,7 @@ fn a_fast_run_has_the_times_of_the_full_run() {
     ] {
         let text = racks(head, &flows);
         let (fast, full) = (fast(&text), full(&text));
-        assert_eq!(times(&fast), times(&full), "{text}");
+        assert_eq!(told(&fast), told(&full), "{text}");
         assert_eq!(fast.outcome.end, full.outcome.end);
         let bytes = |run: &Run| run.outcome.messages.iter().map(|m| m.wire_bytes).collect::<Vec<_>>();
         assert_eq!(bytes(&fast), bytes(&full));
@@ -140,7 +145,7 @@ fn a_link_that_slows_down_and_recovers_does_so_on_the_clock_of_the_run() {
         "[[failure]]\nlinks = [[\"host0\", \"leaf0\"]]\nrate = 0.25\nat = \"200us\"\nuntil = \"500us\"\n";
     let text = format!("{}{failure}", racks("", &[(0, 4, "400MB")]));
     let (fast, full) = (fast(&text), full(&text));
-    assert_eq!(times(&fast), times(&full));
+    assert_eq!(told(&fast), told(&full));
     assert!(fast.summary.fast.unwrap().share() < 0.1);
 }
 
@@ -149,7 +154,7 @@ fn a_start_to_come_is_on_the_clock_of_the_run() {
     let text =
         racks("", &[(0, 4, "400MB"), (1, 5, "40MB")]).replace("\"40MB\" }", "\"40MB\", start = \"300us\" }");
     let (fast, full) = (fast(&text), full(&text));
-    assert_eq!(times(&fast), times(&full));
+    assert_eq!(told(&fast), told(&full));
     assert!(fast.summary.fast.unwrap().share() < 0.2);
 }
 
@@ -163,7 +168,7 @@ fn at_one_port(kmin: &str) -> String {
 fn two_flows_at_one_port_get_half_each_within_a_packet() {
     let text = at_one_port("300kB");
     let (fast, full) = (fast(&text), full(&text));
-    assert_eq!(times(&fast), times(&full));
+    assert_eq!(told(&fast), told(&full));
     assert!(fast.summary.fast.as_ref().unwrap().share() < 0.2, "{:?}", fast.summary.fast);
     let [one, two] = [0, 1].map(|m| times(&fast)[m][1]);
     assert!(one.abs_diff(two) <= 84_000, "{one} and {two}");
@@ -201,7 +206,7 @@ fn a_ring_leaves_out_most_of_each_step() {
          collective = {{ kind = \"all-reduce\", algorithm = \"ring\", bytes = \"320MB\", tuning = {{ channels = 1 }}, groups = \"all\" }}\n"
     );
     let (fast, full) = (fast(&text), full(&text));
-    assert_eq!(times(&fast), times(&full));
+    assert_eq!(told(&fast), told(&full));
     assert!(fast.summary.fast.as_ref().unwrap().share() < 0.5, "{:?}", fast.summary.fast);
 }
 
@@ -253,7 +258,7 @@ fn random_runs_of_long_flows_end_as_in_the_full_run() {
     for case in 0..cases {
         let text = random(Key::new(case, Purpose::Workload, 78));
         let (fast, full) = (fast(&text), full(&text));
-        assert_eq!(times(&fast), times(&full), "case {case}: {:?}\n{text}", fast.summary.fast);
+        assert_eq!(told(&fast), told(&full), "case {case}: {:?}\n{text}", fast.summary.fast);
         cut += u64::from(fast.summary.fast.is_some_and(|fast| fast.cuts > 0));
     }
     assert!(cut * 5 > cases, "{cut} of {cases} were cut");

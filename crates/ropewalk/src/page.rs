@@ -321,8 +321,14 @@ impl Page {
         );
         if fast.cuts > 0 {
             let cuts = if fast.cuts == 1 { "one cut".into() } else { format!("{} cuts", count(fast.cuts)) };
-            return self
-                .line("fast", &[sent, format!("{cuts} of what repeats exactly"), "times are exact".into()]);
+            return self.line(
+                "fast",
+                &[
+                    sent,
+                    format!("{cuts} of what repeats exactly"),
+                    "times are exact, and there are no series".into(),
+                ],
+            );
         }
         self.line(
             "fast",

@@ -213,6 +213,17 @@ impl Resolved {
         Ok((checked, outlined))
     }
 
+    /// True if a scheme is one that the program has added to the list, see [`schemes::own`].
+    pub fn has_own_scheme(&self) -> bool {
+        let Scenario { scheme, class, switch_role, .. } = &self.scenario;
+        let classes = class.values().filter_map(|class| class.scheme.as_ref());
+        let roles = switch_role.values().filter_map(|role| role.scheme.as_ref());
+        std::iter::once(scheme)
+            .chain(classes)
+            .chain(roles)
+            .any(|scheme| matches!(scheme, SchemeConfig::Own(_)))
+    }
+
     /// The scenario as TOML with every default filled in; a run needs nothing else.
     pub fn to_toml(&self) -> String {
         show::plain(&self.scenario)

@@ -212,10 +212,15 @@ fn rate(plan: &Plan, frame: &Seen) -> model::Rate {
     plan.failures.rate(&plan.fabric, LinkId(frame.link), Time(frame.at))
 }
 
+/// Time for which a frame keeps its wire busy, ps.
+pub(super) fn on_wire(plan: &Plan, frame: &Seen) -> u64 {
+    plan.wire.transmission(rate(plan, frame), frame.frame).ps()
+}
+
 /// Time at which a frame has arrived, ps.
 fn arrival(plan: &Plan, frame: &Seen) -> u64 {
     let delay = plan.fabric.links()[frame.link as usize].delay;
-    frame.at + plan.wire.transmission(rate(plan, frame), frame.frame).ps() + delay.ps()
+    frame.at + on_wire(plan, frame) + delay.ps()
 }
 
 #[cfg(test)]

@@ -60,6 +60,8 @@ pub(super) struct Watch<'p> {
     pause: u64,
     /// Length of the cut that the engine is asked for, ps, and the time of the last frame before it.
     asked: (u64, u64),
+    /// Time for which each link's wire would have been busy with what was left out, ps.
+    pub(super) busy: Vec<u64>,
     /// Cuts: time by the engine's clock, and length, ps.
     pub(super) jumps: Vec<(u64, u64)>,
     pub(super) shorter: BTreeMap<MessageId, u64>,
@@ -78,6 +80,7 @@ impl<'p> Watch<'p> {
             from,
             pause: PAUSE,
             asked: (0, 0),
+            busy: vec![0; plan.fabric.links().len()],
             jumps: Vec::new(),
             shorter: BTreeMap::new(),
             reason: "the messages are over before anything repeats",
@@ -87,6 +90,14 @@ impl<'p> Watch<'p> {
     fn forget(&mut self) {
         self.seen.clear();
         self.next = FIRST;
+    }
+
+    /// Pauses the search at `now`, once it has taken its time.
+    fn rest(&mut self, now: u64) {
+        if self.seen.len() >= MOST {
+            self.from = now.saturating_add(self.pause.saturating_mul(now - self.seen[0].at));
+            self.pause = self.pause.saturating_mul(2);
+        }
     }
 }
 
@@ -114,14 +125,8 @@ impl Cutter for Watch<'_> {
             }
             Err(why) => {
                 self.reason = why.words();
-                if self.seen.len() < MOST {
-                    return Look::Nothing;
-                }
-                self.from = now.saturating_add(self.pause.saturating_mul(now - self.seen[0].at));
-                self.pause = self.pause.saturating_mul(2);
-                self.forget();
-                self.records = false;
-                Look::Record(false)
+                self.rest(now);
+                Look::Nothing
             }
         }
     }
@@ -131,11 +136,25 @@ impl Cutter for Watch<'_> {
             Ok(Made { periods, packets }) => {
                 let (time, at) = self.asked;
                 self.jumps.push((at, periods * time));
+                for frame in self.seen.iter().filter(|frame| frame.at + time > at) {
+                    self.busy[frame.link as usize] += periods * period::on_wire(self.plan, frame);
+                }
                 packets.into_iter().for_each(|(message, n)| *self.shorter.entry(message).or_default() += n);
                 self.pause = PAUSE;
                 self.forget();
             }
-            Err(refusal) => self.reason = words(refusal),
+            Err(refusal) => {
+                self.reason = words(refusal);
+                match refusal {
+                    Refusal::Short | Refusal::Waits | Refusal::Tasks => self.rest(self.asked.1),
+                    // These stay as they are.
+                    Refusal::Control
+                    | Refusal::History
+                    | Refusal::Sender
+                    | Refusal::Steering
+                    | Refusal::Nic => self.from = u64::MAX,
+                }
+            }
         }
     }
 
