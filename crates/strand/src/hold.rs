@@ -39,11 +39,10 @@ pub fn contract(schemes: &[Entry], name: &str) {
 /// If a rule is broken, or if the scheme runs nowhere.
 pub fn twins(schemes: &[Entry], name: &str) {
     schemes::own::add(schemes);
-    let mut ran = 0;
-    for (place, text) in PLACES {
-        ran += usize::from(trials(name).into_iter().all(|scheme| passes(place, text, &scheme)));
+    for (number, scheme) in trials(name).iter().enumerate() {
+        let ran = PLACES.iter().filter(|(place, text)| passes(place, text, scheme)).count();
+        assert!(ran > 0, "trial {number} of `{name}` suits none of the scenarios");
     }
-    assert!(ran > 0, "`{name}` suits none of the scenarios");
 }
 
 /// Runs random scenarios with a scheme, and checks the same rules. `TRIALS=1000` in the environment makes a thousand in place of 40.
@@ -69,7 +68,12 @@ pub fn fuzz(schemes: &[Entry], name: &str) {
 fn trials(name: &str) -> Vec<Table> {
     let Some(scheme) = SchemeConfig::named(name) else { panic!("there is no scheme `{name}`") };
     let read = |text: &&str| format!("[scheme.{name}]\n{text}").parse().expect("a trial is TOML");
-    scheme.trials().iter().map(read).collect()
+    let trials: Vec<Table> = scheme.trials().iter().map(read).collect();
+    assert!(
+        !trials.is_empty(),
+        "`{name}` has no trials: its settings with their defaults are the trial \"\""
+    );
+    trials
 }
 
 /// Whether a scenario with this scheme runs; false if a part does not suit another part.

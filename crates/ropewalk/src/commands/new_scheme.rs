@@ -13,6 +13,18 @@ const FILES: [(&str, &str); 4] = [
     ("tests/rules.rs", include_str!("../../../mine/tests/rules.rs")),
 ];
 
+/// Crates that the new one uses, or whose names cargo reserves.
+const CRATES: [&str; 10] =
+    ["strand", "serde", "schemars", "ropewalk", "std", "core", "alloc", "test", "proc-macro", "build"];
+
+/// Words of Rust, which no crate can have as its name.
+const KEYWORDS: [&str; 47] = [
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
+    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
+    "struct", "super", "trait", "true", "try", "type", "unsafe", "use", "virtual", "while",
+];
+
 /// Writes the crate.
 ///
 /// # Errors
@@ -28,13 +40,19 @@ pub fn run(name: &str, dir: &Path) -> Result<(), Failure> {
         std::fs::create_dir_all(&part).map_err(|e| wrong(&part, e))?;
     }
     let face = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("strand");
-    write_new(&dir.join("Cargo.toml"), manifest(name, face.is_dir().then_some(face)))?;
+    let near = face.is_dir();
+    write_new(&dir.join("Cargo.toml"), manifest(name, near.then_some(face)))?;
     for (file, text) in FILES {
         write_new(&dir.join(file), renamed(text, name))?;
     }
     let word = lab::shell::word(&dir.display().to_string());
+    if !near {
+        print::out(
+            "Cargo.toml takes ropewalk from its public repository, as the folder of this program's source is gone\n",
+        )?;
+    }
     print::out(&format!(
-        "{} written. Next: cd {word}; cargo test; cargo run --release -- compare quickstart --schemes {name},themis\n",
+        "{} written. Next: cd {word}; cargo test; cargo run --release -- run quickstart --set scheme.{name}={{}}\n",
         dir.display()
     ))
 }
@@ -45,6 +63,9 @@ fn unfit(name: &str) -> Option<&'static str> {
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.ends_with('-') || !name.chars().all(plain)
     {
         return Some("small letters, digits and `-` can, and a letter comes first");
+    }
+    if CRATES.contains(&name) || KEYWORDS.contains(&name) {
+        return Some("cargo or Rust gives this word another meaning");
     }
     let taken = [["scheme"], ["feedback"]]
         .iter()
@@ -124,7 +145,7 @@ mod tests {
     #[test]
     fn names_that_no_scheme_can_have_are_refused() {
         assert_eq!(unfit("two-choices2"), None);
-        for name in ["", "2c", "-a", "a-", "Two", "a_b", "a b", "themis", "long-haul"] {
+        for name in ["", "2c", "-a", "a-", "Two", "a_b", "a b", "themis", "long-haul", "loop", "strand"] {
             assert!(unfit(name).is_some(), "{name}");
         }
     }
