@@ -45,6 +45,32 @@ struct Name {
     source: &'static str,
 }
 
+impl Name {
+    /// The row in a run with credits, if `credits` says why such a run lacks counts of pauses.
+    fn beside(self, credits: Option<&'static str>) -> Self {
+        let column = self.of.and_then(|of| of.split_once('.')).map_or("", |(_, column)| column);
+        match credits {
+            Some(why) if PAUSES.contains(&column) => Name { of: None, per: None, source: why, ..self },
+            _ => self,
+        }
+    }
+}
+
+/// Columns of `links.parquet` that count times without credits as if they were pauses.
+const PAUSES: [&str; 3] = ["pauses", "paused_us", "resumes"];
+
+/// Why a run with credits lacks counts of pauses; `None` for a run without credits.
+fn credits(results: &Results) -> Option<&'static str> {
+    // The configuration has this table only if credits are on.
+    let config = results.manifest["config"].as_str().unwrap_or_default();
+    let on = config.lines().any(|line| line == "[switch.cbfc]");
+    let why = match results.summary.control.pause {
+        0 => "credits, no pause frames",
+        _ => "credits: times without them are not told apart from pauses",
+    };
+    on.then_some(why)
+}
+
 fn names() -> impl Iterator<Item = Name> {
     NAMES.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let mut fields = line.split('\t');
@@ -110,7 +136,8 @@ pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Findi
         let text = format!("no counters have names of `{of}`; {}", suggestion(of, &views()));
         return Err(code::UNKNOWN_NAME.plain(text));
     }
-    let rows: Vec<Name> = names().filter(|name| name.view == of).collect();
+    let credits = credits(results);
+    let rows: Vec<Name> = names().filter(|name| name.view == of).map(|name| name.beside(credits)).collect();
     let at_hosts = rows.iter().any(|name| name.scope == "nic");
     let mut ports = ports::of(results, at_hosts)?;
     if let Some(at) = at {

@@ -53,6 +53,37 @@ fn a_pause_that_is_sent_arrives() {
     assert_eq!(counter(&nics, "tx_prio#_pause"), 0.0);
 }
 
+/// Ports that are out of credits have received no pause frame.
+#[test]
+fn times_without_credits_are_no_pauses() {
+    let heavy = |more: &str| incast(&format!("[switch]\ncbfc = \"on\"\n[nic.congestion.none]\n{more}"));
+    let run = heavy("");
+    assert!(run.outcome.links.iter().any(|link| link.pauses > 0) && run.outcome.control.pause == 0);
+    let why = |run: &Run, of: &str, name: &str| {
+        let view = seen(run, of);
+        let found = view.counters.iter().find(|counter| counter.name == name);
+        let counter = found.unwrap_or_else(|| panic!("{name}"));
+        assert!(counter.total.is_none() && counter.most.is_none() && counter.by_port.is_empty(), "{name}");
+        assert!(view.text().contains(counter.source));
+        counter.source
+    };
+    let names = [
+        ("mlx5", "rx_prio#_pause"),
+        ("mlx5", "tx_prio#_pause"),
+        ("mlx5", "rx_prio#_pause_duration"),
+        ("sonic", "Rx PFC#"),
+        ("sonic", "SAI_PORT_STAT_PFC_#_ON2OFF_RX_PKTS"),
+        ("junos", "PFC priority # tx"),
+    ];
+    for (of, name) in names {
+        assert_eq!(why(&run, of, name), "credits, no pause frames");
+    }
+    // A scheme that pauses sends frames beside credits, and the columns have both.
+    let both = heavy("[scheme.flowcut]\ndeployment = \"full\"\nbackpressure = \"class\"\n");
+    assert!(both.outcome.control.pause > 0);
+    assert!(why(&both, "mlx5", "rx_prio#_pause").contains("not told apart"));
+}
+
 /// A cable that dies ends the job with one queue pair without retries.
 #[test]
 fn a_queue_pair_without_retries_is_where_operators_look() {

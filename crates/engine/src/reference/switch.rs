@@ -65,6 +65,7 @@ impl<P: Parts> Reference<'_, P> {
                     let room = self.admit(now, node, &pkt, None) != Admission::Dropped;
                     if !room {
                         self.tally.lost(&pkt, Lost::Buffer);
+                        self.refund(now, node, &pkt);
                         self.note(now, node, EventKind::Dropped, &pkt);
                     }
                     self.switches[node as usize - self.servers].hold(room.then_some(pkt));
@@ -127,10 +128,12 @@ impl<P: Parts> Reference<'_, P> {
         admission
     }
 
+    /// Drops a packet that finds no room at port `gp`; its buffer has not been charged.
     pub(super) fn drop(&mut self, now: u64, node: u32, gp: usize, pkt: &Parcel<P::Annex>) {
         self.links[gp].drops += 1;
         self.ports[gp].counts[self.setup.class_in_table(pkt)].drops += 1;
         self.tally.lost(pkt, Lost::Buffer);
+        self.refund(now, node, pkt);
         self.note(now, node, EventKind::Dropped, pkt);
     }
 

@@ -581,6 +581,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let room = !HEAVY || self.admit(&pkt, now, None) != Admission::Dropped;
         if !room {
             self.out.tally.lost(&pkt, Lost::Buffer);
+            self.refund(&pkt, now);
             self.out.note(now, EventKind::Dropped, &pkt);
         }
         self.switch.hold(room.then_some(pkt));
@@ -900,6 +901,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
                 queues.counts[self.out.setup.class_in_table(&pkt)].drops += 1;
             }
             self.out.tally.lost(&pkt, Lost::Buffer);
+            self.refund(&pkt, now);
             return self.out.note(now, EventKind::Dropped, &pkt);
         };
         let setup = self.out.setup;

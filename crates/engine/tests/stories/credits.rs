@@ -124,3 +124,25 @@ fn a_scheme_may_still_pause() {
     let (_, run) = incast("cbfc = \"on\"", "[scheme.flowcut]\ndeployment = \"full\"\n[nic.congestion.none]");
     assert!(total(&run, |link| link.pauses) > 0);
 }
+
+/// A frame that a switch drops by a `cap` has never been in its buffer, so its credits are free at once. A link has credits for three
+/// frames, and some links lose more than that.
+#[test]
+fn frames_that_a_cap_drops_cost_no_credits_for_good() {
+    for scheme in ["ecmp", "rps", "conweave"] {
+        let fabric = leaf_spine(2, 1, 12, "rate = \"100Gbps\"\ndelay = \"200ns\"");
+        let text = format!(
+            "{fabric}[switch]\ncbfc = {{ credits = \"4608B\", spacing = \"0B\" }}\n\
+             classes = [{{ kinds = [\"data\"], cap = \"6kB\" }}]\n\
+             [scheme.{scheme}]\n[nic]\ntimeout = {{ fixed = \"100us\" }}\n[nic.congestion.none]\n\
+             [[workload]]\nincast = {{ senders = 11, bytes = \"300kB\" }}\n"
+        );
+        let run = agreed_on(&lay(&text), &text);
+        let drops = run.links.iter().map(|link| link.drops).max();
+        assert_eq!((run.ending.clone(), run.violations.len()), (Ending::Finished, 0), "{drops:?}: {text}");
+        assert!(run.messages.iter().all(|message| message.acked != Time::NEVER), "{text}");
+        assert!(drops > Some(11 * 3), "{scheme}: {drops:?} drops at a port");
+        assert!(run.broke_lossless.is_empty(), "the cap drops, not the credits");
+        assert_eq!((run.control.pause, run.control.resume), (0, 0));
+    }
+}

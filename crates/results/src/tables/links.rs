@@ -66,13 +66,13 @@ pub fn table(run: RunData<'_>) -> Table {
         Column::count(
             "pauses",
             "frames",
-            "pause frames that its receiver sent back",
+            "pause frames that its receiver sent back; with `switch.cbfc`, times without credits are counted here, too",
             rows().map(|(_, r)| r.pauses),
         ),
         Column::real(
             "paused_us",
             "us",
-            "time for which the port stood paused",
+            "time for which the port stood paused, or without credits",
             rows().map(|(_, r)| Some(r.paused.as_us())),
         ),
         // New columns are the last ones, so that the others keep their places for scripts that count columns.
