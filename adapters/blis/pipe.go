@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 )
 
 // psPerUs is the number of picoseconds, ropewalk's unit, in a microsecond.
@@ -36,6 +37,8 @@ type answer struct {
 	State string `json:"state"`
 	ID    uint64 `json:"id"`
 	Ps    int64  `json:"ps"`
+	// What went wrong in the run, at its end.
+	Faults []string `json:"faults"`
 }
 
 // Open starts `program serve scenario` and names the instances.
@@ -96,6 +99,9 @@ func (p *Pipe) ask(request any) (answer, error) {
 }
 
 func (p *Pipe) Start(id uint64, from, to string, bytes int64, at int64) error {
+	if at > Latest {
+		return fmt.Errorf("ropewalk: transfer %d starts at %d us; expected at most %d us", id, at, Latest)
+	}
 	for p.now < at {
 		// Without transfers under way nothing ends on the way there.
 		if ended, found, err := p.Next(at); err != nil || found {
@@ -146,13 +152,19 @@ func (p *Pipe) Next(until int64) (Ended, bool, error) {
 
 func (p *Pipe) Pending() int { return p.pending }
 
-// Close ends the conversation.
+// Close ends the conversation. Faults of the run are an error.
 func (p *Pipe) Close() error {
-	if _, err := p.ask(map[string]string{"do": "finish"}); err != nil {
+	told, err := p.ask(map[string]string{"do": "finish"})
+	if err != nil {
 		return err
 	}
 	if err := p.requests.Close(); err != nil {
 		return err
 	}
-	return p.wait()
+	// A run with faults ends the program with a status of its own, which says less.
+	err = p.wait()
+	if len(told.Faults) > 0 {
+		return fmt.Errorf("ropewalk: the run failed: %s", strings.Join(told.Faults, "; "))
+	}
+	return err
 }

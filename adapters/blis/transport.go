@@ -20,6 +20,7 @@ type Transport interface {
 	Next(until int64) (Ended, bool, error)
 	// Pending is the number of transfers that have not ended.
 	Pending() int
+	// Close ends the conversation; it is an error if the run had faults.
 	Close() error
 }
 

@@ -124,6 +124,21 @@ func TestAnErrorOfRopewalkIsOneHere(t *testing.T) {
 	}
 }
 
+func TestFaultsOfTheRunAndTimesBeyondTheLastAreErrors(t *testing.T) {
+	answers := strings.NewReader("{\"ropewalk\":\"0\"}\n{\"ps\":0}\n{\"ps\":5,\"faults\":[\"it stalled\",\"and lost\"]}\n")
+	ended := false
+	pipe, err := Join(nopCloser{io.Discard}, answers, func() error { ended = true; return nil }, instances)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pipe.Start(1, "p0", "d0", 1, Latest+1); err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("a start beyond the last time: %v", err)
+	}
+	if err := pipe.Close(); err == nil || !strings.Contains(err.Error(), "it stalled; and lost") || !ended {
+		t.Errorf("%v %v", err, ended)
+	}
+}
+
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }

@@ -31,7 +31,7 @@ def write(stream, value):
 
 
 class Refused(Exception):
-    """A request that cannot be carried out; nothing has changed."""
+    """A request that cannot be carried out. No flow has begun, and rows of completions wait for the next answer."""
 
 
 class Translator:
@@ -42,6 +42,8 @@ class Translator:
         self.open = False
         self.flows = {}
         self.sequence = 0
+        # Rows of completions that no answer has delivered yet: a request that fails keeps them for the next one.
+        self.undelivered = []
 
     def answer(self, request):
         verb = request.get("verb")
@@ -75,47 +77,50 @@ class Translator:
         if request["sequence"] != self.sequence + 1:
             raise Refused(f"expected the sequence {self.sequence + 1}, found {request['sequence']}")
         number, eligible = request["sequence"], request["eligible_at_ps"]
+        flow = {key: request[key] for key in ("flow_id", "source", "destination", "payload_bytes", "tag")}
         self.told(
             {
                 "do": "send",
                 "id": number,
-                "from": request["source"],
-                "to": request["destination"],
-                "bytes": request["payload_bytes"],
+                "from": flow["source"],
+                "to": flow["destination"],
+                "bytes": flow["payload_bytes"],
                 "at_ps": eligible,
             }
         )
         self.sequence = number
-        self.flows[number] = {key: request[key] for key in ("flow_id", "source", "destination", "payload_bytes", "tag")}
-        self.flows[number]["start_time_ps"] = eligible
+        self.flows[number] = {**flow, "start_time_ps": eligible}
         return {"sequence": number}
 
-    def rows(self, events):
-        rows = []
+    def complete(self, events):
         for event in events:
             if event["event"] == "sent":
                 flow = self.flows.pop(event["id"])
                 fct = event["ps"] - flow["start_time_ps"]
-                rows.append({**flow, "sequence": event["id"], "completion_time_ps": event["ps"], "fct_ps": fct})
-        return rows
+                row = {**flow, "sequence": event["id"], "completion_time_ps": event["ps"], "fct_ps": fct}
+                self.undelivered.append(row)
+
+    def delivery(self, now):
+        rows, self.undelivered = self.undelivered, []
+        return {"now_ps": now, "completion_rows": rows, "quiescent": not self.flows}
 
     def advance_(self, request):
         told = self.told({"do": "advance", "until_ps": request["through_ps"]})
-        return {"now_ps": told["ps"], "completion_rows": self.rows(told["events"]), "quiescent": not self.flows}
+        self.complete(told["events"])
+        return self.delivery(told["ps"])
 
     def drain_(self, request):
-        rows, now = [], 0
         while True:
             event = self.told({"do": "next"})
-            now = event["ps"]
             if "state" in event:
-                return {"now_ps": now, "completion_rows": rows, "quiescent": not self.flows}
-            rows += self.rows([event])
+                return self.delivery(event["ps"])
+            self.complete([event])
 
     def close_(self, request):
-        self.open = False
         told = self.told({"do": "finish"})
-        return {"digest": told["digest"], "quiescent": not self.flows}
+        answer = {"digest": told["digest"], "quiescent": not self.flows}
+        self.open = False
+        return answer
 
 
 def main():

@@ -3,7 +3,8 @@ package cluster
 // Transfers over a packet-level fabric (ropewalk), in place of a duration that is fixed at the start. The environment chooses:
 //
 //	BLIS_TRANSFERS=constant            the formula of this simulator, as a check of the seam
-//	BLIS_TRANSFERS=ropewalk:SCENARIO   `ropewalk serve SCENARIO`; instance i has ranks i x TP and up. ROPEWALK names the program.
+//	BLIS_TRANSFERS=ropewalk:SCENARIO   `ropewalk serve SCENARIO`. ROPEWALK names the program. Each instance has as many ranks as
+//	                                   its TP; they are counted up from 0, in the order of the instances.
 
 import (
 	"container/heap"
@@ -26,17 +27,22 @@ type networkTransfers struct {
 // openTransfers returns nil if no transport is asked for.
 func openTransfers(cs *ClusterSimulator) *networkTransfers {
 	asked := os.Getenv("BLIS_TRANSFERS")
-	tp := int64(cs.config.EffectivePrefillTP())
 	var transport ropewalk.Transport
 	switch scenario, isRopewalk := strings.CutPrefix(asked, "ropewalk:"); {
-	case asked == "" || cs.config.PDTransferContention:
+	case asked == "":
 		return nil
+	case cs.config.PDTransferContention:
+		panic("BLIS_TRANSFERS and --pd-transfer-contention both say how transfers share the network; choose one of them")
 	case isRopewalk:
 		var instances []ropewalk.Instance
-		for i, inst := range cs.instances {
-			ranks := make([]uint32, tp)
-			for rank := range ranks {
-				ranks[rank] = uint32(int64(i)*tp + int64(rank))
+		next := uint32(0)
+		for _, inst := range cs.instances {
+			role := cs.poolMembership[string(inst.ID())]
+			// Pools may have a TP of their own. 0 stands for 1, as where instances are made.
+			ranks := make([]uint32, max(cs.config.resolveConfigForRole(role).TP, 1))
+			for i := range ranks {
+				ranks[i] = next
+				next++
 			}
 			instances = append(instances, ropewalk.Instance{Name: string(inst.ID()), Ranks: ranks})
 		}
@@ -51,7 +57,8 @@ func openTransfers(cs *ClusterSimulator) *networkTransfers {
 		transport = pipe
 	case asked == "constant":
 		rate := cs.config.PDTransferBandwidthGBps * 1000
-		transport = &ropewalk.Constant{BaseUs: cs.config.PDTransferBaseLatencyMs * 1000, BytesPerUs: rate, Ranks: tp}
+		ranks := int64(cs.config.EffectivePrefillTP())
+		transport = &ropewalk.Constant{BaseUs: cs.config.PDTransferBaseLatencyMs * 1000, BytesPerUs: rate, Ranks: ranks}
 	default:
 		panic(fmt.Sprintf("BLIS_TRANSFERS=%q: expected constant or ropewalk:SCENARIO", asked))
 	}
@@ -82,16 +89,28 @@ func (cs *ClusterSimulator) startTransfer(parent *ParentRequest, at int64) bool 
 	return true
 }
 
-// pullTransfer makes an event of the next transfer that ends before the next event; false if none does.
+// pullTransfer makes an event of the next transfer that ends before the next event; false if none does. The simulator ends if that event
+// is beyond its horizon, or if there is none; then the conversation ends too, and says what went wrong.
 func (cs *ClusterSimulator) pullTransfer(next int64) bool {
-	if cs.transfers == nil || cs.transfers.transport.Pending() == 0 {
+	if cs.transfers == nil {
 		return false
 	}
-	ended, found, err := cs.transfers.transport.Next(next)
+	var ended ropewalk.Ended
+	var found bool
+	var err error
+	if cs.transfers.transport.Pending() > 0 {
+		ended, found, err = cs.transfers.transport.Next(next)
+	}
 	if err != nil {
 		panic(err)
 	}
 	if !found {
+		if next == math.MaxInt64 || next > cs.config.Horizon {
+			if err := cs.transfers.transport.Close(); err != nil {
+				panic(err)
+			}
+			cs.transfers = nil
+		}
 		return false
 	}
 	heap.Push(&cs.clusterEvents, clusterEventEntry{

@@ -7,6 +7,10 @@ use std::fmt::Write;
 
 /// Most patterns (our choice): a folder that tools still list.
 const MOST: usize = 10_000;
+/// Most ranks: as many as `ropewalk import ctp` reads (`formats::ctp::MOST_RANKS`).
+const MOST_RANKS: usize = 2048;
+/// Most cells of all matrices (our choice): at least 1 GB of text.
+const MOST_CELLS: usize = 500_000_000;
 
 /// Bytes by sender and receiver.
 type Cells = BTreeMap<(u32, u32), u64>;
@@ -31,8 +35,14 @@ impl Traffic {
     /// The messages of a run; a rank is a host.
     ///
     /// # Errors
-    /// If messages start at very many times, or none was sent.
+    /// If there are too many ranks, messages start at very many times, the matrices would be very large, or nothing was sent.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Result<Self, String> {
+        let ranks = plan.fabric.hosts();
+        if ranks > MOST_RANKS {
+            return Err(format!(
+                "the scenario has {ranks} ranks; expected at most {MOST_RANKS} for matrices"
+            ));
+        }
         let mut groups: BTreeMap<(Time, u16), (Time, Cells)> = BTreeMap::new();
         for (message, done) in plan.messages.iter().zip(&outcome.messages) {
             if done.start == Time::NEVER || message.bytes == 0 {
@@ -62,7 +72,9 @@ impl Traffic {
             let until = end.max(ready);
             free.extend(ranks.into_iter().map(|rank| (rank, until)));
         }
-        Ok(Traffic { ranks: plan.fabric.hosts() as u32, patterns, overlapping })
+        let different = patterns.iter().map(|pattern| &pattern.cells).collect::<BTreeSet<_>>().len();
+        fits(different, ranks)?;
+        Ok(Traffic { ranks: ranks as u32, patterns, overlapping })
     }
 
     /// Number of ranks.
@@ -80,25 +92,27 @@ impl Traffic {
         self.overlapping
     }
 
-    /// The list and the matrices, by their names.
-    pub fn files(&self) -> Vec<(String, String)> {
+    /// The matrices and then the list, by their names. Each is made when it is asked for, so only one is held at a time.
+    pub fn files(&self) -> impl Iterator<Item = (String, String)> {
         let mut list = "traffic_patterns:\n".to_owned();
-        let mut names: BTreeMap<&Cells, String> = BTreeMap::new();
-        let mut files = Vec::new();
+        let mut numbers: BTreeMap<&Cells, usize> = BTreeMap::new();
+        let mut matrices: Vec<&Cells> = Vec::new();
         for Pattern { sleep, cells } in &self.patterns {
-            let next = format!("matrix_{}.txt", names.len());
-            let name = names.entry(cells).or_insert_with(|| {
-                files.push((next.clone(), self.matrix(cells)));
-                next
+            let number = *numbers.entry(cells).or_insert_with(|| {
+                matrices.push(cells);
+                matrices.len() - 1
             });
             let _ = writeln!(
                 list,
-                "- matrix_file: {name}\n  mem_type: cuda\n  xfer_op: WRITE\n  sleep_before_launch_sec: {:.12}",
+                "- matrix_file: {}\n  mem_type: cuda\n  xfer_op: WRITE\n  sleep_before_launch_sec: {:.12}",
+                matrix_file(number),
                 sleep.as_secs()
             );
         }
-        files.push(("patterns.yaml".to_owned(), list));
-        files
+        let matrices = matrices.into_iter().enumerate();
+        matrices
+            .map(|(number, cells)| (matrix_file(number), self.matrix(cells)))
+            .chain([("patterns.yaml".to_owned(), list)])
     }
 
     fn matrix(&self, cells: &Cells) -> String {
@@ -111,6 +125,20 @@ impl Traffic {
             text.push('\n');
         }
         text
+    }
+}
+
+fn matrix_file(number: usize) -> String {
+    format!("matrix_{number}.txt")
+}
+
+/// Refuses matrices that would fill a disk.
+fn fits(matrices: usize, ranks: usize) -> Result<(), String> {
+    match matrices * ranks * ranks {
+        cells if cells > MOST_CELLS => Err(format!(
+            "{matrices} matrices of {ranks} ranks have {cells} cells; expected at most {MOST_CELLS}"
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -127,7 +155,7 @@ mod tests {
             (message.start, message.received) = (ms(start), ms(received));
         }
         let traffic = Traffic::of(&plan, &outcome).unwrap();
-        let files = traffic.files();
+        let files: Vec<(String, String)> = traffic.files().collect();
         let (name, list) = files.last().unwrap();
         assert_eq!((name.as_str(), traffic.patterns(), traffic.overlapping()), ("patterns.yaml", 2, 0));
         assert!(list.contains("sleep_before_launch_sec: 0.000000000000"), "{list}");
@@ -141,5 +169,12 @@ mod tests {
         assert_eq!(Traffic::of(&plan, &outcome).unwrap().overlapping(), 1);
         outcome.messages.iter_mut().for_each(|message| message.start = Time::NEVER);
         assert_eq!(Traffic::of(&plan, &outcome).unwrap_err(), "the scenario sends no messages");
+    }
+
+    #[test]
+    fn matrices_that_would_fill_a_disk_are_refused() {
+        assert_eq!(fits(119, MOST_RANKS), Ok(()));
+        let told = "120 matrices of 2048 ranks have 503316480 cells; expected at most 500000000";
+        assert_eq!(fits(120, MOST_RANKS).unwrap_err(), told);
     }
 }

@@ -112,7 +112,8 @@ fn the_answer_has_a_checkpoints_own_end_and_says_what_kernels_are_fitted_to() {
     );
 }
 
-/// What a scenario sends goes to NIXL's benchmark and comes back: the same bytes between the same ranks, at the same times.
+/// What a scenario sends goes to NIXL's benchmark and comes back: the same bytes between the same ranks, and at the same
+/// times but for the meetings before the second and the third pattern.
 #[test]
 fn traffic_goes_to_nixls_benchmark_and_comes_back() {
     let sandbox = Sandbox::new();
@@ -126,12 +127,20 @@ fn traffic_goes_to_nixls_benchmark_and_comes_back() {
         let table = fs::read_to_string(sandbox.0.path().join(folder).join("flows.csv")).unwrap();
         let mut rows = table.lines().map(|row| row.split(',').collect::<Vec<_>>());
         let head = rows.next().unwrap();
-        let bytes = head.iter().position(|name| *name == "bytes").unwrap();
-        let all = rows.map(|row| row[bytes].parse::<u64>().unwrap()).filter(|bytes| *bytes > 1000);
-        all.collect::<Vec<_>>()
+        let column = |name: &str| head.iter().position(|column| *column == name).unwrap();
+        let (from, to, bytes, start) = (column("from"), column("to"), column("bytes"), column("start_us"));
+        let all = rows.map(|row| {
+            let message = (row[from].to_owned(), row[to].to_owned(), row[bytes].parse::<u64>().unwrap());
+            (message, row[start].parse::<f64>().unwrap())
+        });
+        all.filter(|((_, _, bytes), _)| *bytes > 1000).unzip::<_, _, Vec<_>, Vec<_>>()
     };
-    assert_eq!(large("again"), large("out"));
-    assert_eq!(large("again").len(), 3);
+    let ((messages, starts), (sent, sent_at)) = (large("again"), large("out"));
+    assert_eq!(messages, sent);
+    assert_eq!(messages.len(), 3);
+    for (start, sent_at) in starts.iter().zip(&sent_at) {
+        assert!((0.0..10.0).contains(&(start - sent_at)), "{starts:?} {sent_at:?}");
+    }
     fs::write(sandbox.0.path().join("wrong.yaml"), "traffic_patterns:\n- matrix: a\n").unwrap();
     let wrong = sandbox.ropewalk("import ctp wrong.yaml -o wrong.toml").code(2);
     wrong.stderr(contains("wrong.yaml:2:3").and(contains("unknown key `matrix`")));
