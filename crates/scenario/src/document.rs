@@ -166,6 +166,11 @@ impl Document {
 
     /// Turns serde's message into ours: with the nearest right word and the expected kind of value.
     fn explain(&self, mut path: Vec<String>, message: &str) -> Finding {
+        // The settings of a scheme of one's own are read apart, so the text has the last part of the path.
+        if let Some((place, rest)) = schemes::own::place(message) {
+            path.extend(place);
+            return self.explain(path, rest);
+        }
         let mut quoted = message.split('`').skip(1).step_by(2);
         let first = quoted.next().unwrap_or_default().to_owned();
         let rest: Vec<&str> = quoted.collect();

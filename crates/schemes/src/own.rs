@@ -135,6 +135,13 @@ fn wrong_key<'a>(entry: &Entry, settings: &'a Value) -> Option<&'a str> {
     settings.as_object()?.iter().find(alone).map(|(key, _)| key.as_str()).filter(|key| known(key))
 }
 
+/// The place that an error of [`Own::read`] names, below the table of schemes, and the rest of the text; `None` for other errors.
+pub fn place(text: &str) -> Option<(Vec<String>, &str)> {
+    let (place, rest) = text.strip_prefix('`')?.split_once("`: ")?;
+    let parts: Vec<String> = place.split('.').map(str::to_owned).collect();
+    entry(&parts[0]).map(|_| (parts, rest))
+}
+
 /// Adds the settings of the program's own schemes to the JSON Schema of [`crate::SchemeConfig`].
 pub(crate) fn listed(schema: &mut Schema) {
     let Some(Value::Array(choices)) = schema.get_mut("oneOf") else { return };
@@ -167,12 +174,12 @@ impl Own {
     /// The scheme with these settings.
     ///
     /// # Errors
-    /// What is wrong with them; the text names the key.
+    /// What is wrong with them; the text begins with the [`place`].
     pub(crate) fn read(self, settings: Value) -> Result<Own, String> {
         let entry = self.entry;
         let wrong = |error: serde_json::Error| match wrong_key(entry, &settings) {
-            Some(key) => format!("`{key}`: {error}"),
-            None => error.to_string(),
+            Some(key) => format!("`{}.{key}`: {error}", entry.name),
+            None => format!("`{}`: {error}", entry.name),
         };
         Ok(Own { config: (entry.read)(settings.clone()).map_err(wrong)?, ..self })
     }

@@ -89,14 +89,13 @@ fn scenarios_know_its_name_and_its_settings() {
 fn mistakes_in_its_settings_are_named() {
     let unknown = error("[scheme.turns]\npackets-eech = 2");
     assert!(
-        unknown.contains("`packets-eech`") && unknown.contains("did you mean `packets-each`"),
+        unknown.contains("line: 6")
+            && unknown.contains("`packets-eech`")
+            && unknown.contains("did you mean `packets-each`"),
         "{unknown}"
     );
     let wrong = error("[scheme.turns]\npackets-each = 300");
-    assert!(
-        wrong.contains("line: 5") && wrong.contains("`packets-each`") && wrong.contains("300"),
-        "{wrong}"
-    );
+    assert!(wrong.contains("line: 6") && wrong.contains("300"), "{wrong}");
     let near = error("[scheme.turn]");
     assert!(near.contains("did you mean `turns`"), "{near}");
 }
