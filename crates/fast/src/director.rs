@@ -27,6 +27,10 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::path::PathBuf;
 use work::Piece;
 
+/// Least error of the end of a run that has left something out, as a share of the end, if it is not asked for less. Fitted: of 500 random
+/// steps, 3 ended 0.03 to 0.04 % off, where audits knew of less than 0.005 %.
+const LEAST: f64 = 5e-4;
+
 /// What is due; at one instant the engine's order of a task's events holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -293,6 +297,10 @@ impl<'a> Director<'a> {
             }
         }
         self.books.error += self.books.apart;
+        if self.books.left_out > 0 {
+            let least = LEAST.min(self.tolerance.unwrap_or(0.0)) * self.books.end as f64;
+            self.books.error = self.books.error.max(least);
+        }
         self.books.cells = (self.told.cells, self.cells);
         self.books.situations = self.classes.iter().filter(known).count() as u64;
     }
