@@ -35,15 +35,7 @@ impl Recipe for Config {
     const TRIALS: &'static [&'static str] = &["", "choices = 1", "choices = 9"];
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            judges_nacks: false,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::plain(true)
     }
 
     fn build(&self, _: Site<'_>) -> State {

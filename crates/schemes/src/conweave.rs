@@ -184,15 +184,7 @@ impl Recipe for Config {
     ];
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            judges_nacks: false,
-            tags: true,
-            signal: self.signal_size.get() as u32,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts { tags: true, signal: self.signal_size.get() as u32, ..Facts::plain(false) }
     }
 
     fn build(&self, site: Site<'_>) -> Conweave {

@@ -123,7 +123,7 @@ impl Recipe for Config {
          timeout = { fixed = \"100us\" }\n[nic.transport.sr-sack]\nreorder-window = 40"];
 
     fn facts(&self) -> Facts {
-        Facts::of_sender(true)
+        Facts::plain(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

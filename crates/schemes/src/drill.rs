@@ -56,15 +56,7 @@ impl Recipe for Config {
     const LOOK: Option<Look> = Some(Look::new(4, 1));
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            judges_nacks: false,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::plain(true)
     }
 
     fn build(&self, site: Site<'_>) -> Drill {

@@ -40,15 +40,7 @@ impl Recipe for Config {
     ];
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            judges_nacks: false,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::plain(false)
     }
 
     fn validate(&self, plan: &Plan) -> Result<Vec<Finding>, Finding> {

@@ -51,7 +51,7 @@ impl Recipe for Config {
     const LOOK: Option<Look> = Some(Look::new(0, 1));
 
     fn facts(&self) -> Facts {
-        Facts { pinned: true, ..Facts::of_sender(false) }
+        Facts { pinned: true, ..Facts::plain(false) }
     }
 
     fn build(&self, site: Site<'_>) -> Pinned {

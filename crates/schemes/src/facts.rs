@@ -24,8 +24,8 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Facts of a scheme in the sending NIC alone, whose switches just map entropies to links.
-    pub fn of_sender(sprays: bool) -> Self {
+    /// Facts of a scheme that chooses paths, and does nothing else of which others must know.
+    pub fn plain(sprays: bool) -> Self {
         Facts { sprays, judges_nacks: false, tags: false, signal: 0, view: None, nic: None, pinned: false }
     }
 }

@@ -55,7 +55,7 @@ impl Recipe for Config {
     const TRIALS: &'static [&'static str] = &["bytes = \"4kB\""];
 
     fn facts(&self) -> Facts {
-        Facts::of_sender(false)
+        Facts::plain(false)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

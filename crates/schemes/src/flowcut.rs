@@ -176,7 +176,7 @@ impl Recipe for Config {
     fn facts(&self) -> Facts {
         let tags = self.deployment != Deployment::Nic;
         let signal = if tags { self.ack_size.get() as u32 } else { 0 };
-        Facts { sprays: false, judges_nacks: false, tags, signal, view: None, nic: None, pinned: false }
+        Facts { tags, signal, ..Facts::plain(false) }
     }
 
     fn build(&self, site: Site<'_>) -> Flowcut {

@@ -70,15 +70,7 @@ impl Recipe for Config {
     const TRIALS: &'static [&'static str] = &["gap = \"400ns\""];
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            judges_nacks: false,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::plain(false)
     }
 
     fn build(&self, _site: Site<'_>) -> Flowlet {

@@ -52,7 +52,7 @@ impl Recipe for Config {
     const TRIALS: &'static [&'static str] = &["gap = \"300ns\"\nentropies = 5"];
 
     fn facts(&self) -> Facts {
-        Facts::of_sender(false)
+        Facts::plain(false)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

@@ -25,15 +25,7 @@ impl Recipe for Config {
     const GOLDEN: Golden = Golden::Dragonfly(&[("", "")]);
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: false,
-            judges_nacks: false,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::plain(false)
     }
 
     fn build(&self, _site: Site<'_>) -> Minimal {

@@ -90,15 +90,7 @@ impl Recipe for Config {
             congestion: CongestionConfig::MpRdma(Default::default()),
             ack_every: 1,
         };
-        Facts {
-            sprays: true,
-            judges_nacks: false,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: Some(nic),
-            pinned: false,
-        }
+        Facts { nic: Some(nic), ..Facts::plain(true) }
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

@@ -324,7 +324,7 @@ impl Recipe for Config {
     const GOLDEN: Golden = Golden::None;
 
     fn facts(&self) -> Facts {
-        Facts::of_sender(true)
+        Facts::plain(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

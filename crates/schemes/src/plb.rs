@@ -91,7 +91,7 @@ impl Recipe for Config {
     ];
 
     fn facts(&self) -> Facts {
-        Facts::of_sender(false)
+        Facts::plain(false)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

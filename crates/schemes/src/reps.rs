@@ -92,7 +92,7 @@ impl Recipe for Config {
     ];
 
     fn facts(&self) -> Facts {
-        Facts::of_sender(true)
+        Facts::plain(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

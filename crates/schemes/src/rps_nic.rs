@@ -42,7 +42,7 @@ impl Recipe for Config {
     const TRIALS: &'static [&'static str] = &["entropies = 7"];
 
     fn facts(&self) -> Facts {
-        Facts::of_sender(true)
+        Facts::plain(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {

@@ -158,15 +158,7 @@ impl Recipe for Config {
         Golden::LeafSpine(&[("", ""), ("themis literal 8", "mode = \"literal\", psn-bits = 8")]);
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            judges_nacks: self.filter,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts { judges_nacks: self.filter, ..Facts::plain(true) }
     }
 
     fn build(&self, site: Site<'_>) -> Themis {

@@ -74,15 +74,7 @@ impl Recipe for Config {
     const GOLDEN: Golden = Golden::Dragonfly(&[("", "")]);
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            judges_nacks: false,
-            tags: false,
-            signal: 0,
-            view: Some(self.own_view()),
-            nic: None,
-            pinned: false,
-        }
+        Facts { view: Some(self.own_view()), ..Facts::plain(true) }
     }
 
     fn build(&self, site: Site<'_>) -> UgalG {

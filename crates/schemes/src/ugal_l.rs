@@ -46,15 +46,7 @@ impl Recipe for Config {
     const GOLDEN: Golden = Golden::Dragonfly(&[("", "")]);
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: true,
-            judges_nacks: false,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::plain(true)
     }
 
     fn build(&self, _site: Site<'_>) -> UgalL {

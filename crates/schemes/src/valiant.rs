@@ -44,15 +44,7 @@ impl Recipe for Config {
     const GOLDEN: Golden = Golden::Dragonfly(&[("valiant per flow", "per = \"flow\""), ("", "")]);
 
     fn facts(&self) -> Facts {
-        Facts {
-            sprays: self.per == Per::Packet,
-            judges_nacks: false,
-            tags: false,
-            signal: 0,
-            view: None,
-            nic: None,
-            pinned: false,
-        }
+        Facts::plain(self.per == Per::Packet)
     }
 
     fn build(&self, _site: Site<'_>) -> Valiant {

@@ -23,7 +23,7 @@ impl Recipe for Config {
     const TRIALS: &'static [&'static str] = &["", "packets-each = 5"];
 
     fn facts(&self) -> Facts {
-        Facts::of_sender(true)
+        Facts::plain(true)
     }
 
     fn build(&self, site: Site<'_>) -> Entropies {
