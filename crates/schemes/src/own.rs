@@ -96,6 +96,20 @@ fn list() -> &'static List {
     LIST.get_or_init(|| List { entries: Vec::new(), names: crate::SchemeConfig::BUILT_IN.to_vec() })
 }
 
+/// Why a name is not free.
+const TAKEN: &str = "there is a scheme or a feedback of that name already";
+
+/// Why a scheme that is added to those of this crate cannot have this name; `None` if it can.
+pub fn unfit(name: &str) -> Option<&'static str> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.ends_with('-') || !name.chars().all(plain)
+    {
+        return Some("small letters, digits and `-` can, and a letter comes first");
+    }
+    let taken = crate::SchemeConfig::BUILT_IN.contains(&name) || crate::FeedbackConfig::NAMES.contains(&name);
+    taken.then_some(TAKEN)
+}
+
 /// Adds schemes to the list. A program does so before it reads a scenario; the same schemes may be added again.
 ///
 /// # Panics
@@ -103,14 +117,9 @@ fn list() -> &'static List {
 pub fn add(entries: &[Entry]) {
     let mut names = crate::SchemeConfig::BUILT_IN.to_vec();
     for entry in entries {
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        assert!(
-            !entry.name.is_empty() && entry.name.chars().all(plain),
-            "`{}` is no name of a scheme: small letters, digits and `-`",
-            entry.name
-        );
-        let taken = names.contains(&entry.name) || crate::FeedbackConfig::NAMES.contains(&entry.name);
-        assert!(!taken, "there is a scheme or a feedback `{}` already", entry.name);
+        let twice = names.contains(&entry.name).then_some(TAKEN);
+        let why = unfit(entry.name).or(twice).unwrap_or_default();
+        assert!(why.is_empty(), "a scheme cannot have the name `{}`: {why}", entry.name);
         names.push(entry.name);
     }
     let known = &LIST.get_or_init(|| List { entries: entries.to_vec(), names: names.clone() }).names;

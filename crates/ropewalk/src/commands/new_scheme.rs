@@ -57,20 +57,10 @@ pub fn run(name: &str, dir: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// Why a scheme cannot have this name.
+/// Why a crate and its scheme cannot have this name.
 fn unfit(name: &str) -> Option<&'static str> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.ends_with('-') || !name.chars().all(plain)
-    {
-        return Some("small letters, digits and `-` can, and a letter comes first");
-    }
-    if CRATES.contains(&name) || KEYWORDS.contains(&name) {
-        return Some("cargo or Rust gives this word another meaning");
-    }
-    let taken = [["scheme"], ["feedback"]]
-        .iter()
-        .any(|path| scenario::choices(path).iter().any(|(known, _)| *known == name));
-    taken.then_some("ropewalk has one of that name")
+    let reserved = CRATES.contains(&name) || KEYWORDS.contains(&name);
+    schemes::own::unfit(name).or(reserved.then_some("cargo or Rust gives this word another meaning"))
 }
 
 /// A file of `crates/mine` for a scheme of another name.

@@ -48,7 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "ropewalk",
         &[
             "busbw", "capture", "counters", "engine", "explain", "lab", "model", "papers", "report",
-            "results", "scenario", "site", "study",
+            "results", "scenario", "schemes", "site", "study",
         ],
     ),
     ("workshop", &["farm", "lab", "papers", "results", "ropewalk", "scenario"]),
