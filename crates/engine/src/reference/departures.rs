@@ -6,15 +6,10 @@ use crate::cells::Place;
 use crate::gentle::Gentle;
 use crate::host::Vacancy;
 use crate::outcome::Passed;
-use crate::setup::{Crossing, LinkState, Setup};
+use crate::setup::{Crossing, LinkState};
 use model::plan::MarkAt;
 use model::scheme::Effects;
 use model::{NodeId, Parcel, Parts, PortIndex, Time};
-
-/// The first port of a node.
-fn base_of(setup: &Setup<'_>, node: u32) -> usize {
-    setup.fabric().base(NodeId(node)) as usize
-}
 
 impl<P: Parts> Reference<'_, P> {
     /// Starts all packets that may start at port `gp`, and schedules the next departure.
@@ -123,15 +118,15 @@ impl<P: Parts> Reference<'_, P> {
         let mut effects = Effects::default();
         if (node as usize) >= self.servers {
             let index = node as usize - self.servers;
+            let own = gp - self.setup.fabric().base(NodeId(node)) as usize;
             let class = self.setup.class_in_table(&pkt);
             let queue = port.bytes[class];
             port.counts[class].leaves(pkt.frame());
             let channels = port.channels;
-            self.switches[index].starts(&self.setup, now, &pkt, (gp - base_of(&self.setup, node), channels));
+            self.switches[index].starts(&self.setup, now, &pkt, (own, channels));
             if self.setup.plan.classes.all()[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
                 let account = self.switches[index].account(&self.setup, &pkt);
-                let port = gp - self.setup.fabric().base(NodeId(node)) as usize;
-                let place = Place::new(port, class);
+                let place = Place::new(own, class);
                 if self.switches[index].buffer.release(account, pkt.frame() as u64, place) {
                     let priority = self.switches[index].priority_of(account);
                     match self.switches[index].buffer.returned(account).is_some() {
@@ -151,14 +146,10 @@ impl<P: Parts> Reference<'_, P> {
                 self.ports[gp].counts[class].marks += 1;
             }
             if self.switches[index].interest.departures && pkt.is_data() {
-                let base = self.setup.fabric().base(NodeId(node)) as usize;
-                let at = PortIndex((gp - base) as u16);
-                self.switches[index].starting(now, &mut pkt, at, &mut effects);
+                self.switches[index].starting(now, &mut pkt, PortIndex(own as u16), &mut effects);
             }
             if facts.to_host && pkt.is_data() && self.switches[index].interest.host_departures {
-                let base = self.setup.fabric().base(NodeId(node)) as usize;
-                let at = PortIndex((gp - base) as u16);
-                self.switches[index].departed(now, &pkt, at, &mut effects);
+                self.switches[index].departed(now, &pkt, PortIndex(own as u16), &mut effects);
             }
         }
         let Crossing { lost, late, replays } = match facts.lossy() {
