@@ -1,7 +1,7 @@
 //! What a file is: its content decides, not its name.
 
 use crate::sonic::SIGNS;
-use crate::tree::{self, Bad, Node};
+use files::tree::{self, Bad, Node};
 
 /// A file's content, parsed as far as its kind needs.
 #[derive(Debug)]

@@ -6,7 +6,6 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `tree` | JSON and YAML as one tree with lines |
 //! | `kind` | what a file is: its content decides |
 //! | `read/` | a reader per kind; none has I/O |
 //! | `sonic` | a switch as `config_db.json` has it |
@@ -35,7 +34,6 @@ mod said;
 mod settings;
 mod sonic;
 pub mod text;
-mod tree;
 mod view;
 mod write;
 

@@ -1,8 +1,8 @@
 //! A switch with SONiC: the tables of `config_db.json`, or of parts of it.
 
 use crate::said::{Place, Said, mbps, metres};
-use crate::tree::{Node, Value};
 use files::printable;
+use files::tree::{Node, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 

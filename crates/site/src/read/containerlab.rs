@@ -3,7 +3,7 @@
 use super::File;
 use crate::facts::{Edge, End, Facts, Known};
 use crate::said::Place;
-use crate::tree::Node;
+use files::tree::Node;
 
 /// Kinds of nodes that are hosts: containers and virtual machines without forwarding.
 const HOSTS: &[&str] = &["linux", "host", "ext-container", "generic_vm", "kind", "k8s-kind"];

@@ -3,7 +3,7 @@
 use super::File;
 use crate::facts::{Edge, End, Facts, Known, Servers};
 use crate::said::{Place, Said};
-use crate::tree::Node;
+use files::tree::Node;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most ends that an edge's slices may have together. Our choice: the ports of the largest fabrics.

@@ -77,7 +77,7 @@ fn common_folder(inputs: &[Input]) -> String {
     first[..common].join("/")
 }
 
-fn sonic(facts: &mut Facts, file: &File<'_>, tables: &crate::tree::Node, root: &str) {
+fn sonic(facts: &mut Facts, file: &File<'_>, tables: &files::tree::Node, root: &str) {
     let is_part = tables.get("DEVICE_METADATA").is_none();
     let same = facts.switches.iter_mut().find(|switch| {
         let in_one = switch.folder == file.folder && (is_part || !switch.tables.contains("DEVICE_METADATA"));

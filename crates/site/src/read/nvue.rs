@@ -5,7 +5,7 @@ use crate::facts::Facts;
 use crate::ledger::WHOLE_FILE;
 use crate::said::{Place, Said, rate};
 use crate::sonic::{Cell, Switch};
-use crate::tree::Node;
+use files::tree::Node;
 
 /// Thresholds of marking that `qos roce` sets, bytes, and their probability (Cumulus Linux, RoCE page: 150 and 1,500 KB).
 const ROCE_ECN: (u64, u64) = (150_000, 1_500_000);

@@ -7,28 +7,35 @@ use std::collections::BTreeMap;
 
 /// A value with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
+pub struct Node {
     /// Line, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// The value.
-    pub(crate) value: Value,
+    pub value: Value,
 }
 
 /// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
+    /// Nothing.
     Null,
+    /// A scalar.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// Keys and their values, in the order of the file.
     Map(Vec<(String, Node)>),
 }
 
 /// A text that is no JSON or no YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bad {
-    pub(crate) line: usize,
-    pub(crate) column: usize,
-    pub(crate) text: String,
+pub struct Bad {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub text: String,
 }
 
 /// Deepest nesting. Our choice: SONiC's files have four levels, and those of containerlab six.
@@ -39,17 +46,17 @@ const MOST_COPIES: usize = 1_000_000;
 
 impl Node {
     /// The value of a key of a map.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&Node> {
         self.entries().iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
     /// The value at a path of keys.
-    pub(crate) fn at(&self, path: &[&str]) -> Option<&Node> {
+    pub fn at(&self, path: &[&str]) -> Option<&Node> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
     /// The entries of a map, in the order of the file; none of other values.
-    pub(crate) fn entries(&self) -> &[(String, Node)] {
+    pub fn entries(&self) -> &[(String, Node)] {
         match &self.value {
             Value::Map(entries) => entries,
             _ => &[],
@@ -57,7 +64,7 @@ impl Node {
     }
 
     /// The items of a list; none of other values.
-    pub(crate) fn items(&self) -> &[Node] {
+    pub fn items(&self) -> &[Node] {
         match &self.value {
             Value::List(items) => items,
             _ => &[],
@@ -65,7 +72,7 @@ impl Node {
     }
 
     /// A scalar as text.
-    pub(crate) fn text(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
             _ => None,
@@ -73,7 +80,7 @@ impl Node {
     }
 
     /// The text of a key.
-    pub(crate) fn word(&self, key: &str) -> Option<&str> {
+    pub fn word(&self, key: &str) -> Option<&str> {
         self.get(key)?.text()
     }
 
@@ -89,7 +96,10 @@ impl Node {
 }
 
 /// Reads JSON as its standard has it.
-pub(crate) fn json(text: &str) -> Result<Node, Bad> {
+///
+/// # Errors
+/// The first mistake.
+pub fn json(text: &str) -> Result<Node, Bad> {
     let strict = ParseOptions {
         allow_comments: false,
         allow_loose_object_property_names: false,
@@ -166,7 +176,10 @@ struct Open {
 }
 
 /// Reads the documents of a YAML file.
-pub(crate) fn yaml(text: &str) -> Result<Vec<Node>, Bad> {
+///
+/// # Errors
+/// The first mistake.
+pub fn yaml(text: &str) -> Result<Vec<Node>, Bad> {
     let mut documents = Vec::new();
     let mut open: Vec<Open> = Vec::new();
     let mut anchors: BTreeMap<usize, Node> = BTreeMap::new();
