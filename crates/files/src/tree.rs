@@ -1,18 +1,23 @@
-//! JSON and YAML as one tree, in which every value knows its line. All scalars are texts: SONiC writes `"100000"` where others write `100000`.
+//! JSON and YAML as one tree, in which every value knows its place. All scalars are texts: SONiC writes `"100000"` where others write `100000`.
 
 use jsonc_parser::ast::Value as Json;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use saphyr_parser::{Event, Parser};
 use std::collections::BTreeMap;
 
-/// A value with its line.
+/// A value with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Line, from 1.
-    pub line: usize,
+    /// Line and column of its key, or its own; in JSON a column is a number of bytes.
+    pub key: Place,
+    /// Its own line and column.
+    pub own: Place,
     /// The value.
     pub value: Value,
 }
+
+/// Line and column, from 1.
+pub type Place = (usize, usize);
 
 /// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +89,20 @@ impl Node {
         self.get(key)?.text()
     }
 
+    fn new(place: Place, value: Value) -> Self {
+        Node { key: place, own: place, value }
+    }
+
+    /// The same value behind a key.
+    fn behind(self, key: Place) -> Self {
+        Node { key, ..self }
+    }
+
+    /// Line of its key, or its own.
+    pub fn line(&self) -> usize {
+        self.key.0
+    }
+
     /// Number of values in it.
     fn size(&self) -> usize {
         let inside: usize = match &self.value {
@@ -124,9 +143,9 @@ pub fn json(text: &str) -> Result<Node, Bad> {
 
 fn of_json(json: Json<'_>, lines: &Lines, depth: usize) -> Result<Node, Bad> {
     let range = jsonc_parser::common::Ranged::range(&json);
-    let line = lines.line(range.start);
+    let place = lines.place(range.start);
     if depth > DEEPEST {
-        return Err(Bad { line, column: 1, text: format!("Nested more than {DEEPEST} deep") });
+        return Err(Bad { line: place.0, column: 1, text: format!("Nested more than {DEEPEST} deep") });
     }
     let value = match json {
         Json::StringLit(text) => Value::Text(text.value.into_owned()),
@@ -144,14 +163,13 @@ fn of_json(json: Json<'_>, lines: &Lines, depth: usize) -> Result<Node, Bad> {
             let mut entries = Vec::with_capacity(object.properties.len());
             for property in object.properties {
                 let start = jsonc_parser::common::Ranged::range(&property.name).start;
-                let mut node = of_json(property.value, lines, depth + 1)?;
-                node.line = lines.line(start);
+                let node = of_json(property.value, lines, depth + 1)?.behind(lines.place(start));
                 entries.push((property.name.into_string(), node));
             }
             Value::Map(entries)
         }
     };
-    Ok(Node { line, value })
+    Ok(Node::new(place, value))
 }
 
 /// The lines of a text, by the bytes at which they start.
@@ -162,8 +180,9 @@ impl Lines {
         Lines(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
     }
 
-    fn line(&self, at: usize) -> usize {
-        self.0.partition_point(|start| *start <= at)
+    fn place(&self, at: usize) -> Place {
+        let line = self.0.partition_point(|start| *start <= at);
+        (line, at + 1 - self.0[line - 1])
     }
 }
 
@@ -172,7 +191,7 @@ struct Open {
     node: Node,
     anchor: usize,
     /// Key of a map whose value comes next.
-    key: Option<(String, usize)>,
+    key: Option<(String, Place)>,
 }
 
 /// Reads the documents of a YAML file.
@@ -190,8 +209,8 @@ pub fn yaml(text: &str) -> Result<Vec<Node>, Bad> {
             column: error.marker().col() + 1,
             text: error.info().to_owned(),
         })?;
-        let line = span.start.line();
-        let bad = |text: String| Bad { line, column: span.start.col() + 1, text };
+        let place = (span.start.line(), span.start.col() + 1);
+        let bad = |text: String| Bad { line: place.0, column: place.1, text };
         let (node, anchor) = match event {
             Event::Scalar(text, style, anchor, _) => {
                 let plain = matches!(style, saphyr_parser::ScalarStyle::Plain);
@@ -199,7 +218,7 @@ pub fn yaml(text: &str) -> Result<Vec<Node>, Bad> {
                     "" | "~" | "null" if plain => Value::Null,
                     _ => Value::Text(text.into_owned()),
                 };
-                (Node { line, value }, anchor)
+                (Node::new(place, value), anchor)
             }
             Event::Alias(anchor) => {
                 let node = anchors.get(&anchor).cloned().ok_or_else(|| bad("Unknown anchor".to_owned()))?;
@@ -217,7 +236,7 @@ pub fn yaml(text: &str) -> Result<Vec<Node>, Bad> {
                     Event::MappingStart(..) => Value::Map(Vec::new()),
                     _ => Value::List(Vec::new()),
                 };
-                open.push(Open { node: Node { line, value }, anchor, key: None });
+                open.push(Open { node: Node::new(place, value), anchor, key: None });
                 continue;
             }
             Event::SequenceEnd | Event::MappingEnd => match open.pop() {
@@ -242,7 +261,7 @@ impl Open {
         match &mut self.node.value {
             Value::List(items) => items.push(node),
             Value::Map(entries) => match self.key.take() {
-                None => self.key = Some((node.text().unwrap_or_default().to_owned(), node.line)),
+                None => self.key = Some((node.text().unwrap_or_default().to_owned(), node.own)),
                 // `<<: *defaults` adds the entries that the map lacks.
                 Some((key, _)) if key == "<<" => {
                     for (key, value) in std::mem::replace(&mut node.value, Value::Null).into_entries() {
@@ -251,10 +270,7 @@ impl Open {
                         }
                     }
                 }
-                Some((key, line)) => {
-                    node.line = line;
-                    entries.push((key, node));
-                }
+                Some((key, place)) => entries.push((key, node.behind(place))),
             },
             Value::Null | Value::Text(_) => {}
         }
@@ -278,9 +294,10 @@ mod tests {
     fn json_and_yaml_are_one_tree_with_lines() {
         let json = json("{\n \"PORT\": {\n  \"Ethernet0\": {\"speed\": 400000,\n \"up\": true}}}").unwrap();
         let yaml = yaml("PORT:\n  Ethernet0:\n    speed: 400000\n    up: true\n").unwrap().remove(0);
-        for (tree, line) in [(&json, 3), (&yaml, 3)] {
+        for (tree, key, own) in [(&json, (3, 17), (3, 26)), (&yaml, (3, 5), (3, 12))] {
             let speed = tree.at(&["PORT", "Ethernet0", "speed"]).unwrap();
-            assert_eq!((speed.text(), speed.line), (Some("400000"), line));
+            assert_eq!((speed.text(), speed.line()), (Some("400000"), 3));
+            assert_eq!((speed.key, speed.own), (key, own));
             assert_eq!(tree.at(&["PORT", "Ethernet0", "up"]).unwrap().text(), Some("true"));
         }
     }

@@ -1,8 +1,8 @@
 //! Traffic patterns of NIXL's `sequential-ct-perftest` (ai-dynamo/nixl, `benchmark/kvbench`): a list in YAML, and a matrix of bytes for each.
 
 use super::words::{Word, lines};
+use files::tree::{self, Node, Place, Value};
 use finding::{Finding, code, suggestion};
-use saphyr_parser::{Event, Parser, Span};
 
 /// A pattern: ranks meet, sleep, and send.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,106 +30,67 @@ const KEYS: [&str; 8] = [
 /// Most ranks of a matrix (our choice): a file of some megabytes.
 pub const MOST_RANKS: usize = 2048;
 
-/// The events of a file with their places.
-struct Events<'a> {
+/// A file whose list is read.
+struct List<'a> {
     file: &'a str,
     text: &'a str,
-    parser: Parser<'a, saphyr_parser::StrInput<'a>>,
 }
 
-impl<'a> Events<'a> {
-    fn error(&self, line: usize, column: usize, message: impl Into<String>) -> Finding {
+impl List<'_> {
+    fn error(&self, (line, column): Place, message: impl Into<String>) -> Finding {
         let start = self.text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum::<usize>();
         let rest = &self.text[start.min(self.text.len())..];
         let line = rest.lines().next().unwrap_or_default();
-        let at = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
+        let at = line.char_indices().nth(column.saturating_sub(1)).map_or(line.len(), |(at, _)| at);
         let word = line[at..].split_whitespace().next().map_or(0, str::len);
         let span = start + at..start + at + word;
         code::CONTENT.inside(self.file, self.text, span, message)
     }
 
-    fn at(&self, span: Span, message: impl Into<String>) -> Finding {
-        self.error(span.start.line(), span.start.col(), message)
-    }
-
-    fn next(&mut self) -> Result<(Event<'a>, Span), Finding> {
-        match self.parser.next() {
-            Some(Ok(event)) => Ok(event),
-            Some(Err(error)) => {
-                let marker = error.marker();
-                Err(self.error(marker.line(), marker.col(), format!("this is no YAML: {}", error.info())))
-            }
-            None => Err(self.error(usize::MAX, 0, "expected more of the list, found the end of the file")),
-        }
-    }
-
-    /// The next event as a word.
-    fn scalar(&mut self, what: &str) -> Result<(String, Span), Finding> {
-        match self.next()? {
-            (Event::Scalar(text, ..), span) => Ok((text.into_owned(), span)),
-            (_, span) => Err(self.at(span, format!("expected {what}, found a list or a table"))),
-        }
-    }
-
-    /// Leaves out a value, whatever it has inside.
-    fn skip(&mut self) -> Result<(), Finding> {
-        let mut open = 0_usize;
-        loop {
-            match self.next()?.0 {
-                Event::SequenceStart(..) | Event::MappingStart(..) => open += 1,
-                Event::SequenceEnd | Event::MappingEnd => open -= 1,
-                _ => {}
-            }
-            if open == 0 {
-                return Ok(());
-            }
-        }
-    }
-
-    /// The key of a map, or nothing at its end.
-    fn key(&mut self) -> Result<Option<(String, Span)>, Finding> {
-        match self.next()? {
-            (Event::MappingEnd, _) => Ok(None),
-            (Event::Scalar(text, ..), span) => Ok(Some((text.into_owned(), span))),
-            (_, span) => Err(self.at(span, "expected a key, found a list or a table")),
-        }
+    /// The text of a scalar.
+    fn word<'n>(&self, node: &'n Node, what: &str) -> Result<&'n str, Finding> {
+        node.text().ok_or_else(|| self.error(node.own, format!("expected {what}, found no text")))
     }
 
     /// A number of seconds, in ps.
-    fn seconds(&mut self) -> Result<u64, Finding> {
-        let (text, span) = self.scalar("a number of seconds")?;
+    fn seconds(&self, node: &Node) -> Result<u64, Finding> {
+        let text = self.word(node, "a number of seconds")?;
         match text.parse::<f64>() {
             // Our choice: as starts in scenarios.
             Ok(s) if (0.0..=1e6).contains(&s) => Ok((s * 1e12).round() as u64),
-            _ => Err(self.at(span, format!("expected 0 to 1000000 seconds, found `{text}`"))),
+            _ => Err(self.error(node.own, format!("expected 0 to 1000000 seconds, found `{text}`"))),
         }
     }
 
-    /// A pattern, whose map has begun at this place.
-    fn pattern(&mut self, begun: Span) -> Result<Pattern, Finding> {
+    fn pattern(&self, pattern: &Node) -> Result<Pattern, Finding> {
+        if !matches!(pattern.value, Value::Map(_)) {
+            return Err(self.error(pattern.own, "expected a pattern with `matrix_file`"));
+        }
         let (mut matrix, mut reads, mut sleep) = (None, false, (0, 0));
-        while let Some((key, span)) = self.key()? {
-            match &*key {
-                "matrix_file" => matrix = Some(self.scalar("the name of a file")?.0),
-                "sleep_before_launch_sec" => sleep.0 = self.seconds()?,
-                "sleep_after_launch_sec" => sleep.1 = self.seconds()?,
+        for (key, value) in pattern.entries() {
+            match &**key {
+                "matrix_file" => matrix = Some(self.word(value, "the name of a file")?.to_owned()),
+                "sleep_before_launch_sec" => sleep.0 = self.seconds(value)?,
+                "sleep_after_launch_sec" => sleep.1 = self.seconds(value)?,
                 "xfer_op" => {
-                    let (op, span) = self.scalar("READ or WRITE")?;
+                    let op = self.word(value, "READ or WRITE")?;
                     reads = match &*op.to_ascii_uppercase() {
                         "READ" => true,
                         "WRITE" => false,
-                        _ => return Err(self.at(span, format!("expected READ or WRITE, found `{op}`"))),
+                        _ => {
+                            return Err(self.error(value.own, format!("expected READ or WRITE, found `{op}`")));
+                        }
                     };
                 }
-                "mem_type" | "shards" | "dtype" | "metadata" => self.skip()?,
-                "storage_ops" => return Err(self.at(span, "operations on storage are not read")),
+                "mem_type" | "shards" | "dtype" | "metadata" => {}
+                "storage_ops" => return Err(self.error(value.key, "operations on storage are not read")),
                 other => {
                     let text = format!("unknown key `{other}`; {}", suggestion(other, &KEYS));
-                    return Err(self.at(span, text));
+                    return Err(self.error(value.key, text));
                 }
             }
         }
-        let matrix = matrix.ok_or_else(|| self.at(begun, "the pattern has no `matrix_file`"))?;
+        let matrix = matrix.ok_or_else(|| self.error(pattern.own, "the pattern has no `matrix_file`"))?;
         Ok(Pattern { matrix, reads, sleep })
     }
 }
@@ -139,36 +100,33 @@ impl<'a> Events<'a> {
 /// # Errors
 /// The first mistake, with its place.
 pub fn patterns(file: &str, text: &str) -> Result<Vec<Pattern>, Finding> {
-    let mut events = Events { file, text, parser: Parser::new_from_str(text) };
-    loop {
-        match events.next()? {
-            (Event::StreamStart | Event::DocumentStart(_), _) => {}
-            (Event::MappingStart(..), _) => break,
-            (_, span) => return Err(events.at(span, "expected the key `traffic_patterns`")),
+    let list = List { file, text };
+    let documents = tree::yaml(text)
+        .map_err(|bad| list.error((bad.line, bad.column), format!("this is no YAML: {}", bad.text)))?;
+    let root = match documents.first() {
+        Some(root) if matches!(root.value, Value::Map(_)) => root,
+        other => {
+            let place = other.map_or((1, 1), |root| root.own);
+            return Err(list.error(place, "expected the key `traffic_patterns`"));
         }
-    }
+    };
     let mut all = Vec::new();
-    while let Some((key, span)) = events.key()? {
+    for (key, value) in root.entries() {
         if key != "traffic_patterns" {
             let text = format!("unknown key `{key}`; expected `traffic_patterns`");
-            return Err(events
-                .at(span, text)
+            return Err(list
+                .error(value.key, text)
                 .with_help("`ct-perftest` runs one pattern; put it into such a list"));
         }
-        match events.next()? {
-            (Event::SequenceStart(..), _) => {}
-            (_, span) => return Err(events.at(span, "expected a list of patterns")),
+        if !matches!(value.value, Value::List(_)) {
+            return Err(list.error(value.own, "expected a list of patterns"));
         }
-        loop {
-            match events.next()? {
-                (Event::MappingStart(..), span) => all.push(events.pattern(span)?),
-                (Event::SequenceEnd, _) => break,
-                (_, span) => return Err(events.at(span, "expected a pattern with `matrix_file`")),
-            }
+        for pattern in value.items() {
+            all.push(list.pattern(pattern)?);
         }
     }
     match all.is_empty() {
-        true => Err(events.error(1, 0, "expected at least one pattern under `traffic_patterns`, found none")),
+        true => Err(list.error((1, 1), "expected at least one pattern under `traffic_patterns`, found none")),
         false => Ok(all),
     }
 }

@@ -147,11 +147,11 @@ impl Switch {
             match table.split_once('|') {
                 Some((table, key)) => self.entry(file, table, key, node),
                 None => match &node.value {
-                    Value::Map(entries) if entries.is_empty() => self.cell(file, table, "", "", node.line),
+                    Value::Map(entries) if entries.is_empty() => self.cell(file, table, "", "", node.line()),
                     Value::Map(entries) => {
                         entries.iter().for_each(|(key, node)| self.entry(file, table, key, node));
                     }
-                    _ => self.cell(file, table, "", "", node.line),
+                    _ => self.cell(file, table, "", "", node.line()),
                 },
             }
         }
@@ -174,11 +174,11 @@ impl Switch {
     fn entry(&mut self, file: &Rc<str>, table: &str, key: &str, node: &Node) {
         let fields = node.entries();
         if fields.is_empty() {
-            self.cell(file, table, key, "", node.line);
+            self.cell(file, table, key, "", node.line());
             self.field(table, key, "", &Said { value: String::new(), at: self.last() });
         }
         for (field, value) in fields {
-            self.cell(file, table, key, field, value.line);
+            self.cell(file, table, key, field, value.line());
             let text = match &value.value {
                 Value::Text(text) => text.trim().to_owned(),
                 Value::List(items) => items.iter().filter_map(Node::text).collect::<Vec<_>>().join(","),

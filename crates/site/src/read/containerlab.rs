@@ -15,18 +15,18 @@ pub(super) fn read(facts: &mut Facts, file: &File<'_>, root: &Node) {
     for (name, node) in topology.get("nodes").map_or(&[][..], Node::entries) {
         let group = node.word("group").and_then(|group| topology.at(&["groups", group, "kind"])?.text());
         let kind = node.word("kind").or(group).or(default).unwrap_or("linux");
-        let at = place(file, node.line, &format!("topology.nodes.{name}"));
+        let at = place(file, node.line(), &format!("topology.nodes.{name}"));
         facts.ledger.read(&at, "kind of a node", "hosts and switches of [topology.links]");
         let is_host = HOSTS.contains(&kind);
         facts.nodes.push(Known { name: files::printable::name(name), is_host, role: None });
         for (field, value) in node.entries().iter().filter(|(field, _)| field != "kind") {
-            let at = place(file, value.line, &format!("topology.nodes.{name}.{field}"));
+            let at = place(file, value.line(), &format!("topology.nodes.{name}.{field}"));
             let field = format!("{} of a node", files::printable::on_one_line(field));
             facts.ledger.ignored(&at, &field, "it is about the container, not about the fabric");
         }
     }
     for (i, link) in topology.get("links").map_or(&[][..], Node::items).iter().enumerate() {
-        let at = place(file, link.line, &format!("topology.links.{i}"));
+        let at = place(file, link.line(), &format!("topology.links.{i}"));
         let ends: Vec<End> = match link.get("endpoints") {
             Some(ends) => ends.items().iter().filter_map(of_endpoint).collect(),
             None => ["a", "z"].iter().filter_map(|side| of_table(link.get(side)?)).collect(),
@@ -44,7 +44,7 @@ pub(super) fn read(facts: &mut Facts, file: &File<'_>, root: &Node) {
     for (key, node) in others {
         let key = files::printable::on_one_line(key);
         facts.ledger.ignored(
-            &place(file, node.line, &key),
+            &place(file, node.line(), &key),
             &key,
             "it is about the laboratory, not about the fabric",
         );
@@ -53,7 +53,7 @@ pub(super) fn read(facts: &mut Facts, file: &File<'_>, root: &Node) {
     for (key, node) in inside.filter(|_| root.get("topology").is_some()) {
         let key = files::printable::on_one_line(key);
         facts.ledger.ignored(
-            &place(file, node.line, &key),
+            &place(file, node.line(), &key),
             &key,
             "it is about containers, not about the fabric",
         );

@@ -109,7 +109,7 @@ fn list<'a>(node: &'a Node, keys: &[&str]) -> impl Iterator<Item = &'a Node> + u
 }
 
 fn at(file: &File<'_>, node: &Node, path: &str) -> Place {
-    Place { file: file.name.clone(), line: node.line, path: files::printable::on_one_line(path) }
+    Place { file: file.name.clone(), line: node.line(), path: files::printable::on_one_line(path) }
 }
 
 /// Hosts, switches, and what a server has.

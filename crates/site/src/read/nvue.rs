@@ -29,7 +29,7 @@ pub(super) fn read(facts: &mut Facts, file: &File<'_>, documents: &[Node], root:
         documents.iter().flat_map(Node::items).flat_map(Node::entries).filter(|(key, _)| key != "set");
     for (key, node) in others {
         let key = files::printable::on_one_line(key);
-        let at = Place { file: file.name.clone(), line: node.line, path: key.clone() };
+        let at = Place { file: file.name.clone(), line: node.line(), path: key.clone() };
         facts.ledger.ignored(&at, &key, "it sets nothing");
     }
     for (key, node) in all.iter().flat_map(|set| set.entries()) {
@@ -50,7 +50,7 @@ fn walk(facts: &mut Facts, switch: &mut Switch, file: &File<'_>, path: &str, nod
     if !node.entries().is_empty() {
         return;
     }
-    let at = Place { file: file.name.clone(), line: node.line, path: files::printable::on_one_line(path) };
+    let at = Place { file: file.name.clone(), line: node.line(), path: files::printable::on_one_line(path) };
     let text = node.text().unwrap_or_default();
     let parts: Vec<&str> = path.split('.').collect();
     let speed = rate(text).filter(|bps| *bps >= 100_000_000);
