@@ -78,7 +78,9 @@ impl List<'_> {
                         "READ" => true,
                         "WRITE" => false,
                         _ => {
-                            return Err(self.error(value.own, format!("expected READ or WRITE, found `{op}`")));
+                            return Err(
+                                self.error(value.own, format!("expected READ or WRITE, found `{op}`"))
+                            );
                         }
                     };
                 }
