@@ -305,7 +305,7 @@ mod tests {
     /// status, the number of the round before comes up sooner or later.
     #[test]
     fn the_head_is_that_of_the_block_that_was_handed_over() {
-        const ROUNDS: u32 = 200_000;
+        const ROUNDS: u32 = 20_000;
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
         // SAFETY: the system chooses the place of the memory.
         let start = unsafe { libc::mmap(ptr::null_mut(), BLOCK * BLOCKS, access, kind, -1, 0) };
