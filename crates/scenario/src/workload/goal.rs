@@ -1,5 +1,6 @@
 //! GOAL schedules of LogGOPSim.
 
+use super::digest;
 use super::draft::Draft;
 use super::laid::Item;
 use super::outline::Event;
@@ -91,15 +92,8 @@ impl Generate for Goal {
     fn read_files(&mut self, folder: &Path) -> Result<(), Finding> {
         self.warnings.clear();
         let schedule = goal::read(&folder.join(&self.file), &mut self.warnings)?;
-        let digest = goal::digest(&schedule);
-        if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
-            let text =
-                format!("{} has changed: its digest is {digest}, and the scenario has {other}", self.file);
-            return Err(code::CHANGED
-                .at("digest", text)
-                .with_help("remove `digest` to take the file as it is"));
-        }
-        (self.schedule, self.digest) = (Some(Arc::new(schedule)), Some(digest));
+        digest::keep(&mut self.digest, &self.file, goal::digest(&schedule))?;
+        self.schedule = Some(Arc::new(schedule));
         Ok(())
     }
 

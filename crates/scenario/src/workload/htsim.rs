@@ -1,5 +1,6 @@
 //! Connection matrices of htsim.
 
+use super::digest;
 use super::draft::Draft;
 use super::laid::Item;
 use super::outline::Event;
@@ -76,15 +77,8 @@ impl Generate for Htsim {
         let name = path.display().to_string();
         let text = read_text("htsim", &path, &name)?;
         let matrix = htsim::read(&name, &text)?;
-        let digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
-        if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
-            let text =
-                format!("{} has changed: its digest is {digest}, and the scenario has {other}", self.file);
-            return Err(code::CHANGED
-                .at("digest", text)
-                .with_help("remove `digest` to take the file as it is"));
-        }
-        (self.matrix, self.digest) = (Some(Arc::new(matrix)), Some(digest));
+        digest::keep(&mut self.digest, &self.file, digest::of(&text))?;
+        self.matrix = Some(Arc::new(matrix));
         Ok(())
     }
 

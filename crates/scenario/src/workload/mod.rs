@@ -5,6 +5,7 @@
 pub mod cdf;
 pub(crate) mod communicator;
 pub(crate) mod cost;
+mod digest;
 pub(crate) mod draft;
 pub mod groups;
 pub mod host_sample;

@@ -1,5 +1,6 @@
 //! Workloads of SimAI and AICB: one training step, layer by layer.
 
+use super::digest;
 use super::draft::Draft;
 use super::laid::Item;
 use super::outline::Event;
@@ -84,15 +85,8 @@ impl Generate for Simai {
         let name = path.display().to_string();
         let text = read_text("simai", &path, &name)?;
         let step = simai::read(&name, &text)?;
-        let digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
-        if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
-            let text =
-                format!("{} has changed: its digest is {digest}, and the scenario has {other}", self.file);
-            return Err(code::CHANGED
-                .at("digest", text)
-                .with_help("remove `digest` to take the file as it is"));
-        }
-        (self.step, self.digest) = (Some(Arc::new(step)), Some(digest));
+        digest::keep(&mut self.digest, &self.file, digest::of(&text))?;
+        self.step = Some(Arc::new(step));
         Ok(())
     }
 

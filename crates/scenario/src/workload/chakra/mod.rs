@@ -3,6 +3,7 @@
 mod graph;
 mod lay;
 
+use super::digest;
 use super::draft::Draft;
 use super::training::Dimension;
 use super::{Generate, QpUse};
@@ -138,15 +139,8 @@ impl Generate for Chakra {
             hash.update(&digest.to_le_bytes());
             trace.groups = groups;
         }
-        let digest = format!("{:016x}", hash.digest());
-        if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
-            let text =
-                format!("{} has changed: its digest is {digest}, and the scenario has {other}", self.file);
-            return Err(code::CHANGED
-                .at("digest", text)
-                .with_help("remove `digest` to take the files as they are"));
-        }
-        (self.trace, self.digest) = (Some(Arc::new(trace)), Some(digest));
+        digest::keep(&mut self.digest, &self.file, digest::written(hash.digest()))?;
+        self.trace = Some(Arc::new(trace));
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Measured routing, from a file.
 
 use super::exchange::Sent;
+use crate::workload::digest;
 use files::file::{self, Reading};
 use finding::{Finding, code};
 use formats::routing::{self, Layer};
@@ -20,14 +21,8 @@ impl super::Routing {
         let name = path.display().to_string();
         let text =
             file::read(&path, Reading::import(8)).map_err(|e| code::FILE.at("file", e.about(&name)))?;
-        let digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
-        if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
-            let text = format!("{file} has changed: its digest is {digest}, and the scenario has {other}");
-            let help = "remove `digest` to take the file as it is";
-            return Err(code::CHANGED.at("digest", text).with_help(help));
-        }
+        digest::keep(&mut self.digest, file, digest::of(&text))?;
         self.read = Some(Measured(Arc::new(routing::read(&name, &text)?)));
-        self.digest = Some(digest);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use crate::rounded::exponential;
 use crate::values::LATEST;
 use crate::workload::cdf::Cdf;
+use crate::workload::digest;
 use files::file::{self, Reading};
 use finding::{Finding, code};
 use formats::requests::{self, BLOCK, Format};
@@ -119,14 +120,8 @@ impl Trace {
             TraceFormat::Burstgpt => Format::BurstGpt,
         };
         let trace = requests::read(format, &name, &text)?;
-        let digest = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
-        if let Some(other) = self.digest.as_ref().filter(|other| **other != digest) {
-            let text =
-                format!("{} has changed: its digest is {digest}, and the scenario has {other}", self.file);
-            let help = "remove `digest` to take the file as it is";
-            return Err(code::CHANGED.at("digest", text).with_help(help));
-        }
-        (self.read, self.digest) = (Some(Arc::new(trace)), Some(digest));
+        digest::keep(&mut self.digest, &self.file, digest::of(&text))?;
+        self.read = Some(Arc::new(trace));
         Ok(())
     }
 
