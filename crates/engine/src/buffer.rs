@@ -328,8 +328,10 @@ impl Buffer {
                 return refused;
             }
             cells.join(place, room);
-        } else if self.used + room > self.shared {
+        } else if room > cells.left() {
             return refused;
+        } else {
+            cells.hold(room);
         }
         self.charge(account, room);
         Admission::Admitted
@@ -339,7 +341,7 @@ impl Buffer {
     pub(crate) fn join(&mut self, account: Account, bytes: u64, place: Place) {
         let lossless = self.is_lossless(account);
         if let Some(cells) = self.cells.as_deref_mut().filter(|_| !lossless) {
-            cells.join(place, cells.room(bytes));
+            cells.join_held(place, cells.room(bytes));
         }
     }
 
@@ -347,8 +349,11 @@ impl Buffer {
     pub(crate) fn replace(&mut self, waiting: (Account, u64), arriving: (Account, u64), place: Place) {
         let resumes = self.release(waiting.0, waiting.1, place);
         debug_assert!(!resumes && waiting.1 >= arriving.1, "only lossy switches cut");
-        self.charge(arriving.0, self.room(arriving.1));
-        self.join(arriving.0, arriving.1, place);
+        let room = self.room(arriving.1);
+        self.charge(arriving.0, room);
+        if let Some(cells) = self.cells.as_deref_mut() {
+            cells.join(place, room);
+        }
     }
 
     /// Bytes that a packet takes.
@@ -400,6 +405,8 @@ impl Buffer {
                 cells.change(cells.slice_of_account(account), held, held + room);
             } else if let Some(place) = place {
                 cells.join(place, room);
+            } else {
+                cells.hold(room);
             }
             self.charge(account, room);
         }
