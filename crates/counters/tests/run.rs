@@ -180,10 +180,46 @@ fn losses_of_a_lossy_fabric_are_where_operators_look() {
     assert!(unknown.contains("`mlx5`, `sonic`, `junos`"), "{unknown}");
 }
 
+/// A NIC that may not pause discards what its slow host has no room for; one that pauses, or whose host is fast, loses nothing.
+#[test]
+fn what_a_slow_host_has_no_room_for_is_where_operators_look() {
+    let slow = |pause: bool| {
+        let pfc = if pause { "on" } else { "off" };
+        let queue = format!("rate = \"20Gbps\", buffer = \"50kB\", pause = {pause}, hosts = [\"host0\"]");
+        incast(&format!("[nic]\nreceive = {{ {queue} }}\n[nic.congestion.none]\n[switch]\npfc = \"{pfc}\"\n"))
+    };
+    let discards = |run: &Run| counter(&seen(run, "mlx5"), "rx_discards_phy");
+    let run = slow(false);
+    let nics = seen(&run, "mlx5");
+    let lost = discards(&run);
+    let of_run =
+        run.outcome.counters.iter().find(|(name, _)| *name == "receive_discards").map(|found| found.1);
+    assert!(lost > 0.0 && of_run == Some(lost as u64), "{lost} {of_run:?}");
+    let most = nics.counters.iter().find(|one| one.name == "rx_discards_phy").unwrap();
+    assert_eq!(most.most, Some(("host0".to_owned(), lost)), "no other NIC has lost any");
+    let arrived = counter(&nics, "rx_vport_rdma_unicast_packets");
+    assert!(lost <= run.outcome.data.discarded as f64 && lost < arrived, "{lost} of {arrived}");
+    let paused = slow(true);
+    assert!(counter(&seen(&paused, "mlx5"), "tx_prio#_pause") > 0.0);
+    assert_eq!([discards(&paused), discards(&incast(""))], [0.0, 0.0]);
+}
+
+/// A NIC that loses bursts at a full port counts them as well.
+#[test]
+fn bursts_lost_at_a_full_port_are_discards_of_the_nic() {
+    let run = incast(
+        "[nic]\ningress = { above = \"80Gbps\", loss = 0.02, burst = 4, interval = \"5us\" }\n[nic.congestion.none]\n",
+    );
+    let lost =
+        run.outcome.counters.iter().find(|(name, _)| *name == "ingress_losses").map_or(0, |found| found.1);
+    assert!(lost > 0);
+    assert_eq!(counter(&seen(&run, "mlx5"), "rx_discards_phy"), lost as f64);
+}
+
 #[test]
 fn a_dump_stands_beside_the_run_in_shares_and_rates() {
     let nics = seen(&incast(""), "mlx5");
-    let dump = "NIC statistics:\n     rx_vport_rdma_unicast_packets: 1000\n     np_ecn_marked_roce_packets: 10\n     rx_discards_phy: 0\n";
+    let dump = "NIC statistics:\n     rx_vport_rdma_unicast_packets: 1000\n     np_ecn_marked_roce_packets: 10\n     rx_discards_phy: 0\n     out_of_buffer: 4\n";
     let later = dump.replace("1000", "3000").replace(": 10\n", ": 110\n");
     let both = compare(&nics, &format!("{dump}{later}"), Some(10.0)).unwrap();
     let of = |name: &str| both.counters.iter().find(|one| one.name == name).unwrap();
@@ -194,7 +230,8 @@ fn a_dump_stands_beside_the_run_in_shares_and_rates() {
     );
     assert!(marked.run_share.is_some_and(|share| share > 0.0 && share < 1.0));
     assert!(
-        of("rx_discards_phy").note.contains("not by NIC") && of("np_cnp_sent").note == "the dump lacks it"
+        of("out_of_buffer").note.contains("always have a buffer")
+            && of("np_cnp_sent").note == "the dump lacks it"
     );
     assert!(both.text().contains("2 readings"));
     assert_eq!(compare(&nics, dump, None).unwrap().readings, 1);

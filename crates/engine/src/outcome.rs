@@ -439,6 +439,8 @@ pub struct NicRecord {
     pub duplicate: u64,
     /// Arrivals that it discarded.
     pub discarded: u64,
+    /// Packets among these for which it had no room: its queue was full, or they came in a burst of losses at a full port.
+    pub no_room: u64,
     /// Arrivals with a PSN above the ePSN.
     pub out_of_order: u64,
     /// Arrivals of data with a mark.
@@ -460,6 +462,7 @@ pub struct NicRecord {
 /// Arrivals at a host that the totals do not tell apart.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Heard {
+    pub(crate) no_room: u64,
     pub(crate) marked: u64,
     pub(crate) nacks: u64,
     pub(crate) cnps: u64,
