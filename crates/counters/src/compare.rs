@@ -45,17 +45,18 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
         let text = format!("the interval must be a number of seconds above 0, found {interval}");
         return Err(code::RANGE.plain(text));
     }
-    let dump = Dump::read(dump);
-    let is_known = |name: &str| view.counters.iter().any(|counter| fits(counter.name, name));
-    if dump.devices(is_known) == 0 {
-        let why = if dump.is_empty() {
+    let mut dump = Dump::read(dump);
+    let has_numbers = !dump.is_empty();
+    dump.keep(|name| view.counters.iter().any(|counter| fits(counter.name, name)));
+    if dump.is_empty() {
+        let why = if !has_numbers {
             "it has no lines of a name and a number"
         } else {
             "none of its names is among them"
         };
         return Err(code::UNKNOWN_NAME
             .plain(format!("the dump has no counter of {}: {why}", view.of))
-            .with_help("ropewalk reads `ethtool -S`, `rdma statistic`, and SONiC's `show pfc counters`, `show queue counters`, `show queue watermark unicast` and `pfcwd show stats`"));
+            .with_help("ropewalk reads `ethtool -S`, `rdma statistic`, and SONiC's `show pfc counters`, `show queue counters`, `show queue watermark unicast`, `show priority-group watermark`, `show buffer_pool watermark` and `pfcwd show stats`, and Junos' `show interfaces queue` and `show interfaces extensive`"));
     }
     let readings = dump.readings();
     let devices = view.counters.iter().filter_map(|counter| Some(dump.counter(counter.name)?.devices)).max();

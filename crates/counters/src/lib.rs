@@ -3,23 +3,28 @@
 //! `names.tsv` has a row per counter: view, scope, name, the count of ropewalk, the counter whose share it is, unit, meaning, and the
 //! source of the name or the reason why ropewalk has no such count. A `#` in a name stands for the number of a priority. The count is a
 //! column of `nics.parquet` (`nics.cnps_sent`), or of `links.parquet` for the link that leaves a port (`out.pauses`) or arrives there
-//! (`in.pauses`). No code knows a vendor.
+//! (`in.pauses`). In runs that record queues it may be one of `queues.parquet`, `priority_groups.parquet` (`groups.`) or `pools.parquet`.
+//! The scope says what has the counter: a `nic`, a `port`, a `switch`, or a `queue` or priority `group` of a port. No code knows a vendor.
 //!
 //! | file | content |
 //! |---|---|
 //! | `ports` | counts by port, from the tables of a run |
-//! | `dump` | what tools print |
+//! | `details` | counts by queue and by priority group |
+//! | `dump`, `lines` | what tools print |
 //! | [`mod@compare`] | a dump beside a run |
 //! | `text` | both as text |
 
 #![forbid(unsafe_code)]
 
 pub mod compare;
+mod details;
 mod dump;
+mod lines;
 mod ports;
 mod text;
 
 pub use compare::{Beside, Comparison, compare};
+pub use details::{Count, Details, Part};
 
 use finding::{Finding, code, suggestion};
 use ports::Port;
@@ -46,15 +51,24 @@ struct Name {
 }
 
 impl Name {
-    /// The row in a run with credits, if `credits` says why such a run lacks counts of pauses.
-    fn beside(self, credits: Option<&'static str>) -> Self {
-        let column = self.of.and_then(|of| of.split_once('.')).map_or("", |(_, column)| column);
+    /// The row in a run with credits, if `credits` says why such a run lacks counts of pauses, and in one that has not recorded queues.
+    fn beside(self, credits: Option<&'static str>, has_queues: bool) -> Self {
+        let (table, column) = self.of.and_then(|of| of.split_once('.')).unwrap_or_default();
+        let lacks = |why| Name { of: None, per: None, source: why, ..self };
         match credits {
-            Some(why) if PAUSES.contains(&column) => Name { of: None, per: None, source: why, ..self },
+            _ if RECORDED.contains(&table) && !has_queues => lacks("`record.queues = true` counts it"),
+            Some(why) if PAUSES.contains(&column) => lacks(why),
+            Some(_) if column == HEADROOM => lacks("credits in place of headroom"),
             _ => self,
         }
     }
 }
+
+/// Tables of runs that record queues, as `names.tsv` calls them.
+const RECORDED: [&str; 3] = ["queues", "groups", "pools"];
+
+/// The column that counts credits in place of headroom, if there are credits.
+const HEADROOM: &str = "max_headroom_bytes";
 
 /// Columns of `links.parquet` that count times without credits as if they were pauses.
 const PAUSES: [&str; 3] = ["pauses", "paused_us", "resumes"];
@@ -125,6 +139,8 @@ pub struct View {
     pub ports: Vec<String>,
     /// The counters.
     pub counters: Vec<Counter>,
+    /// Counters by queue and by priority group, if the run recorded queues.
+    pub details: Vec<Details>,
 }
 
 /// The counters of a run under the names of `of`, at all ports or at those of the node `at`.
@@ -137,7 +153,11 @@ pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Findi
         return Err(code::UNKNOWN_NAME.plain(text));
     }
     let credits = credits(results);
-    let rows: Vec<Name> = names().filter(|name| name.view == of).map(|name| name.beside(credits)).collect();
+    let has_queues = results.table("queues").is_some();
+    let (parts, rows): (Vec<Name>, Vec<Name>) = names()
+        .filter(|name| name.view == of)
+        .map(|name| name.beside(credits, has_queues))
+        .partition(|name| ["queue", "group"].contains(&name.scope));
     let at_hosts = rows.iter().any(|name| name.scope == "nic");
     let mut ports = ports::of(results, at_hosts)?;
     if let Some(at) = at {
@@ -171,18 +191,22 @@ pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Findi
                 .map(|total| total / seconds / ports.len() as f64),
             share: name.per.and_then(find).filter(|base| *base > 0.0).and_then(|base| Some(total? / base)),
             per: name.per,
-            most: most.filter(|(count, _)| **count > 0.0).map(|(count, port)| (port.name.clone(), *count)),
+            most: most.filter(|(count, _)| **count > 0.0).map(|(count, port)| {
+                (if name.scope == "switch" { &port.node } else { &port.name }.clone(), *count)
+            }),
             about: name.about,
             source: name.source,
             by_port,
         }
     });
     let counters = counters.collect();
+    let details = details::of(results, &parts, |name| ports.iter().any(|port| port.name == name));
     Ok(View {
         of: of.to_owned(),
         seconds,
         ports: ports.into_iter().map(|port| port.name).collect(),
         counters,
+        details,
     })
 }
 
