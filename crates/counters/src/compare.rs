@@ -11,6 +11,8 @@ use serde::Serialize;
 pub struct Beside {
     /// The operators' name.
     pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
     /// The counter of which both are shares.
     pub per: Option<&'static str>,
     /// Share in the run.
@@ -90,6 +92,7 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
         };
         Beside {
             name: counter.name,
+            unit: counter.unit,
             per: counter.per,
             run_share: counter.share,
             dump_share,
@@ -98,7 +101,14 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
             note,
         }
     };
-    let is_seen = |counter: &&crate::Counter| counter.total.is_some() || dump.counter(counter.name).is_some();
-    let counters = view.counters.iter().filter(is_seen).map(beside).collect();
+    let is_in_dump = |counter: &crate::Counter| dump.counter(counter.name).is_some();
+    // One count may have several names, of which a dump has one.
+    let has_other_name = |counter: &crate::Counter| {
+        view.counters.iter().any(|other| other.of == counter.of && is_in_dump(other))
+    };
+    let is_shown = |counter: &&crate::Counter| {
+        is_in_dump(counter) || counter.total.is_some() && !has_other_name(counter)
+    };
+    let counters = view.counters.iter().filter(is_shown).map(beside).collect();
     Ok(Comparison { readings, devices, counters })
 }

@@ -108,6 +108,8 @@ pub fn views() -> Vec<&'static str> {
 pub struct Counter {
     /// The operators' name.
     pub name: &'static str,
+    /// The count of ropewalk, as `names.tsv` has it; `None` if it has none.
+    pub of: Option<&'static str>,
     /// Sum over the ports; for the longest queue, the longest of all. `None` if ropewalk has no such count.
     pub total: Option<f64>,
     /// Unit of the total.
@@ -184,6 +186,7 @@ pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Findi
             .max_by(|(a, p), (b, q)| a.total_cmp(b).then_with(|| q.name.cmp(&p.name)));
         Counter {
             name: name.counter,
+            of: name.of,
             total,
             unit: name.unit,
             rate: total

@@ -87,6 +87,7 @@ impl Comparison {
         let rows = self.counters.iter().map(|one| {
             vec![
                 one.name.to_owned(),
+                one.unit.to_owned(),
                 share(one.run_share),
                 share(one.dump_share),
                 maybe(one.run_rate),
@@ -100,6 +101,10 @@ impl Comparison {
         };
         let devices = if self.devices == 1 { "device" } else { "devices" };
         format!("dump: {} {devices}, {since}\n", self.devices)
-            + &drawn(&["counter", "share, run", "share, dump", "per s, run", "per s, dump", ""], rows, 1..5)
+            + &drawn(
+                &["counter", "", "share, run", "share, dump", "per s, run", "per s, dump", ""],
+                rows,
+                2..6,
+            )
     }
 }

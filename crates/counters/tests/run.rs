@@ -323,6 +323,8 @@ fn a_dump_stands_beside_the_run_in_shares_and_rates() {
             && of("np_cnp_sent").note == "the dump lacks it"
     );
     assert!(both.text().contains("2 readings"));
+    // A count that the dump has under one of its names is not missing under the other.
+    assert!(both.counters.iter().all(|one| one.name != "rx_prio#_discards"));
     assert_eq!(compare(&nics, dump, None).unwrap().readings, 1);
     assert!(compare(&nics, dump, Some(0.0)).unwrap_err().to_string().contains("seconds above 0"));
     let none = compare(&nics, "hello\n", None).unwrap_err().to_string();

@@ -232,6 +232,10 @@ fn a_months_faults_kill_more_jobs_the_shorter_the_senders_try() {
         (0.0, &0.0.into()),
         "without a limit nobody gives up"
     );
+    let gives_up = |answer: &Value| answer["gives_up_s"].as_f64();
+    assert!(
+        gives_up(&waits).is_none() && gives_up(&long) > gives_up(&short) && gives_up(&short) > Some(0.47)
+    );
     assert!(dead(&short) > dead(&long) && dead(&long) > 0.0, "{} and {}", dead(&short), dead(&long));
     // Seven timers of 67 ms: a flap of half of a second ends the job. A log-normal of median 1 s and sigma 1.5 is longer with 69 %.
     let flaps = &short["rows"].as_array().unwrap()[1];
