@@ -4,7 +4,8 @@
 //! source of the name or the reason why ropewalk has no such count. A `#` in a name stands for the number of a priority. The count is a
 //! column of `nics.parquet` (`nics.cnps_sent`), or of `links.parquet` for the link that leaves a port (`out.pauses`) or arrives there
 //! (`in.pauses`). In runs that record queues it may be one of `queues.parquet`, `priority_groups.parquet` (`groups.`) or `pools.parquet`.
-//! The scope says what has the counter: a `nic`, a `port`, a `switch`, or a `queue` or priority `group` of a port. No code knows a vendor.
+//! `run.` stands for the counters of schemes in `summary.json`. The scope says what has the counter: a `nic`, a `port`, a `switch`, a
+//! `queue` or priority `group` of a port, or the whole `run`. No code knows a vendor.
 //!
 //! | file | content |
 //! |---|---|
@@ -61,6 +62,22 @@ impl Name {
             Some(_) if column == HEADROOM => lacks("credits in place of headroom"),
             _ => self,
         }
+    }
+}
+
+/// The part of a path that stands for the counters of schemes.
+const OF_RUN: &str = "run.";
+
+impl Name {
+    /// The row beside the counters of the run's scheme, which are those of all switches together.
+    fn beside_scheme(self, results: &Results, at: Option<&str>) -> Self {
+        let Some(counter) = self.of.and_then(|of| of.strip_prefix(OF_RUN)) else { return self };
+        let why = match results.summary.counters.contains_key(counter) {
+            true if at.is_none() => return self,
+            true => "counted for all switches together",
+            false => "the run's scheme does not count it",
+        };
+        Name { of: None, per: None, source: why, ..self }
     }
 }
 
@@ -158,7 +175,7 @@ pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Findi
     let has_queues = results.table("queues").is_some();
     let (parts, rows): (Vec<Name>, Vec<Name>) = names()
         .filter(|name| name.view == of)
-        .map(|name| name.beside(credits, has_queues))
+        .map(|name| name.beside(credits, has_queues).beside_scheme(results, at))
         .partition(|name| ["queue", "group"].contains(&name.scope));
     let at_hosts = rows.iter().any(|name| name.scope == "nic");
     let mut ports = ports::of(results, at_hosts)?;
@@ -174,11 +191,12 @@ pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Findi
     }
     let seconds = results.summary.sim_time_us / 1e6;
     let totals: Vec<(&str, Option<f64>)> =
-        rows.iter().map(|name| (name.counter, total(name, &ports))).collect();
+        rows.iter().map(|name| (name.counter, total(name, results, &ports))).collect();
     let find = |counter: &str| totals.iter().find(|(name, _)| *name == counter).and_then(|(_, total)| *total);
     let counters = rows.iter().map(|name| {
+        let of_ports = name.of.filter(|of| !of.starts_with(OF_RUN));
         let by_port: Vec<f64> =
-            name.of.map_or(Vec::new(), |of| ports.iter().map(|port| port.count(of)).collect());
+            of_ports.map_or(Vec::new(), |of| ports.iter().map(|port| port.count(of)).collect());
         let total = find(name.counter);
         let most = by_port
             .iter()
@@ -218,8 +236,11 @@ fn is_peak(name: &Name) -> bool {
     name.of.is_some_and(|of| of.contains(".max_"))
 }
 
-fn total(name: &Name, ports: &[Port]) -> Option<f64> {
-    let counts = ports.iter().map(|port| port.count(name.of.unwrap_or_default()));
-    name.of?;
+fn total(name: &Name, results: &Results, ports: &[Port]) -> Option<f64> {
+    let of = name.of?;
+    if let Some(counter) = of.strip_prefix(OF_RUN) {
+        return results.summary.counters.get(counter).map(|count| *count as f64);
+    }
+    let counts = ports.iter().map(|port| port.count(of));
     Some(if is_peak(name) { counts.fold(0.0, f64::max) } else { counts.sum() })
 }

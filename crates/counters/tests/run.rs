@@ -201,6 +201,34 @@ fn watermarks_count_cells_and_leave_reserved_room_out() {
     assert_eq!(run("200kB"), plain - 200_000.0);
 }
 
+/// What adaptive switching has moved is counted for all switches together, and only by it.
+#[test]
+fn moves_of_adaptive_switching_have_their_name() {
+    let name = "SAI_NEXT_HOP_GROUP_ATTR_ARS_NEXT_HOP_REASSIGNMENTS";
+    let of = |run: &Run, at: Option<&str>| {
+        let view = view(&run.results(Vec::new()), "sonic", at).unwrap();
+        let found = view.counters.into_iter().find(|one| one.name == name).unwrap();
+        (found.total, found.source)
+    };
+    let run = incast("[scheme.ars]\nmode = \"flowlet-random\"\nidle = \"1ns\"\n");
+    let moves =
+        run.outcome.counters.iter().find(|(name, _)| *name == "ars_moves").map(|found| found.1 as f64);
+    assert!(moves > Some(0.0));
+    assert_eq!(of(&run, None).0, moves);
+    assert_eq!(of(&run, Some("leaf0")), (None, "counted for all switches together"));
+    assert_eq!(of(&incast(""), None), (None, "the run's scheme does not count it"));
+}
+
+/// A frame that noise takes is a gap at the far end and a replay at the near one.
+#[test]
+fn a_gap_at_one_end_is_a_replay_at_the_other() {
+    let run = incast("[links]\nllr = \"on\"\n[[failure]]\nlinks = [[\"leaf*\", \"spine*\"]]\nloss = 0.01\n");
+    let ports = seen(&run, "sonic");
+    let [replays, gaps] =
+        ["TX_REPLAY", "RX_MISSING_SEQ"].map(|name| counter(&ports, &format!("SAI_PORT_STAT_LLR_{name}")));
+    assert!(replays > 0.0 && replays == gaps, "{replays} {gaps}");
+}
+
 /// SONiC's queues 3 and 4 are lossless: each pauses by itself.
 #[test]
 fn lossless_queues_pause_apart() {
@@ -346,6 +374,7 @@ fn names_lead_to_columns() {
             .collect::<Vec<_>>()
     };
     let (nics, links) = (columns("nics"), columns("links"));
+    let sprayed = incast("[scheme.ars]\n").results(Vec::new());
     let [queues, groups, pools] = ["queues", "priority_groups", "pools"].map(columns);
     for line in include_str!("../src/names.tsv").lines().skip(1) {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -356,6 +385,7 @@ fn names_lead_to_columns() {
             Some(("queues", column)) => queues.iter().any(|own| own == column),
             Some(("groups", column)) => groups.iter().any(|own| own == column),
             Some(("pools", column)) => pools.iter().any(|own| own == column),
+            Some(("run", counter)) => sprayed.summary.counters.contains_key(counter),
             Some((_, column)) => links.iter().any(|own| own == column),
         };
         assert!(known, "{line}");
