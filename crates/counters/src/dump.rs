@@ -131,6 +131,9 @@ mod tests {
         let both = Dump::read(&format!("eth0:\n{port}eth1:\n{port}"));
         let seen = both.counter("rx_vport_rdma_unicast_packets").unwrap();
         assert_eq!((both.readings(), seen.devices, seen.grown), (1, 2, 1000.0));
+        let pasted =
+            Dump::read(&format!("root@h1:~# ethtool -S eth0\n{port}root@h1:~# ethtool -S eth1\n{port}"));
+        assert_eq!((pasted.readings(), pasted.counter("rx_vport_rdma_unicast_packets")), (1, Some(seen)));
         // One port under the names of two tools: each counter has one device.
         let tools = Dump::read(&format!("{port}link mlx5_0/1 np_cnp_sent 3 out_of_sequence 0\n"));
         let devices = |name: &str| tools.counter(name).unwrap().devices;

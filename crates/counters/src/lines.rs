@@ -24,8 +24,9 @@ impl Lines {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             [] => self.columns.clear(),
-            // `ethtool -S` names no device; a line such as `eth0:` before it does.
+            // `ethtool -S` names no device; a line such as `eth0:` before it does, or the command itself.
             ["NIC", "statistics:"] => {}
+            [.., command, "-S", device] if command.ends_with("ethtool") => self.title(device),
             // `rdma statistic`: link mlx5_0/1 rx_write_requests 0 out_of_sequence 7
             ["link", link, ref pairs @ ..] => {
                 pairs.chunks_exact(2).for_each(|pair| self.dump.add(link, pair[0], pair[1]));
