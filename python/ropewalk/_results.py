@@ -81,6 +81,16 @@ class Result:
         return self.table("queues")
 
     @cached_property
+    def priority_groups(self) -> Table:
+        """One row per priority of a link that arrives at a switch: most shared room and most headroom. Needs `record.queues`."""
+        return self.table("priority_groups")
+
+    @cached_property
+    def pools(self) -> Table:
+        """One row per switch: most shared room and most headroom. Needs `record.queues`."""
+        return self.table("pools")
+
+    @cached_property
     def series(self) -> Table:
         """Queue pairs, links and switches over time. With `record=True` the table has all of them; by default it has eight
         queue pairs and eight links."""

@@ -128,6 +128,20 @@ class TunedSet:
             and not any(short[1][0] > 1 + TIE or busbw[1][1] < 1 - TIE for short, busbw in both)
         )
 
+    @property
+    def verdict(self) -> str:
+        """Better, or why not."""
+        (short, (_, worst_short)), (busbw, (least_busbw, _)) = self.short, self.busbw
+        if not self.clean:
+            return "loses or pauses"
+        if self.better:
+            return "better"
+        if worst_short < 1 - TIE and busbw < 1 - TIE:
+            return "a trade, short flows for bandwidth"
+        if least_busbw > 1 + TIE and short > 1 + TIE:
+            return "a trade, bandwidth for short flows"
+        return "not better with confidence"
+
 
 def _per_cent(interval: Interval) -> str:
     ratio, of = interval
@@ -195,9 +209,8 @@ class Tuning:
             lines.append("every set lost packets, or paused more often than yours")
         lines.append(f"yours: {_settings(self.own) or 'defaults'}")
         for number, one in enumerate(self.front, 1):
-            mark = "better" if one.better else "loses or pauses" if not one.clean else "not better with confidence"
             short, busbw = _per_cent(one.short), _per_cent(one.busbw)
-            lines += [f"{number}. {mark}: P99 of short flows {short}, bandwidth {busbw}", f"   {_settings(one.settings)}"]
+            lines += [f"{number}. {one.verdict}: P99 of short flows {short}, bandwidth {busbw}", f"   {_settings(one.settings)}"]
         lines += ["", *self.commands()] if self.best else []
         lines.append("")
         lines.append(
@@ -433,8 +446,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--constraint", action="append", default=[], metavar="A<=B", help="of keys and quantities; repeatable")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting; repeatable")
-    parser.add_argument("--trials", type=int, default=60)
-    parser.add_argument("--threads", type=int)
+    parser.add_argument("--trials", type=int, default=60, help="sets to try; default 60")
+    parser.add_argument("--threads", type=int, help="runs at a time; default: one per core")
     given = parser.parse_args(arguments)
 
     def plain(text: str) -> Any:

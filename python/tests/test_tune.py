@@ -48,7 +48,10 @@ def test_a_difference_counts_only_with_confidence():
     assert beside(lambda case, p: Point(p.short / 2, p.busbw, 0, 5)).better
     assert not beside(lambda case, p: Point(p.short / 2, p.busbw, 1, 5)).better, "it loses"
     assert not beside(lambda case, p: Point(p.short / 2, p.busbw, 0, 6)).better, "it pauses more often"
-    assert not beside(lambda case, p: Point(p.short / 2, p.busbw / 2, 0, 5)).better, "it trades one for the other"
+    trade = beside(lambda case, p: Point(p.short / 2, p.busbw / 2, 0, 5))
+    assert (trade.better, trade.verdict) == (False, "a trade, short flows for bandwidth")
+    assert beside(lambda case, p: Point(p.short * 2, p.busbw * 2, 0, 5)).verdict == "a trade, bandwidth for short flows"
+    assert same.verdict == "not better with confidence"
     # The worst case counts, and no case may become worse.
     assert not beside(lambda case, p: Point(p.short / 2 if case == "incast" else p.short, p.busbw, 0, 5)).better
     assert not beside(lambda case, p: Point(p.short / 2, p.busbw * (0.5 if case == "incast" else 2), 0, 5)).better

@@ -1,7 +1,9 @@
 //! The books of a run, checked a second time from the outcome alone.
 
 use engine::link_name;
-use engine::outcome::{Ending, LinkRecord, Losses, MessageRecord, Outcome, QueueCounts, TaskRecord};
+use engine::outcome::{
+    Ending, LinkRecord, Losses, MessageRecord, NicRecord, Outcome, QueueCounts, TaskRecord,
+};
 use model::plan::Classes;
 use model::{LinkId, MessageId, Plan, Time};
 
@@ -84,6 +86,11 @@ pub fn mistakes(plan: &Plan, run: &Outcome) -> Vec<String> {
         equal(&of("marks"), record.marks, sum.marks);
         equal(&of("longest queue"), record.max_queue, record.max_queue.min(sum.longest));
     }
+    let of_nics = |count: fn(&NicRecord) -> u64| run.nics.iter().map(count).sum::<u64>();
+    equal("arrivals discarded, by NIC and in all", d.discarded, of_nics(|nic| nic.discarded));
+    let counted = |name: &str| run.counters.iter().find(|(own, _)| *own == name).map_or(0, |(_, n)| *n);
+    let no_room = counted("receive_discards") + counted("ingress_losses");
+    equal("arrivals without room in NICs, by NIC and in all", no_room, of_nics(|nic| nic.no_room));
     let retransmitted = run.messages.iter().map(|m| m.retransmitted).sum();
     equal("retransmissions in all and by message", d.retransmitted, retransmitted);
     // Without deliberate copies, every duplicate is a spurious retransmission.

@@ -21,9 +21,10 @@ pub fn compare(
     let plain = run(plan, Kind::Window);
     let plan = &recorded(plan);
     let reference = run(plan, Kind::Reference);
-    let (recording, notes, queues) = (plain.recording.clone(), plain.notes.clone(), plain.queues.clone());
+    let (recording, notes) = (plain.recording.clone(), plain.notes.clone());
+    let (queues, watermarks) = (plain.queues.clone(), plain.watermarks.clone());
     if let Some(difference) =
-        difference(plan, &Outcome { recording, notes, queues, ..reference.clone() }, &plain)
+        difference(plan, &Outcome { recording, notes, queues, watermarks, ..reference.clone() }, &plain)
     {
         return Err(format!("Window, not recorded, differs from Reference:\n{difference}"));
     }
@@ -94,6 +95,7 @@ pub fn difference(plan: &Plan, a: &Outcome, b: &Outcome) -> Option<String> {
     first(&mut found, "links", &a.links, &b.links, &link);
     one(&mut found, "pauses by priority", &a.priorities, &b.priorities);
     one(&mut found, "queues", &a.queues, &b.queues);
+    first(&mut found, "watermarks", &a.watermarks, &b.watermarks, &switch);
     one(&mut found, "losses by failure", &a.losses, &b.losses);
     first(&mut found, "max_buffer", &a.max_buffer, &b.max_buffer, &switch);
     one(&mut found, "counters", &a.counters, &b.counters);

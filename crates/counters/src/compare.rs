@@ -11,6 +11,8 @@ use serde::Serialize;
 pub struct Beside {
     /// The operators' name.
     pub name: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
     /// The counter of which both are shares.
     pub per: Option<&'static str>,
     /// Share in the run.
@@ -45,17 +47,18 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
         let text = format!("the interval must be a number of seconds above 0, found {interval}");
         return Err(code::RANGE.plain(text));
     }
-    let dump = Dump::read(dump);
-    let is_known = |name: &str| view.counters.iter().any(|counter| fits(counter.name, name));
-    if dump.devices(is_known) == 0 {
-        let why = if dump.is_empty() {
+    let mut dump = Dump::read(dump);
+    let has_numbers = !dump.is_empty();
+    dump.keep(|name| view.counters.iter().any(|counter| fits(counter.name, name)));
+    if dump.is_empty() {
+        let why = if !has_numbers {
             "it has no lines of a name and a number"
         } else {
             "none of its names is among them"
         };
         return Err(code::UNKNOWN_NAME
             .plain(format!("the dump has no counter of {}: {why}", view.of))
-            .with_help("ropewalk reads `ethtool -S`, `rdma statistic`, and SONiC's `show pfc counters`, `show queue counters`, `show queue watermark unicast` and `pfcwd show stats`"));
+            .with_help("ropewalk reads `ethtool -S`, `rdma statistic`, and SONiC's `show pfc counters`, `show queue counters`, `show queue watermark unicast`, `show priority-group watermark`, `show buffer_pool watermark` and `pfcwd show stats`, and Junos' `show interfaces queue` and `show interfaces extensive`"));
     }
     let readings = dump.readings();
     let devices = view.counters.iter().filter_map(|counter| Some(dump.counter(counter.name)?.devices)).max();
@@ -89,6 +92,7 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
         };
         Beside {
             name: counter.name,
+            unit: counter.unit,
             per: counter.per,
             run_share: counter.share,
             dump_share,
@@ -97,7 +101,14 @@ pub fn compare(view: &View, dump: &str, interval: Option<f64>) -> Result<Compari
             note,
         }
     };
-    let is_seen = |counter: &&crate::Counter| counter.total.is_some() || dump.counter(counter.name).is_some();
-    let counters = view.counters.iter().filter(is_seen).map(beside).collect();
+    let is_in_dump = |counter: &crate::Counter| dump.counter(counter.name).is_some();
+    // One count may have several names, of which a dump has one.
+    let has_other_name = |counter: &crate::Counter| {
+        view.counters.iter().any(|other| other.of == counter.of && is_in_dump(other))
+    };
+    let is_shown = |counter: &&crate::Counter| {
+        is_in_dump(counter) || counter.total.is_some() && !has_other_name(counter)
+    };
+    let counters = view.counters.iter().filter(is_shown).map(beside).collect();
     Ok(Comparison { readings, devices, counters })
 }

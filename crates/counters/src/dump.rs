@@ -1,5 +1,7 @@
-//! What tools print: `ethtool -S`, `rdma statistic`, and SONiC's tables such as `show pfc counters`. No name is known here.
+//! What tools print: `ethtool -S`, `rdma statistic`, SONiC's tables such as `show pfc counters`, and `show interfaces` of Junos. No counter
+//! is known here.
 
+use crate::lines::Lines;
 use std::collections::BTreeMap;
 
 /// The values of a counter in order of the readings, by device or row of a table and by name.
@@ -23,58 +25,12 @@ pub(crate) struct Seen {
 
 impl Dump {
     pub(crate) fn read(text: &str) -> Self {
-        let mut dump = Dump::default();
-        let mut device = String::new();
-        let mut columns: Vec<String> = Vec::new();
-        for line in text.lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            match words[..] {
-                [] => columns.clear(),
-                // `ethtool -S` names no device; a line such as `eth0:` before it does.
-                ["NIC", "statistics:"] => {}
-                // `rdma statistic`: link mlx5_0/1 rx_write_requests 0 out_of_sequence 7
-                ["link", link, ref pairs @ ..] => {
-                    pairs.chunks_exact(2).for_each(|pair| dump.add(link, pair[0], pair[1]));
-                }
-                ["Port", "Rx" | "Tx", ref names @ ..] if !names.is_empty() => {
-                    columns = names.iter().map(|name| format!("{} {name}", words[1])).collect();
-                }
-                // `show queue watermark`: Port UC0 UC1
-                ["Port", ref names @ ..]
-                    if !names.is_empty() && names.iter().all(|name| fits("UC#", name)) =>
-                {
-                    columns = names.iter().map(|name| (*name).to_owned()).collect();
-                }
-                // `pfcwd show stats`: QUEUE  STATUS  STORM DETECTED/RESTORED
-                ["QUEUE", "STATUS", ..] => columns = headings(line).skip(1).collect(),
-                ["Port", _, ref names @ ..] if names.iter().any(|name| name.contains('/')) => {
-                    columns = std::iter::once(String::new())
-                        .chain(names.iter().map(|name| (*name).to_owned()))
-                        .collect();
-                }
-                [port, ref cells @ ..] if !columns.is_empty() && cells.len() == columns.len() => {
-                    // The queue is a part of the row's name.
-                    let row =
-                        if columns[0].is_empty() { format!("{port} {}", cells[0]) } else { port.to_owned() };
-                    let named = columns.clone();
-                    named.iter().zip(cells).filter(|(name, _)| !name.is_empty()).for_each(|(name, cell)| {
-                        dump.add(&row, name, cell);
-                    });
-                }
-                _ if line.ends_with(':') => device = line.trim_end_matches(':').trim().to_owned(),
-                [name, value] if !name.contains(':') => dump.add(&device, name, value),
-                _ => {
-                    if let Some((name, rest)) = line.split_once(':') {
-                        let value = rest.split_whitespace().next().unwrap_or_default();
-                        dump.add(&device, name.trim(), value);
-                    }
-                }
-            }
-        }
-        dump
+        let mut lines = Lines::default();
+        text.lines().for_each(|line| lines.read(line));
+        lines.dump
     }
 
-    fn add(&mut self, device: &str, name: &str, value: &str) {
+    pub(crate) fn add(&mut self, device: &str, name: &str, value: &str) {
         // A cell of two counts, such as 2/1 under STORM DETECTED/RESTORED.
         if let (Some((one, two)), Some((first, second))) = (value.split_once('/'), name.rsplit_once('/')) {
             let shared = first.rsplit_once(' ').map_or("", |(shared, _)| shared);
@@ -91,7 +47,12 @@ impl Dump {
         self.values.is_empty()
     }
 
-    /// Number of readings: that of most counters.
+    /// Forgets all counters but those of which `is_known` holds: tools print other names twice in one reading.
+    pub(crate) fn keep(&mut self, is_known: impl Fn(&str) -> bool) {
+        self.values.retain(|(_, name), _| is_known(name));
+    }
+
+    /// Number of readings.
     pub(crate) fn readings(&self) -> usize {
         self.values.values().map(Vec::len).max().unwrap_or(0)
     }
@@ -107,26 +68,21 @@ impl Dump {
             seen.grown += if single { first as f64 } else { last.saturating_sub(first) as f64 };
             seen.most = seen.most.max(last as f64);
         }
-        sum.map(|seen| Seen { devices: self.devices(|name| fits(pattern, name)), ..seen })
+        sum.map(|seen| Seen { devices: self.devices(pattern), ..seen })
     }
 
-    /// Number of devices or rows with a counter of which `is_known` holds.
-    pub(crate) fn devices(&self, is_known: impl Fn(&str) -> bool) -> usize {
+    /// Number of devices or rows with a counter.
+    fn devices(&self, pattern: &str) -> usize {
         let mut all: Vec<&str> = self
             .values
             .keys()
-            .filter(|(_, name)| is_known(name))
+            .filter(|(_, name)| fits(pattern, name))
             .map(|(device, _)| device.split([' ', ':']).next().unwrap_or(device))
             .collect();
         all.sort_unstable();
         all.dedup();
         all.len()
     }
-}
-
-/// The headings of a table whose columns stand two spaces apart.
-fn headings(line: &str) -> impl Iterator<Item = String> + '_ {
-    line.split("  ").map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 /// True if a name fits a pattern, in which `#` stands for a number.
@@ -175,6 +131,9 @@ mod tests {
         let both = Dump::read(&format!("eth0:\n{port}eth1:\n{port}"));
         let seen = both.counter("rx_vport_rdma_unicast_packets").unwrap();
         assert_eq!((both.readings(), seen.devices, seen.grown), (1, 2, 1000.0));
+        let pasted =
+            Dump::read(&format!("root@h1:~# ethtool -S eth0\n{port}root@h1:~# ethtool -S eth1\n{port}"));
+        assert_eq!((pasted.readings(), pasted.counter("rx_vport_rdma_unicast_packets")), (1, Some(seen)));
         // One port under the names of two tools: each counter has one device.
         let tools = Dump::read(&format!("{port}link mlx5_0/1 np_cnp_sent 3 out_of_sequence 0\n"));
         let devices = |name: &str| tools.counter(name).unwrap().devices;
@@ -193,5 +152,37 @@ mod tests {
         assert_eq!(dump.counter("TX DROP").unwrap().devices, 2);
         let marks = "Egress shared pool occupancy per unicast queue:\n     Port    UC0     UC3\n---------  -----  ------\nEthernet0      0  412000\nEthernet8      0   10000\n";
         assert_eq!(Dump::read(marks).counter("UC#").unwrap().most, 412_000.0);
+        let groups = "Ingress shared pool occupancy per PG:\n     Port    PG0    PG3\n---------  -----  -----\nEthernet0      0   9000\n\nIngress headroom per PG: (Namespace asic0)\n     Port    PG0    PG3\n---------  -----  -----\nEthernet0      0    700\n\nShared pool maximum occupancy:\n                 Pool    Bytes\n---------------------  -------\ningress_lossless_pool    12000\n\nHeadroom pool maximum occupancy:\n                 Pool    Bytes\n---------------------  -------\ningress_lossless_pool      800\n";
+        let dump = Dump::read(groups);
+        let most = |name: &str| dump.counter(name).unwrap().most;
+        assert_eq!([most("shared PG#"), most("headroom PG#")], [9000.0, 700.0]);
+        let pool = |room: &str| most(&format!("{room} ingress_lossless_pool"));
+        assert_eq!([pool("shared"), pool("headroom")], [12_000.0, 800.0]);
+    }
+
+    /// `show interfaces queue`, `show interfaces queue buffer-occupancy` and the frames of PFC in `show interfaces extensive`.
+    #[test]
+    fn what_junos_prints_is_read() {
+        let queue = |number: u32, sent: u64| {
+            format!(
+                "Queue: {number}, Forwarding classes: no-loss\n  Queued:\n    Packets              :                   999                     0 pps\n    Bytes                :                999000                     0 bps\n  Transmitted:\n    Packets              :{sent:>22}                88 pps\n    Bytes                :                 44000                     0 bps\n    Tail-dropped packets :                     3                     0 pps\n    ECN-CE packets       :                     7                     0 pps\n  Queue-depth bytes      : \n    Average              :                     1\n    Peak                 :                 46716\n"
+            )
+        };
+        let port = |name: &str| {
+            format!(
+                "Physical interface: {name}, Enabled, Physical link is Up\n  Interface index: 653, SNMP ifIndex: 543\n  MAC Priority Flow Control Statistics:\n    Priority :  3                            20               11\n    Priority :  4                             1                0\n{}{}",
+                queue(3, 40),
+                queue(4, 2)
+            )
+        };
+        let dump = Dump::read(&format!("{}\n{}", port("et-0/0/2:0"), port("et-0/0/2:1")));
+        let grown = |name: &str| dump.counter(name).map(|seen| seen.grown);
+        assert_eq!(
+            ["Transmitted packets", "Tail-dropped packets", "ECN-CE packets"].map(grown),
+            [Some(84.0), Some(12.0), Some(28.0)]
+        );
+        assert_eq!(["PFC priority # rx", "PFC priority # tx"].map(grown), [Some(42.0), Some(22.0)]);
+        assert_eq!(dump.counter("Queue-depth bytes peak").map(|seen| seen.most), Some(46_716.0));
+        assert_eq!((dump.readings(), dump.counter("ECN-CE packets").map(|seen| seen.devices)), (1, Some(2)));
     }
 }

@@ -3,23 +3,29 @@
 //! `names.tsv` has a row per counter: view, scope, name, the count of ropewalk, the counter whose share it is, unit, meaning, and the
 //! source of the name or the reason why ropewalk has no such count. A `#` in a name stands for the number of a priority. The count is a
 //! column of `nics.parquet` (`nics.cnps_sent`), or of `links.parquet` for the link that leaves a port (`out.pauses`) or arrives there
-//! (`in.pauses`). No code knows a vendor.
+//! (`in.pauses`). In runs that record queues it may be one of `queues.parquet`, `priority_groups.parquet` (`groups.`) or `pools.parquet`.
+//! `run.` stands for the counters of schemes in `summary.json`. The scope says what has the counter: a `nic`, a `port`, a `switch`, a
+//! `queue` or priority `group` of a port, or the whole `run`. No code knows a vendor.
 //!
 //! | file | content |
 //! |---|---|
 //! | `ports` | counts by port, from the tables of a run |
-//! | `dump` | what tools print |
+//! | `details` | counts by queue and by priority group |
+//! | `dump`, `lines` | what tools print |
 //! | [`mod@compare`] | a dump beside a run |
 //! | `text` | both as text |
 
 #![forbid(unsafe_code)]
 
 pub mod compare;
+mod details;
 mod dump;
+mod lines;
 mod ports;
 mod text;
 
 pub use compare::{Beside, Comparison, compare};
+pub use details::{Count, Details, Part};
 
 use finding::{Finding, code, suggestion};
 use ports::Port;
@@ -46,15 +52,40 @@ struct Name {
 }
 
 impl Name {
-    /// The row in a run with credits, if `credits` says why such a run lacks counts of pauses.
-    fn beside(self, credits: Option<&'static str>) -> Self {
-        let column = self.of.and_then(|of| of.split_once('.')).map_or("", |(_, column)| column);
+    /// The row in a run with credits, if `credits` says why such a run lacks counts of pauses, and in one that has not recorded queues.
+    fn beside(self, credits: Option<&'static str>, has_queues: bool) -> Self {
+        let (table, column) = self.of.and_then(|of| of.split_once('.')).unwrap_or_default();
+        let lacks = |why| Name { of: None, per: None, source: why, ..self };
         match credits {
-            Some(why) if PAUSES.contains(&column) => Name { of: None, per: None, source: why, ..self },
+            _ if RECORDED.contains(&table) && !has_queues => lacks("`record.queues = true` counts it"),
+            Some(why) if PAUSES.contains(&column) => lacks(why),
+            Some(_) if column == HEADROOM => lacks("credits in place of headroom"),
             _ => self,
         }
     }
 }
+
+/// The part of a path that stands for the counters of schemes.
+const OF_RUN: &str = "run.";
+
+impl Name {
+    /// The row beside the counters of the run's scheme, which are those of all switches together.
+    fn beside_scheme(self, results: &Results, at: Option<&str>) -> Self {
+        let Some(counter) = self.of.and_then(|of| of.strip_prefix(OF_RUN)) else { return self };
+        let why = match results.summary.counters.contains_key(counter) {
+            true if at.is_none() => return self,
+            true => "counted for all switches together",
+            false => "the run's scheme does not count it",
+        };
+        Name { of: None, per: None, source: why, ..self }
+    }
+}
+
+/// Tables of runs that record queues, as `names.tsv` calls them.
+const RECORDED: [&str; 3] = ["queues", "groups", "pools"];
+
+/// The column that counts credits in place of headroom, if there are credits.
+const HEADROOM: &str = "max_headroom_bytes";
 
 /// Columns of `links.parquet` that count times without credits as if they were pauses.
 const PAUSES: [&str; 3] = ["pauses", "paused_us", "resumes"];
@@ -94,6 +125,8 @@ pub fn views() -> Vec<&'static str> {
 pub struct Counter {
     /// The operators' name.
     pub name: &'static str,
+    /// The count of ropewalk, as `names.tsv` has it; `None` if it has none.
+    pub of: Option<&'static str>,
     /// Sum over the ports; for the longest queue, the longest of all. `None` if ropewalk has no such count.
     pub total: Option<f64>,
     /// Unit of the total.
@@ -125,6 +158,8 @@ pub struct View {
     pub ports: Vec<String>,
     /// The counters.
     pub counters: Vec<Counter>,
+    /// Counters by queue and by priority group, if the run recorded queues.
+    pub details: Vec<Details>,
 }
 
 /// The counters of a run under the names of `of`, at all ports or at those of the node `at`.
@@ -137,7 +172,11 @@ pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Findi
         return Err(code::UNKNOWN_NAME.plain(text));
     }
     let credits = credits(results);
-    let rows: Vec<Name> = names().filter(|name| name.view == of).map(|name| name.beside(credits)).collect();
+    let has_queues = results.table("queues").is_some();
+    let (parts, rows): (Vec<Name>, Vec<Name>) = names()
+        .filter(|name| name.view == of)
+        .map(|name| name.beside(credits, has_queues).beside_scheme(results, at))
+        .partition(|name| ["queue", "group"].contains(&name.scope));
     let at_hosts = rows.iter().any(|name| name.scope == "nic");
     let mut ports = ports::of(results, at_hosts)?;
     if let Some(at) = at {
@@ -152,11 +191,12 @@ pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Findi
     }
     let seconds = results.summary.sim_time_us / 1e6;
     let totals: Vec<(&str, Option<f64>)> =
-        rows.iter().map(|name| (name.counter, total(name, &ports))).collect();
+        rows.iter().map(|name| (name.counter, total(name, results, &ports))).collect();
     let find = |counter: &str| totals.iter().find(|(name, _)| *name == counter).and_then(|(_, total)| *total);
     let counters = rows.iter().map(|name| {
+        let of_ports = name.of.filter(|of| !of.starts_with(OF_RUN));
         let by_port: Vec<f64> =
-            name.of.map_or(Vec::new(), |of| ports.iter().map(|port| port.count(of)).collect());
+            of_ports.map_or(Vec::new(), |of| ports.iter().map(|port| port.count(of)).collect());
         let total = find(name.counter);
         let most = by_port
             .iter()
@@ -164,6 +204,7 @@ pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Findi
             .max_by(|(a, p), (b, q)| a.total_cmp(b).then_with(|| q.name.cmp(&p.name)));
         Counter {
             name: name.counter,
+            of: name.of,
             total,
             unit: name.unit,
             rate: total
@@ -171,18 +212,22 @@ pub fn view(results: &Results, of: &str, at: Option<&str>) -> Result<View, Findi
                 .map(|total| total / seconds / ports.len() as f64),
             share: name.per.and_then(find).filter(|base| *base > 0.0).and_then(|base| Some(total? / base)),
             per: name.per,
-            most: most.filter(|(count, _)| **count > 0.0).map(|(count, port)| (port.name.clone(), *count)),
+            most: most.filter(|(count, _)| **count > 0.0).map(|(count, port)| {
+                (if name.scope == "switch" { &port.node } else { &port.name }.clone(), *count)
+            }),
             about: name.about,
             source: name.source,
             by_port,
         }
     });
     let counters = counters.collect();
+    let details = details::of(results, &parts, |name| ports.iter().any(|port| port.name == name));
     Ok(View {
         of: of.to_owned(),
         seconds,
         ports: ports.into_iter().map(|port| port.name).collect(),
         counters,
+        details,
     })
 }
 
@@ -191,8 +236,11 @@ fn is_peak(name: &Name) -> bool {
     name.of.is_some_and(|of| of.contains(".max_"))
 }
 
-fn total(name: &Name, ports: &[Port]) -> Option<f64> {
-    let counts = ports.iter().map(|port| port.count(name.of.unwrap_or_default()));
-    name.of?;
+fn total(name: &Name, results: &Results, ports: &[Port]) -> Option<f64> {
+    let of = name.of?;
+    if let Some(counter) = of.strip_prefix(OF_RUN) {
+        return results.summary.counters.get(counter).map(|count| *count as f64);
+    }
+    let counts = ports.iter().map(|port| port.count(of));
     Some(if is_peak(name) { counts.fold(0.0, f64::max) } else { counts.sum() })
 }

@@ -11,7 +11,7 @@ pub(crate) struct Port {
     /// `leaf0:3`, or the name of a NIC's port.
     pub(crate) name: String,
     pub(crate) node: String,
-    /// By path, such as `out.pauses`.
+    /// By path, such as `out.pauses`. Of a switch's pool, every port has those of its switch.
     counts: BTreeMap<String, f64>,
 }
 
@@ -57,6 +57,7 @@ pub(crate) fn of(results: &Results, at_hosts: bool) -> Result<Vec<Port>, Finding
     for row in 0..links.rows() {
         into.insert((to.value(row), peer.value(row)), row);
     }
+    let (groups, pools) = (most_by_port(results), most_by_switch(results));
     let mut all = Vec::new();
     for row in 0..links.rows() {
         let key = (from.value(row), port.value(row));
@@ -72,8 +73,39 @@ pub(crate) fn of(results: &Results, at_hosts: bool) -> Result<Vec<Port>, Finding
         if let Some(nic) = nic {
             numbers(nics, nic, "nics", &mut counts);
         }
+        counts.extend(groups.get(&(key.0.to_owned(), key.1)).into_iter().flatten().cloned());
+        counts.extend(pools.get(key.0).into_iter().flatten().cloned());
         let name = nic.map_or_else(|| format!("{}:{}", key.0, key.1), |nic| hosts.value(nic).to_owned());
         all.push(Port { name, node: key.0.to_owned(), counts });
     }
     Ok(all)
+}
+
+/// Counts under their paths.
+type Counts = Vec<(String, f64)>;
+
+/// The most room that a priority group of each port has taken; none if the run has not recorded queues.
+fn most_by_port(results: &Results) -> BTreeMap<(String, u64), Counts> {
+    let mut all: BTreeMap<(String, u64), Counts> = BTreeMap::new();
+    let Some(table) = results.table("priority_groups") else { return all };
+    let (Some(nodes), Some(ports)) = (table.texts("node"), table.counts("port")) else { return all };
+    for row in 0..table.rows() {
+        let own = room(table, row, "groups");
+        all.entry((nodes.value(row).to_owned(), ports.value(row)))
+            .and_modify(|most| most.iter_mut().zip(&own).for_each(|(most, own)| most.1 = most.1.max(own.1)))
+            .or_insert(own);
+    }
+    all
+}
+
+/// The most room that the pool of each switch has given; none if the run has not recorded queues.
+fn most_by_switch(results: &Results) -> BTreeMap<String, Counts> {
+    let Some(table) = results.table("pools") else { return BTreeMap::new() };
+    let Some(nodes) = table.texts("node") else { return BTreeMap::new() };
+    (0..table.rows()).map(|row| (nodes.value(row).to_owned(), room(table, row, "pools"))).collect()
+}
+
+fn room(table: &Table, row: usize, start: &str) -> Counts {
+    let count = |name: &str| Some((format!("{start}.{name}"), table.counts(name)?.value(row) as f64));
+    ["max_shared_bytes", "max_headroom_bytes"].into_iter().filter_map(count).collect()
 }

@@ -1,6 +1,6 @@
 //! Counters and comparisons as text.
 
-use crate::{Comparison, View};
+use crate::{Comparison, Details, View};
 use comfy_table::CellAlignment;
 use results::text::{maybe, number, table};
 use std::ops::Range;
@@ -49,7 +49,35 @@ impl View {
         let missing = self.counters.iter().filter(|counter| counter.total.is_none());
         let missing =
             missing.map(|counter| vec![counter.name.to_owned(), "-".to_owned(), counter.source.to_owned()]);
+        for details in &self.details {
+            out += &format!("\n{}", details.text());
+        }
         out + "\n" + &drawn(&["not counted", "", "why"], missing, 3..3)
+    }
+}
+
+impl Details {
+    /// The counters as a table; beside the most bytes stands their port.
+    fn text(&self) -> String {
+        let has_kinds = self.rows.iter().any(|row| !row.kinds.is_empty());
+        let is_peak = |column: usize| self.rows.iter().any(|row| row.counts[column].at.is_some());
+        let mut header = vec![self.by];
+        header.extend(has_kinds.then_some("packets of"));
+        for (column, name) in self.counters.iter().enumerate() {
+            header.push(name);
+            header.extend(is_peak(column).then_some("at"));
+        }
+        let rows = self.rows.iter().map(|row| {
+            let mut cells = vec![row.number.to_string()];
+            cells.extend(has_kinds.then(|| row.kinds.clone()));
+            for (column, count) in row.counts.iter().enumerate() {
+                cells.push(number(count.total));
+                cells.extend(is_peak(column).then(|| count.at.clone().unwrap_or_default()));
+            }
+            cells
+        });
+        let first = 1 + usize::from(has_kinds);
+        drawn(&header, rows, first..header.len())
     }
 }
 
@@ -59,6 +87,7 @@ impl Comparison {
         let rows = self.counters.iter().map(|one| {
             vec![
                 one.name.to_owned(),
+                one.unit.to_owned(),
                 share(one.run_share),
                 share(one.dump_share),
                 maybe(one.run_rate),
@@ -72,6 +101,10 @@ impl Comparison {
         };
         let devices = if self.devices == 1 { "device" } else { "devices" };
         format!("dump: {} {devices}, {since}\n", self.devices)
-            + &drawn(&["counter", "share, run", "share, dump", "per s, run", "per s, dump", ""], rows, 1..5)
+            + &drawn(
+                &["counter", "", "share, run", "share, dump", "per s, run", "per s, dump", ""],
+                rows,
+                2..6,
+            )
     }
 }

@@ -6,7 +6,7 @@ use crate::host::Host;
 use crate::merge::merge;
 use crate::outcome::{
     Control, Data, Effort, Ending, Exceeded, Failover, LinkRecord, LossCause, MessageRecord, Outcome,
-    QueueCounts, QueueRecord,
+    PriorityRoom, QueueCounts, QueueRecord, Watermarks,
 };
 use crate::record::sampler::Sampler;
 use crate::record::{self, Recorder};
@@ -216,6 +216,7 @@ pub(crate) fn close<P: Parts>(setup: &Setup<'_>, run: Closing<'_, P>) -> Outcome
         failovers: failovers(hosts),
         recording: sampler.finish(plan, end),
         queues: queue_records(plan, queues),
+        watermarks: watermarks(setup, switches),
         priorities: record::priorities(recorders.clone(), &stormed, end.ps()),
         losses: record::losses(recorders.clone()),
         notes: record::gather(setup, recorders),
@@ -246,6 +247,21 @@ fn queue_records(plan: &Plan, mut queues: Vec<(usize, [QueueCounts; Classes::MOS
         })
     };
     queues.into_iter().flat_map(of).collect()
+}
+
+/// The most room that was taken in each switch, if the run counts queues.
+fn watermarks<P: Parts>(setup: &Setup<'_>, switches: &[Switch<P>]) -> Vec<Watermarks> {
+    let fabric = setup.fabric();
+    let of = |(i, switch): (usize, &Switch<P>)| {
+        let (node, marks) = (fabric.switch(i), switch.buffer.watermarks()?);
+        let base = fabric.base(node) as usize;
+        let link = |port| LinkId(setup.feeding(base + port) as u32);
+        let rooms = switch.rooms(marks).into_iter();
+        let priorities =
+            rooms.map(|(port, priority, most)| PriorityRoom { link: link(port), priority, most });
+        Some(Watermarks { switch: node, all: marks.all, priorities: priorities.collect() })
+    };
+    switches.iter().enumerate().filter_map(of).collect()
 }
 
 /// Counts rulings up to the end of the run, and leaves out pauses after it.

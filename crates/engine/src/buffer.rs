@@ -19,6 +19,7 @@
 use crate::cells::{Cells, Place};
 use crate::credits::Returned;
 use crate::switch::Egress;
+use crate::watermarks::Watermarks;
 use model::plan::{Class, Cut, FlowControl, Memory, Overflow, Pfc, SwitchSettings};
 
 /// The unit of charging and pausing: a virtual channel of an ingress port, or the whole port if links have one
@@ -123,6 +124,8 @@ pub(crate) struct Buffer {
     /// True if the rule of some group of classes grants credits, and what each account has returned.
     has_credits: bool,
     returned: Vec<Returned>,
+    /// Most room that was taken, if the run counts queues.
+    watermarks: Option<Box<Watermarks>>,
     /// Cells, slices and reserved room, if the buffer is not plain. Its charges by account are then known after every visit.
     cells: Option<Box<Cells>>,
 }
@@ -155,8 +158,19 @@ impl Buffer {
             recent: 0,
             has_credits: settings.flow_control.credits().is_some(),
             returned: vec![Returned::default(); accounts],
+            watermarks: None,
             cells: None,
         }
+    }
+
+    /// This buffer with watermarks. It must have all its groups.
+    pub(crate) fn with_watermarks(self) -> Self {
+        Buffer { watermarks: Some(Box::new(Watermarks::new(self.limit.len()))), ..self }
+    }
+
+    /// The most room that was taken in all, and by account.
+    pub(crate) fn watermarks(&self) -> Option<&Watermarks> {
+        self.watermarks.as_deref()
     }
 
     /// This buffer with cells, slices and reserved room as in `memory`, for so many ports, each with so many accounts in each group
@@ -255,7 +269,7 @@ impl Buffer {
                 if self.headroom[i] + bytes > self.limit[i] {
                     return Admission::Dropped;
                 }
-                self.headroom[i] += bytes;
+                self.charge_headroom(i, bytes);
                 self.pause(i)
             }
             FlowControl::Credits(credits) => {
@@ -263,7 +277,7 @@ impl Buffer {
                 if self.headroom[i] + room > self.limit[i] {
                     return Admission::Dropped;
                 }
-                self.headroom[i] += room;
+                self.charge_headroom(i, room);
                 Admission::Admitted
             }
             FlowControl::Lossy { alpha } => {
@@ -314,7 +328,7 @@ impl Buffer {
             if !cells.take_headroom(self.headroom[i], self.limit[i], room) {
                 return Admission::Dropped;
             }
-            self.headroom[i] += room;
+            self.charge_headroom(i, room);
             return self.pause(i);
         }
         if let Some(place) = egress.place {
@@ -328,8 +342,10 @@ impl Buffer {
                 return refused;
             }
             cells.join(place, room);
-        } else if self.used + room > self.shared {
+        } else if room > cells.left() {
             return refused;
+        } else {
+            cells.hold(room);
         }
         self.charge(account, room);
         Admission::Admitted
@@ -339,7 +355,7 @@ impl Buffer {
     pub(crate) fn join(&mut self, account: Account, bytes: u64, place: Place) {
         let lossless = self.is_lossless(account);
         if let Some(cells) = self.cells.as_deref_mut().filter(|_| !lossless) {
-            cells.join(place, cells.room(bytes));
+            cells.join_held(place, cells.room(bytes));
         }
     }
 
@@ -347,8 +363,11 @@ impl Buffer {
     pub(crate) fn replace(&mut self, waiting: (Account, u64), arriving: (Account, u64), place: Place) {
         let resumes = self.release(waiting.0, waiting.1, place);
         debug_assert!(!resumes && waiting.1 >= arriving.1, "only lossy switches cut");
-        self.charge(arriving.0, self.room(arriving.1));
-        self.join(arriving.0, arriving.1, place);
+        let room = self.room(arriving.1);
+        self.charge(arriving.0, room);
+        if let Some(cells) = self.cells.as_deref_mut() {
+            cells.join(place, room);
+        }
     }
 
     /// Bytes that a packet takes.
@@ -361,6 +380,30 @@ impl Buffer {
     fn charge(&mut self, account: Account, bytes: u64) {
         self.used += bytes;
         self.ingress[account.0 as usize] += bytes;
+        if self.watermarks.is_some() {
+            self.mark_shared(account);
+        }
+    }
+
+    #[cold]
+    fn mark_shared(&mut self, account: Account) {
+        let i = usize::from(account.0);
+        let held = self.ingress[i];
+        let own = match &self.cells {
+            Some(cells) if self.is_lossless(account) => cells.above(held),
+            _ => held,
+        };
+        if let Some(marks) = &mut self.watermarks {
+            marks.shared(i, own, self.used);
+        }
+    }
+
+    #[inline]
+    fn charge_headroom(&mut self, i: usize, bytes: u64) {
+        self.headroom[i] += bytes;
+        if let Some(marks) = &mut self.watermarks {
+            marks.headroom(i, self.headroom[i], self.headroom.iter().sum());
+        }
     }
 
     /// Sets the bytes charged after a light visit.
@@ -400,6 +443,8 @@ impl Buffer {
                 cells.change(cells.slice_of_account(account), held, held + room);
             } else if let Some(place) = place {
                 cells.join(place, room);
+            } else {
+                cells.hold(room);
             }
             self.charge(account, room);
         }

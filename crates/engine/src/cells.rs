@@ -3,7 +3,7 @@
 //! A packet takes whole cells. An ingress of a class that pauses first fills its guarantee, then its share of what is free of its
 //! port's slice, then headroom, up to its own limit and that of all headrooms together. A queue of a class that drops first fills its
 //! guarantee, then its share of what is free of the slice of the port by which it leaves. Packets that a scheme holds belong to
-//! no queue yet, and take no slice of a class that drops.
+//! no queue yet. Of a class that drops they take no slice, but room that no slice then has.
 
 use crate::buffer::Account;
 use model::plan::{Classes, Memory};
@@ -36,6 +36,8 @@ pub(crate) struct Cells {
     used: Vec<u64>,
     /// Bytes of each queue, by [`Place`].
     queues: Vec<u64>,
+    /// Bytes of packets of classes that drop which a scheme holds.
+    held: u64,
     /// Bytes in all headrooms.
     headroom: u64,
 }
@@ -44,7 +46,7 @@ impl Cells {
     pub(crate) fn new(memory: Memory, shared: u64, (ports, channels): (usize, usize)) -> Self {
         let slices = usize::from(memory.slices);
         let (used, queues) = (vec![0; slices], vec![0; ports * Classes::MOST]);
-        Cells { memory, ports, channels, slice: shared / slices as u64, used, queues, headroom: 0 }
+        Cells { memory, ports, channels, slice: shared / slices as u64, used, queues, held: 0, headroom: 0 }
     }
 
     /// Bytes that a packet takes.
@@ -70,7 +72,13 @@ impl Cells {
     /// Free bytes of a slice.
     #[inline]
     pub(crate) fn free(&self, slice: usize) -> u64 {
-        self.slice.saturating_sub(self.used[slice])
+        self.slice.saturating_sub(self.used[slice]).min(self.left())
+    }
+
+    /// Bytes that neither slices nor packets that a scheme holds use.
+    pub(crate) fn left(&self) -> u64 {
+        let used = self.used.iter().sum::<u64>() + self.held;
+        (self.slice * self.used.len() as u64).saturating_sub(used)
     }
 
     /// Free bytes of the fullest slice.
@@ -108,6 +116,17 @@ impl Cells {
         self.change(self.slice_of_queue(place), before, before + room);
     }
 
+    /// Takes room for a packet that a scheme holds.
+    pub(crate) fn hold(&mut self, room: u64) {
+        self.held += room;
+    }
+
+    /// Adds a packet that a scheme has held to a queue of a class that drops.
+    pub(crate) fn join_held(&mut self, place: Place, room: u64) {
+        self.held -= room;
+        self.join(place, room);
+    }
+
     /// Takes a packet from a queue of a class that drops.
     pub(crate) fn leave(&mut self, place: Place, room: u64) {
         let before = self.queue(place);
@@ -128,10 +147,11 @@ impl Cells {
         self.headroom -= room;
     }
 
-    /// Forgets all queues and slices, before a new count.
+    /// Forgets all queues, slices and held packets, before a new count.
     pub(crate) fn clear(&mut self) {
         self.used.fill(0);
         self.queues.fill(0);
+        self.held = 0;
     }
 }
 
@@ -247,6 +267,27 @@ mod tests {
         assert_eq!(fill(&mut b, 2), 0);
     }
 
+    /// A scheme that holds packets in the buffer leaves less of it to queues, and gets no more of it than they leave.
+    #[test]
+    fn packets_that_a_scheme_holds_and_those_in_queues_share_one_buffer() {
+        for (slices, alpha) in [(1, (8, 1)), (2, (8, 1)), (1, (1, 1))] {
+            let lossy = FlowControl::Lossy { alpha };
+            let mut b = buffer(&settings(40_000, lossy, memory(5_000, slices, 0)), 0);
+            let held =
+                Request { egress: Egress { place: None, ..packet(0, 64, 1).egress }, ..packet(0, 64, 1) };
+            (0..6).for_each(|_| assert_eq!(b.admit(held), Admission::Admitted));
+            let queued = (0..).find(|_| b.admit(packet(1, 64, 1)) == Admission::Dropped).unwrap();
+            assert_eq!(queued, if alpha == (1, 1) { 1 } else { 2 }, "two of eight cells are left");
+            let more = (0..).find(|_| b.admit(held) == Admission::Dropped).unwrap();
+            assert_eq!((queued + more, b.take_recent().now), (2, 40_000), "the scheme holds what is left");
+            // A packet that joins its queue changes no sum.
+            b.join(Account(0), 64, Place::new(2, 0));
+            assert_eq!(b.admit(packet(1, 64, 3)), Admission::Dropped);
+            b.release(Account(0), 64, Place::new(2, 0));
+            assert_eq!(b.admit(packet(1, 64, 3)), Admission::Admitted);
+        }
+    }
+
     /// Any order of arrivals and departures: cells are neither lost nor made, no slice holds more than it has, and no charge is
     /// negative, which overflow checks would tell.
     #[test]
@@ -266,26 +307,33 @@ mod tests {
             };
             let settings = settings(30_000 + below(40_000), rules[below(3) as usize], parts);
             let mut b = buffer(&settings, 4_000);
-            let mut held: Vec<(u16, u64, usize)> = Vec::new();
+            // A packet that the scheme holds joins its queue before it leaves.
+            let leave = |b: &mut Buffer, (port, bytes, out, waits): (u16, u64, usize, bool)| {
+                let place = Place::new(out, 0);
+                if waits {
+                    b.join(Account(port), bytes, place);
+                }
+                b.release(Account(port), bytes, place);
+            };
+            // Four ports have headroom and guarantees beside the buffer, or four queues guarantees.
+            let most = settings.buffer.get() + 4 * (4_000 + parts.guarantee.get());
+            let mut held: Vec<(u16, u64, usize, bool)> = Vec::new();
             for _ in 0..3_000 {
                 if held.is_empty() || below(100) < 53 {
                     let (port, bytes, out) = (below(4) as u16, 1 + below(1_500), below(4) as usize);
-                    if matches!(
-                        b.admit(packet(port, bytes, out)),
-                        Admission::Admitted | Admission::AdmittedPause
-                    ) {
-                        held.push((port, bytes, out));
+                    let (queued, waits) = (packet(port, bytes, out), below(3) == 0);
+                    let place = queued.egress.place.filter(|_| !waits);
+                    let request = Request { egress: Egress { place, ..queued.egress }, ..queued };
+                    if matches!(b.admit(request), Admission::Admitted | Admission::AdmittedPause) {
+                        held.push((port, bytes, out, waits));
                     }
                 } else {
-                    let (port, bytes, out) = held.swap_remove(below(held.len() as u64) as usize);
-                    b.release(Account(port), bytes, Place::new(out, 0));
+                    leave(&mut b, held.swap_remove(below(held.len() as u64) as usize));
                 }
-                let cells = held.iter().map(|(_, bytes, _)| parts.room(*bytes)).sum::<u64>();
-                assert_eq!(b.take_recent().now, cells, "seed {seed}");
+                let cells = held.iter().map(|packet| parts.room(packet.1)).sum::<u64>();
+                assert!(b.take_recent().now == cells && cells <= most, "seed {seed}: {cells} of {most}");
             }
-            held.drain(..).for_each(|(port, bytes, out)| {
-                b.release(Account(port), bytes, Place::new(out, 0));
-            });
+            held.drain(..).for_each(|packet| leave(&mut b, packet));
             assert!(b.idle(false), "seed {seed}");
         }
     }

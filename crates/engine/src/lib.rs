@@ -38,6 +38,7 @@ mod switch;
 mod tasks;
 mod view;
 mod watchdog;
+mod watermarks;
 mod window;
 
 pub use observer::{Observer, Progress};

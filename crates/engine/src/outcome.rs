@@ -261,6 +261,37 @@ impl QueueCounts {
     }
 }
 
+/// Room in the buffer of a switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes of the shared part. Those of a priority that pauses leave out its guarantee.
+    pub shared: u64,
+    /// Bytes of headroom; with credits, of credits in use.
+    pub headroom: u64,
+}
+
+/// The most room that packets have taken in a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watermarks {
+    /// The switch.
+    pub switch: NodeId,
+    /// All packets at one time.
+    pub all: Room,
+    /// The packets of each priority of each link that arrives, in order of ports.
+    pub priorities: Vec<PriorityRoom>,
+}
+
+/// The most room that packets of a priority of a link have taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PriorityRoom {
+    /// The link that arrives.
+    pub link: LinkId,
+    /// The priority, as in [`PriorityRecord`].
+    pub priority: u8,
+    /// The room.
+    pub most: Room,
+}
+
 /// Why a link lost a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LossCause {
@@ -439,6 +470,8 @@ pub struct NicRecord {
     pub duplicate: u64,
     /// Arrivals that it discarded.
     pub discarded: u64,
+    /// Packets among these for which it had no room: its queue was full, or they came in a burst of losses at a full port.
+    pub no_room: u64,
     /// Arrivals with a PSN above the ePSN.
     pub out_of_order: u64,
     /// Arrivals of data with a mark.
@@ -460,6 +493,7 @@ pub struct NicRecord {
 /// Arrivals at a host that the totals do not tell apart.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Heard {
+    pub(crate) no_room: u64,
     pub(crate) marked: u64,
     pub(crate) nacks: u64,
     pub(crate) cnps: u64,
@@ -720,6 +754,8 @@ pub struct Outcome {
     pub priorities: Vec<PriorityRecord>,
     /// Counts of queues of switches, by link and class; empty unless the plan records them.
     pub queues: Vec<QueueRecord>,
+    /// The most room that packets have taken, by switch; empty unless the plan records queues.
+    pub watermarks: Vec<Watermarks>,
     /// Records of NICs, by [`HostId`].
     pub nics: Vec<NicRecord>,
     /// Most bytes of buffer in use at once, by switch (its node number less the number of hosts).

@@ -3,8 +3,10 @@
 use crate::buffer::{Account, Admission, Buffer, Request};
 use crate::cells::Place;
 use crate::credits::Returned;
+use crate::outcome::Room;
 use crate::setup::{Setup, channel};
 use crate::watchdog::Watchdog;
+use crate::watermarks::Watermarks;
 use model::draw::Key;
 use model::fabric::Detours;
 use model::packet::Kinds;
@@ -127,10 +129,11 @@ impl<P: Parts> Switch<P> {
             buffer.add_group(settings, limits(own));
             all_alphas.append(&mut alphas(settings, own));
         }
+        let buffer = buffer.with_alphas(all_alphas).with_cells(memory, (ports.len(), channels.into()));
         Switch {
             interest: scheme.interest(),
             scheme,
-            buffer: buffer.with_alphas(all_alphas).with_cells(memory, (ports.len(), channels.into())),
+            buffer: if plan.record.queues { buffer.with_watermarks() } else { buffer },
             channels,
             accounts: ports.len() as u16 * u16::from(channels),
             key,
@@ -249,6 +252,16 @@ impl<P: Parts> Switch<P> {
     fn account_of(&self, port: PortIndex, priority: u8) -> Account {
         let (group, channel) = (priority / self.channels, priority % self.channels);
         Account(account_of(port, channel, self.channels).0 + u16::from(group) * self.accounts)
+    }
+
+    /// The most room that each priority of each port has taken: port, priority and room, in order of ports.
+    pub(crate) fn rooms(&self, marks: &Watermarks) -> Vec<(usize, u8, Room)> {
+        let ports = self.accounts / u16::from(self.channels);
+        let priorities = (marks.accounts.len() / usize::from(ports)) as u8;
+        let room = |port, priority| marks.accounts[usize::from(self.account_of(PortIndex(port), priority).0)];
+        let of = |port| (0..priorities).map(move |priority| (port, priority));
+        let all = (0..ports).flat_map(of);
+        all.map(|(port, priority)| (port.into(), priority, room(port, priority))).collect()
     }
 
     /// True if the far end of `port` is paused on a priority.

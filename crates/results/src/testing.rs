@@ -103,6 +103,7 @@ pub fn outcome(flows: u64) -> Outcome {
         failovers: vec![],
         priorities: Vec::new(),
         queues: Vec::new(),
+        watermarks: Vec::new(),
         losses: Vec::new(),
         recording: Recording::default(),
         notes: Notes::default(),

@@ -102,6 +102,9 @@ Example:
         /// Directory for the crate.
         dir: PathBuf,
     },
+    /// The command of the Python package
+    #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]
+    Tune(PassedArgs),
     /// Commands of the program `ropewalk-workshop`
     #[command(hide = true, disable_help_flag = true, disable_version_flag = true, aliases = ["reference"])]
     Fuzz(PassedArgs),
@@ -499,8 +502,11 @@ Examples:
   ropewalk counters results/quickstart --as mlx5 --compare ethtool.txt --interval 10
   ropewalk counters results/quickstart --as mlx5 --json | jq '.counters[] | {name, total}'
 
-A dump is what `ethtool -S`, `rdma statistic`, or SONiC's `show pfc counters` and `show queue counters` print, once or, one after the
-other in one file, twice. Runs last milliseconds and polls seconds, so shares and rates are compared, never counts.")]
+With `record.queues = true` in the run, sonic and junos have a table by queue and one by priority
+group, too. A dump is what `ethtool -S`, `rdma statistic`, `show pfc counters` and `show queue
+counters` of SONiC, or `show interfaces queue` of Junos print, once or, one after the other in one
+file, twice. Runs last milliseconds and polls seconds, so shares and rates are compared, never
+counts. docs/counters.md has all names.")]
 pub struct CountersArgs {
     /// Result directory.
     #[arg(value_name = "DIR", default_value = ".")]

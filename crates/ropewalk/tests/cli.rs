@@ -169,6 +169,7 @@ fn wrong_input_ends_with_2_and_a_reason_and_writes_nothing() {
         (&["run", "quickstart", "--set", "record.taps=[\"host99\"]"], "--set:1:13"),
         (&["frobnicate"], "frobnicate"),
         (&["fuzz", "--minutes", "1"], "ropewalk-workshop"),
+        (&["tune", "site.toml", "--trials", "3"], "a command of the Python package"),
     ];
     for (args, message) in cases {
         let sandbox = Sandbox::new();

@@ -95,6 +95,39 @@ fn a_watchdog_finds_long_storms_and_no_short_ones() {
     }
 }
 
+/// SONiC's counter of the CNPs' queue must be what the NICs have sent, which needs a queue without data and ACKs.
+#[test]
+fn the_queue_of_cnps_has_counted_them_all() {
+    let of = |more: &[&str]| {
+        let (answer, failed) = Site::new().answer(&[&["--cases", "a3"], more].concat(), 0);
+        assert!(failed.is_empty(), "{answer:#}");
+        answer["rows"].as_array().unwrap().clone()
+    };
+    let rows = of(&[]);
+    let share = rows.iter().find(|row| row["metric"] == "cnps-in-own-queue").unwrap();
+    assert_eq!((&share["measured"], &share["limit_by"]), (&100.0.into(), &"plan".into()));
+    let shared = of(&["--set", "nic.ack-dscp=48"]);
+    assert!(shared.iter().all(|row| row["metric"] != "cnps-in-own-queue"));
+    let why = shared.iter().find(|row| row["traffic"] == "CNPs' queue").unwrap();
+    assert_eq!(why["verdict"], "not-applicable", "{why}");
+}
+
+/// A ring of n hosts moves 2 (n - 1) / n of its size by each: so much larger is its bus bandwidth.
+#[test]
+fn algorithm_bandwidth_is_the_size_over_the_time() {
+    // 100 Gb/s carry 12.5 GB/s, less headers.
+    let (answer, _) = Site::new().answer(&["--cases", "a9", "--set", "topology.leaf-spine.leaves=1"], 0);
+    let rows = answer["rows"].as_array().unwrap();
+    let value = |traffic: &str, metric: &str| {
+        let row = rows.iter().find(|row| row["traffic"] == traffic && row["metric"] == metric);
+        row.and_then(|row| row["measured"].as_f64())
+    };
+    let (alg, bus) = (value("leaf, ring", "algbw").unwrap(), value("leaf, ring", "busbw").unwrap());
+    let ratio = bus / 100.0 * 12.5 / alg;
+    assert!(ratio > 1.5 && ratio < 1.7, "6 / 4 and the headers of packets of 1 kB and 4 kB: {ratio}");
+    assert_eq!(value("leaf, M to N", "algbw"), None, "it is no collective");
+}
+
 #[test]
 fn data_in_a_lossy_queue_fails_in_the_case_of_pfc() {
     // NCCL's default DSCP.
@@ -198,6 +231,10 @@ fn a_months_faults_kill_more_jobs_the_shorter_the_senders_try() {
         (dead(&waits), &waits["long_flaps_percent"]),
         (0.0, &0.0.into()),
         "without a limit nobody gives up"
+    );
+    let gives_up = |answer: &Value| answer["gives_up_s"].as_f64();
+    assert!(
+        gives_up(&waits).is_none() && gives_up(&long) > gives_up(&short) && gives_up(&short) > Some(0.47)
     );
     assert!(dead(&short) > dead(&long) && dead(&long) > 0.0, "{} and {}", dead(&short), dead(&long));
     // Seven timers of 67 ms: a flap of half of a second ends the job. A log-normal of median 1 s and sigma 1.5 is longer with 69 %.

@@ -15,6 +15,7 @@ impl<P: Parts> Host<P> {
         let taken = !self.lost_at_port(setup, now, pkt) && self.queue_received(setup, now, pkt);
         if !taken {
             self.data.discarded += 1;
+            self.heard.no_room += 1;
             self.note_arrival(setup, now, 0, pkt, &Reception::IGNORED);
         }
         taken

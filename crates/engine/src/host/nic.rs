@@ -208,6 +208,7 @@ impl<P: Parts> Host<P> {
             accepted: data.accepted,
             duplicate: data.duplicate,
             discarded: data.discarded,
+            no_room: heard.no_room,
             out_of_order: data.out_of_order,
             marked: heard.marked,
             acks_sent: control.ack,

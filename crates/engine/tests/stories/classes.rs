@@ -90,6 +90,7 @@ fn the_general_rules_give_the_outcome_of_the_presets() {
                     notes: general.notes.clone(),
                     recording: general.recording.clone(),
                     queues: general.queues.clone(),
+                    watermarks: general.watermarks.clone(),
                     ..run_on(&preset)
                 };
                 assert!(without_effort(plain) == without_effort(general), "{buffer}, {scheme}, {name}");

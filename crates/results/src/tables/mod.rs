@@ -16,6 +16,7 @@ pub mod steps;
 pub mod subflows;
 pub mod tasks;
 pub mod transfers;
+pub mod watermarks;
 
 use crate::data::RunData;
 use crate::table::Table;
@@ -24,12 +25,14 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 16] = [
+pub const TABLES: [(&str, Make); 18] = [
     ("flows", |run| Some(flows::table(run))),
     ("subflows", subflows::table),
     ("links", |run| Some(links::table(run))),
     ("nics", |run| Some(nics::table(run))),
     ("queues", queues::table),
+    ("priority_groups", watermarks::priority_groups),
+    ("pools", watermarks::pools),
     ("series", |run| Some(series::table(run))),
     ("counters", counters::table),
     ("events", events::table),

@@ -10,12 +10,18 @@ type Count = (&'static str, &'static str, &'static str, fn(&NicRecord) -> u64);
 
 const PACKETS: &str = "packets";
 
-const COUNTS: [Count; 13] = [
+const COUNTS: [Count; 14] = [
     ("sent", PACKETS, "data packets put on the wire; retransmissions included", |nic| nic.sent),
     ("retransmitted", PACKETS, "packets retransmitted", |nic| nic.retransmitted),
     ("accepted", PACKETS, "data packets accepted", |nic| nic.accepted),
     ("duplicate", PACKETS, "arrivals of packets that it already had", |nic| nic.duplicate),
     ("discarded", PACKETS, "arrivals that it discarded", |nic| nic.discarded),
+    (
+        "no_room",
+        PACKETS,
+        "arrivals among these without room in the NIC: its queue was full (`nic.receive`), or they came in a burst of losses at a full port (`nic.ingress`)",
+        |nic| nic.no_room,
+    ),
     ("out_of_order", PACKETS, "arrivals with a PSN above the ePSN", |nic| nic.out_of_order),
     ("marked", PACKETS, "arrivals of data with a mark", |nic| nic.marked),
     ("acks_sent", PACKETS, "ACKs sent", |nic| nic.acks_sent),

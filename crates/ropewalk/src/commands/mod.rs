@@ -60,6 +60,9 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Completions { shell } => completions(shell),
         Command::New { name } => new::run(&name),
         Command::NewScheme { name, dir } => new_scheme::run(&name, &dir),
+        Command::Tune(_) => Err(Failure::Asked(
+            "`tune` is a command of the Python package, because Optuna is: `pip install '.[tune]'` in a clone of the repository".into(),
+        )),
         Command::Fuzz(_) => Err(Failure::Asked(
             "`fuzz` and `reference` are commands of the program ropewalk-workshop, which `make workshop` builds".into(),
         )),

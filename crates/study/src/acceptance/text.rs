@@ -24,7 +24,8 @@ pub fn text(answer: &Answer) -> String {
         rows.add_row([case, traffic, row.metric, &value(row.measured), &limit(row), row.unit, &verdict(row)]);
     }
     if rows.row_count() > 0 {
-        let _ = writeln!(out, "{rows}\n");
+        rows.lines().for_each(|line| out += &format!("{}\n", line.trim_end()));
+        out.push('\n');
     }
     for row in &answer.rows {
         if let Some(why) = &row.why {

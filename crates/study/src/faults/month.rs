@@ -91,6 +91,8 @@ pub struct Answer {
     pub dead_jobs: Spread,
     /// Flaps of NIC links that last longer than all retries, %.
     pub long_flaps_percent: f64,
+    /// Time after which a sender gives up, s; null without a limit of retries.
+    pub gives_up_s: Option<f64>,
     /// What decides the costs and is published nowhere.
     pub assumed: Assumed,
     /// By kind.
@@ -199,6 +201,7 @@ pub(super) fn draw(request: &Request, site: &Site, outcomes: &[Outcome]) -> Answ
         gpu_hours,
         dead_jobs: Spread::of(deaths),
         long_flaps_percent: 100.0 * long as f64 / flaps.max(1) as f64,
+        gives_up_s: site.scenario.nic.gives_up_after().map(|time| time.as_secs()),
         assumed: Assumed {
             restart_s: request.restart.as_secs(),
             checkpoint_s: request.checkpoint.as_secs(),

@@ -28,17 +28,27 @@ pub fn text(answer: &Answer) -> String {
             (number(row.faults.mean), number(row.dead_jobs.mean), spread(&row.gpu_hours));
         rows.add_row([row.fault, &parts, &faults, &row.outcome, &dead, &cost]);
     }
-    let _ = writeln!(out, "{rows}\n");
+    rows.lines().for_each(|line| out += &format!("{}\n", line.trim_end()));
+    out.push('\n');
     for name in &answer.left_out {
         let _ = writeln!(out, "{name}: the fabric has no such part");
     }
+    let flaps = match answer.gives_up_s {
+        Some(_) => {
+            format!(
+                "{} % of the flaps of NIC links last longer than all retries.",
+                number(answer.long_flaps_percent)
+            )
+        }
+        None => {
+            "Senders have no limit of retries (`nic.nccl`, `nic.retries`), so no flap ends a job.".to_owned()
+        }
+    };
     let _ = writeln!(
         out,
         "{}",
         wrapped(&format!(
-            "{} % of the flaps of NIC links last longer than all retries. Means of {} months with seed {}; in parentheses the 5th \
-             and 95th percentile.",
-            number(answer.long_flaps_percent),
+            "{flaps} Means of {} months with seed {}; in parentheses the 5th and 95th percentile.",
             count(answer.months),
             answer.seed
         ))

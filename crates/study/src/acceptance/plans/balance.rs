@@ -40,7 +40,8 @@ fn spread(site: &Site) -> Result<Vec<Part>, String> {
         let uplinks = uplinks.clone();
         Part::Run(Traffic { label, sets, see: Box::new(move |run| Ok(balance(run, &uplinks))) })
     };
-    let own = QPS.into_iter().map(|qps| part(format!("{qps} QPs"), qps, None));
+    let own =
+        QPS.into_iter().map(|qps| part(format!("{qps} QP{}", if qps == 1 { "" } else { "s" }), qps, None));
     let others = [("flowlets", "scheme.flowlet={}"), ("sprayed", "scheme.rps={}")];
     let others = others.into_iter().map(|(label, scheme)| part(label.to_owned(), 1, Some(scheme)));
     Ok(own.chain(others).collect())

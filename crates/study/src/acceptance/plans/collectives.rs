@@ -27,6 +27,7 @@ pub(crate) const A9: Case = Case {
         less("timeouts", "").ours(0.0),
         more("busbw", "% of line rate").reference(90.0),
         more("busbw-sprayed", "% of line rate"),
+        more("algbw", "GB/s"),
         less("jct", "us"),
         less("reordered", "% of packets"),
         less("pauses", "frames"),
@@ -44,10 +45,16 @@ type Jobs = Box<dyn Fn(u64, &str) -> Vec<String>>;
 struct Pattern {
     name: &'static str,
     jobs: Jobs,
+    /// It is one collective, whose size over its time is its algorithm bandwidth.
+    collective: bool,
 }
 
 fn pattern(name: &'static str, jobs: impl Fn(u64, &str) -> Vec<String> + 'static) -> Pattern {
-    Pattern { name, jobs: Box::new(jobs) }
+    Pattern { name, jobs: Box::new(jobs), collective: false }
+}
+
+fn collective(name: &'static str, job: impl Fn(u64, &str) -> String + 'static) -> Pattern {
+    Pattern { collective: true, ..pattern(name, move |bytes, keys| vec![job(bytes, keys)]) }
 }
 
 /// A job of an all-to-all.
@@ -89,8 +96,8 @@ fn basic(site: &Site, hosts: &[HostId]) -> Vec<Pattern> {
     let fans: Vec<(String, String)> =
         flows.iter().map(|(from, to)| (quoted(&site.host(*from)), quoted(&site.host(*to)))).collect();
     let mut list = vec![
-        pattern("ring", move |bytes, keys| vec![ring("ring", &rings, bytes, keys)]),
-        pattern("all-to-all", move |bytes, keys| vec![exchange("all-to-all", &exchanges, bytes, keys)]),
+        collective("ring", move |bytes, keys| ring("ring", &rings, bytes, keys)),
+        collective("all-to-all", move |bytes, keys| exchange("all-to-all", &exchanges, bytes, keys)),
         pattern("M to N", move |bytes, keys| {
             let flow = |(from, to): &(String, String)| {
                 format!("{{ from = {from}, to = {to}, bytes = \"{}B\" }}", bytes.div_ceil(4))
@@ -103,11 +110,11 @@ fn basic(site: &Site, hosts: &[HostId]) -> Vec<Pattern> {
         // Without servers a rank has the number of its host.
         let ranks: Vec<String> = hosts.iter().map(|host| host.0.to_string()).collect();
         let ranks = ranks.join(", ");
-        list.insert(1, pattern("halving-doubling", move |bytes, keys| {
-            vec![format!(
+        list.insert(1, collective("halving-doubling", move |bytes, keys| {
+            format!(
                 "{{ name = \"halving-doubling\"{keys}, collective = {{ kind = \"all-reduce\", algorithm = \"halving-doubling\", \
                  bytes = \"{bytes}B\", groups = [[{ranks}]] }} }}"
-            )]
+            )
         }));
     }
     list
@@ -138,6 +145,11 @@ fn together(site: &Site, hosts: &[HostId]) -> Vec<Pattern> {
     ]
 }
 
+/// A size in labels.
+fn kilobytes(bytes: u64) -> String {
+    format!("{} kB", bytes / 1_000)
+}
+
 /// The 36 variants of a pattern.
 fn variants(place: &str, pattern: &Pattern) -> Vec<Part> {
     let mut parts = Vec::new();
@@ -149,15 +161,14 @@ fn variants(place: &str, pattern: &Pattern) -> Vec<Part> {
                     let mut sets =
                         vec![jobs(&(pattern.jobs)(bytes, &keys)), format!("wire.payload={payload}B")];
                     sets.extend(scheme.map(str::to_owned));
+                    let (size, number) = (kilobytes(bytes), if qps == 1 { "QP" } else { "QPs" });
                     let label = format!(
-                        "{place}, {}, {mode}, {bytes} B, {qps} QPs, {payload} B packets",
+                        "{place}, {}, {mode}, {size}, {qps} {number}, {payload} B packets",
                         pattern.name
                     );
-                    parts.push(Part::Run(Traffic {
-                        label,
-                        sets,
-                        see: Box::new(|run| Ok(with_bandwidth(run))),
-                    }));
+                    let size = pattern.collective.then_some(bytes);
+                    let see = move |run: &Run| Ok(with_bandwidth(run, size));
+                    parts.push(Part::Run(Traffic { label, sets, see: Box::new(see) }));
                 }
             }
         }
@@ -165,8 +176,9 @@ fn variants(place: &str, pattern: &Pattern) -> Vec<Part> {
     parts
 }
 
-/// Counts, and the payload of the busiest host over its line rate: the bus bandwidth of rings and exchanges.
-fn with_bandwidth(run: &Run) -> Values {
+/// Counts, and the payload of the busiest host over its line rate: the bus bandwidth of rings and exchanges. Of a collective also its
+/// size over its time, both as nccl-tests count them.
+fn with_bandwidth(run: &Run, size: Option<u64>) -> Values {
     let plan = &run.checked.plan;
     let mut moved = vec![[0u64; 2]; plan.fabric.hosts()];
     let (mut start, mut end) = (Time::NEVER, Time::ZERO);
@@ -188,6 +200,7 @@ fn with_bandwidth(run: &Run) -> Values {
             let rate = plan.fabric.uplink(HostId(host as u32)).rate.bps() as f64 / 8.0 * payload;
             both[0].max(both[1]) as f64 / seconds / rate
         };
+        values.extend(size.map(|size| ("algbw", size as f64 / 1e9 / seconds)));
         values.insert("jct", end.as_us() - start.as_us());
         values.insert("busbw", 100.0 * moved.iter().enumerate().map(share).fold(0.0, f64::max));
     }
@@ -212,21 +225,27 @@ fn worst(all: &[Seen]) -> Vec<Found> {
             patterns.push(name);
         }
     }
-    let size = format!(" {} B,", SIZES[SIZES.len() - 1]);
-    for (metric, (mode, _)) in ["busbw", "busbw-sprayed"].into_iter().zip(MODES) {
+    let size = format!(" {},", kilobytes(SIZES[SIZES.len() - 1]));
+    let [own_scheme, sprayed] = MODES.map(|(mode, _)| mode);
+    let bandwidths =
+        [("busbw", "busbw", own_scheme), ("busbw-sprayed", "busbw", sprayed), ("algbw", "algbw", own_scheme)];
+    for (metric, key, mode) in bandwidths {
         for name in &patterns {
             let of = |seen: &&Seen| {
                 of_pattern(seen) == *name && seen.label.contains(mode) && seen.label.contains(&size)
             };
             let mine: Vec<&Seen> = all.iter().filter(of).collect();
-            if let Some((seen, value)) = most("busbw", &mine, -1.0) {
+            if let Some((seen, value)) = most(key, &mine, -1.0) {
                 found.push(Found { traffic: name.clone(), metric, value, command: seen.command.clone() });
             }
         }
     }
     let largest: Vec<&Seen> = own.into_iter().filter(|seen| seen.label.contains(&size)).collect();
     for key in ["jct", "reordered", "pauses", "ce", "cnps"] {
-        found.extend(most(key, &largest, 1.0).map(|(seen, value)| Found::of(seen, key, value)));
+        found.extend(most(key, &largest, 1.0).map(|(seen, value)| {
+            let traffic = seen.label.replace(&format!(" {own_scheme},"), "");
+            Found { traffic, ..Found::of(seen, key, value) }
+        }));
     }
     found
 }

@@ -5,7 +5,7 @@ use crate::seen::{self, counts, only};
 use crate::site::{Queue, Site, time_of};
 use crate::traffic::{Flow, class, job, jobs, without_control, without_marks};
 use lab::Run;
-use model::{HostId, Kind, Time};
+use model::{HostId, Kind, LinkId, Plan, Time};
 
 /// Message of sonic-mgmt's incasts.
 const SMALL: u64 = 128_000;
@@ -70,12 +70,17 @@ fn with_latency(run: &Run) -> Result<Values, String> {
     Ok(values)
 }
 
+/// The queue of these packets, as an index into the plan's table: that of the first flow's class.
+fn queue_of(plan: &Plan, kind: Kind) -> usize {
+    let rows = plan.jobs.iter().filter_map(|job| plan.own_queues.rows.get(usize::from(job.class)));
+    let class = rows.map(|row| usize::from(row[kind as usize])).next();
+    class.unwrap_or_else(|| plan.classes.of(kind))
+}
+
 /// Share of ACKs that left the leaf by a queue without data. Each ACK crosses one switch, and waits in the queue of its flow's class.
 fn acks_apart(run: &Run) -> f64 {
     let plan = &run.checked.plan;
-    let rows = plan.jobs.iter().filter_map(|job| plan.own_queues.rows.get(usize::from(job.class)));
-    let class = rows.map(|row| usize::from(row[Kind::Ack as usize])).next();
-    let class = class.unwrap_or_else(|| plan.classes.of(Kind::Ack));
+    let class = queue_of(plan, Kind::Ack);
     if plan.classes.all()[class].kinds.has(Kind::Data) {
         return 0.0;
     }
@@ -241,11 +246,39 @@ pub(crate) const A3: Case = Case {
         more("ce", "packets").plan(1.0),
         more("cnps", "packets").plan(1.0),
         less("cnps-lost", "packets").plan(0.0),
+        more("cnps-in-own-queue", "% of CNPs").plan(100.0),
         less("pauses", "% of those without").ours(10.0),
     ],
-    parts: |site| on_and_off(site, site.rack_incast()?, SMALL),
+    parts: |site| {
+        let mut parts = on_and_off(site, site.rack_incast()?, SMALL)?;
+        if only_cnps(&site.plan).is_none() {
+            parts.push(Part::not("CNPs' queue", "data or ACKs wait in it, so its count is not that of CNPs"));
+        }
+        Ok(parts)
+    },
     rows: few_pauses,
 };
+
+/// The queue of CNPs, as an index into the plan's table, if neither data nor ACKs wait in it.
+fn only_cnps(plan: &Plan) -> Option<usize> {
+    let class = queue_of(plan, Kind::Cnp);
+    let kinds = plan.classes.all()[class].kinds;
+    let shared = [Kind::Data, Kind::Ack, Kind::Nack].iter().any(|kind| kinds.has(*kind));
+    (!shared).then_some(class)
+}
+
+/// Share of the CNPs that the queues of CNPs at their senders' ports have counted, or of these counts that are CNPs.
+fn cnps_apart(run: &Run) -> Option<f64> {
+    let plan = &run.checked.plan;
+    let class = only_cnps(plan)?;
+    let last = |link: LinkId| plan.fabric.is_host(plan.fabric.links()[link.index()].to);
+    let own = run.outcome.queues.iter().filter(|one| usize::from(one.class) == class && last(one.link));
+    let frames: u64 = own.map(|one| one.counts.frames).sum();
+    let arrived: u64 = run.outcome.nics.iter().map(|nic| nic.cnps_received).sum();
+    // Some may be on their way when the run ends.
+    let cnps = frames.clamp(arrived, run.outcome.control.cnp.max(arrived));
+    Some(frames.min(cnps) as f64 / frames.max(cnps).max(1) as f64)
+}
 
 /// 3:1 of storage, control off and on.
 pub(crate) const A4: Case = Case {
@@ -274,20 +307,25 @@ fn on_and_off(
     let flows: Vec<Flow> =
         senders.iter().map(|from| Flow::new(*from, receiver, bytes).times((each / bytes).max(2))).collect();
     let traffic = jobs(&[job(site, "incast", "", &flows)]);
+    let see = |run: &Run| {
+        let mut values = counts(run);
+        values.extend(cnps_apart(run).map(|share| ("cnps-in-own-queue", 100.0 * share)));
+        Ok(values)
+    };
     let part = |label: &str, sets: Vec<String>| {
-        Part::Run(Traffic { label: label.to_owned(), sets, see: Box::new(|run| Ok(counts(run))) })
+        Part::Run(Traffic { label: label.to_owned(), sets, see: Box::new(see) })
     };
     let off = [vec![traffic.clone(), without_control()], without_marks(site)].concat();
-    Ok(vec![part("control", vec![traffic]), part(WITHOUT, off)])
+    Ok(vec![part("control", vec![traffic, "record.queues=true".to_owned()]), part(WITHOUT, off)])
 }
 
 const WITHOUT: &str = "no control";
 
 /// Values under control, and pauses beside those without it.
 fn few_pauses(all: &[Seen]) -> Vec<Found> {
-    let [on, off] = all else { return Vec::new() };
+    let [on, off, ..] = all else { return Vec::new() };
     let mut found = Vec::new();
-    for key in ["unfinished", "loss", "ce", "cnps", "cnps-lost"] {
+    for key in ["unfinished", "loss", "ce", "cnps", "cnps-lost", "cnps-in-own-queue"] {
         found.extend(on.get(key).map(|value| Found::of(on, key, value)));
     }
     if let Some((with, without)) = on.get("pauses").zip(off.get("pauses")) {
