@@ -154,8 +154,8 @@ wheel:
 	target/wheel-env/bin/pip install --quiet --disable-pip-version-check .
 	cd target/wheel-env && bin/python -c "import ropewalk as rw; print(rw.run('quickstart'))" && bin/ropewalk --version
 
-# Makes what users install, in target/dist: a wheel, a static program with a container file, and checksums (docs/install.md).
-# Needs maturin, cargo-zigbuild and Zig, which it takes from PyPI. make dist RELEASE=1 refuses if versions differ.
+# Makes what users install, in target/dist: a wheel, a static program with a container file, sources and checksums (docs/install.md).
+# Needs maturin, cargo-zigbuild and Zig, which it takes from PyPI. make dist RELEASE=1 refuses if versions and tag differ.
 dist:
 	python3 scripts/dist $(if $(RELEASE),--release)
 

@@ -1,8 +1,9 @@
-"""The files of a release are made only if program, changelog and bench tell of the same version."""
+"""The files of a release are made only if program, changelog, bench and tag tell of the same version."""
 
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,16 @@ def test_a_bench_of_the_last_version_is_no_release(copy: Path) -> None:
     manifest.write_text(f'{head}\nversion = "9.0.0"{tail[tail.index(chr(34)) + 1 :]}')
     said = refusal(copy)
     assert "Cargo.toml: 9.0.0" in said and "release.json: 0." in said
+
+
+def test_a_commit_without_the_tag_of_its_version_is_no_release(copy: Path) -> None:
+    """All files tell of one version, and the tag is that of the release before."""
+    version = tomllib.loads((copy / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    (copy / "CHANGELOG.md").write_text(f"# Changelog\n\n## [{version}] - 2026-12-01\n")
+    for words in (["init"], ["add", "."], ["commit", "--message", "x"], ["tag", "v0.0.9"]):
+        who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        subprocess.run(["git", *who, *words], cwd=copy, check=True, capture_output=True)
+    assert "the tag of HEAD: 0.0.9" in refusal(copy)
 
 
 def test_the_bench_is_that_of_this_version_or_of_the_last_release() -> None:
