@@ -131,10 +131,10 @@ impl Serving {
         Ok(model.kv(value, self.kv.block, copies))
     }
 
-    /// What the choice of decode instances knows, if that is more than a user could.
+    /// What the choice of decode instances counts, if that is not what its name says.
     fn known_to_placement(&self) -> Option<String> {
         (self.place.decode == PlaceBy::Oracle).then(|| {
-            "\"oracle\" knows all KV that is under way at NICs, which no real program does, and nothing of links inside the fabric".to_owned()
+            "\"oracle\" counts the KV that has started at NICs, and knows nothing of links inside the fabric".to_owned()
         })
     }
 
