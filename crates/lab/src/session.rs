@@ -23,8 +23,8 @@ use crate::execute::{Run, Spent, conclude};
 use crate::failure::Failure;
 use crate::headroom::Headroom;
 use engine::live::{self, Ended, Live};
-use model::NodeId;
 pub use model::{Bytes, Time};
+use model::{NodeId, QpId};
 use scenario::program::{ProgramRanks, Way};
 use scenario::{Checked, Source};
 use self_cell::self_cell;
@@ -350,6 +350,19 @@ impl Session {
             return Err(Failure::Asked(format!("the time {at} has passed: it is {}", self.now)));
         }
         Ok(())
+    }
+
+    /// The queue pair of a pair of ranks; `None` if they are of one server, or have none.
+    pub(crate) fn queue_pair(&self, (from, to): (u32, u32), tag: u32) -> Option<QpId> {
+        match self.ranks.way(from, to, 1, tag) {
+            Ok(Way::Message(qp)) => Some(qp),
+            _ => None,
+        }
+    }
+
+    /// See [`Live::forgets`].
+    pub(crate) fn forgets(&mut self, qp: QpId, at: Time) -> bool {
+        self.drive(|live, _| live.forgets(qp, at)).unwrap_or(false)
     }
 
     fn checked_send(&self, id: u64, (from, to): (u32, u32), bytes: u64, tag: u32) -> Result<Send, Failure> {

@@ -29,6 +29,8 @@ pub struct Traffic {
     ranks: u32,
     patterns: Vec<Pattern>,
     overlapping: u64,
+    unstarted: u64,
+    lost: u64,
 }
 
 impl Traffic {
@@ -44,10 +46,16 @@ impl Traffic {
             ));
         }
         let mut groups: BTreeMap<(Time, u16), (Time, Cells)> = BTreeMap::new();
+        let (mut unstarted, mut lost) = (0, 0);
         for (message, done) in plan.messages.iter().zip(&outcome.messages) {
-            if done.start == Time::NEVER || message.bytes == 0 {
+            if message.bytes == 0 {
                 continue;
             }
+            if done.start == Time::NEVER {
+                unstarted += 1;
+                continue;
+            }
+            lost += u64::from(done.received == Time::NEVER);
             let qp = &plan.qps[message.qp.index()];
             let group = groups.entry((done.start, message.job)).or_default();
             // A message that has not arrived keeps its ranks no longer than others.
@@ -74,7 +82,7 @@ impl Traffic {
         }
         let different = patterns.iter().map(|pattern| &pattern.cells).collect::<BTreeSet<_>>().len();
         fits(different, ranks)?;
-        Ok(Traffic { ranks: ranks as u32, patterns, overlapping })
+        Ok(Traffic { ranks: ranks as u32, patterns, overlapping, unstarted, lost })
     }
 
     /// Number of ranks.
@@ -90,6 +98,16 @@ impl Traffic {
     /// Patterns that start before a rank of theirs has ended an earlier one.
     pub fn overlapping(&self) -> u64 {
         self.overlapping
+    }
+
+    /// Messages that the run never started, which no pattern has.
+    pub fn unstarted(&self) -> u64 {
+        self.unstarted
+    }
+
+    /// Messages of the patterns that did not arrive.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// The matrices and then the list, by their names. Each is made when it is asked for, so only one is held at a time.
@@ -165,6 +183,17 @@ mod tests {
             .sum();
         let distinct: u64 = plan.messages.iter().map(|message| message.bytes).sum();
         assert!(sent > 0 && sent <= distinct);
+        assert_eq!((traffic.unstarted(), traffic.lost()), (0, 0));
+        outcome.messages[1].received = Time::NEVER;
+        let traffic = Traffic::of(&plan, &outcome).unwrap();
+        assert_eq!(
+            (traffic.patterns(), traffic.unstarted(), traffic.lost()),
+            (2, 0, 1),
+            "sent, and not arrived"
+        );
+        outcome.messages[1].start = Time::NEVER;
+        let traffic = Traffic::of(&plan, &outcome).unwrap();
+        assert_eq!((traffic.patterns(), traffic.unstarted(), traffic.lost()), (1, 1, 0), "never sent");
         outcome.messages[1].start = ms(1);
         assert_eq!(Traffic::of(&plan, &outcome).unwrap().overlapping(), 1);
         outcome.messages.iter_mut().for_each(|message| message.start = Time::NEVER);

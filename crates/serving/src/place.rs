@@ -38,12 +38,13 @@ pub(crate) fn choose(place: Place, candidates: &[Candidate], turn: &mut usize) -
     }
 }
 
-/// Rates of transfers by the number of switches that they cross, as measured up to the last multiple of a period.
+/// How much longer transfers take than their NICs alone would, by the number of switches that they cross, as measured up to the last multiple
+/// of a period.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rates {
     period: u64,
     epoch: u64,
-    /// Bytes and time of transfers that ended in this period, and in the last one with any.
+    /// Time by their NICs, and time that they took, of transfers that ended in this period, and in the last one with any.
     now: BTreeMap<u32, (u64, u64)>,
     known: BTreeMap<u32, (u64, u64)>,
 }
@@ -61,19 +62,21 @@ impl Rates {
         }
     }
 
-    /// Notes a transfer that has ended.
-    pub(crate) fn note(&mut self, now: Time, switches: u32, bytes: u64, took: Time) {
+    /// Notes a transfer that has ended: the time that its NICs would have taken, and the time that it took.
+    pub(crate) fn note(&mut self, now: Time, switches: u32, by_nics: Time, took: Time) {
         self.turn(now);
         let sum = self.now.entry(switches).or_default();
-        *sum = (sum.0 + bytes, sum.1 + took.ps());
+        *sum = (sum.0.saturating_add(by_nics.ps()), sum.1.saturating_add(took.ps()));
     }
 
-    /// The time that so many bytes are expected to take; `None` if no transfer has crossed so many switches.
-    pub(crate) fn time(&mut self, now: Time, switches: u32, bytes: u64) -> Option<Time> {
+    /// The time that a transfer is expected to take, by that of its NICs; the latter if no transfer has crossed so many switches.
+    pub(crate) fn time(&mut self, now: Time, switches: u32, by_nics: Time) -> Time {
         self.turn(now);
-        let (sum, took) = self.known.get(&switches).copied().filter(|sum| sum.0 > 0)?;
-        let ps = u128::from(bytes) * u128::from(took) / u128::from(sum);
-        Some(Time(u64::try_from(ps).unwrap_or(u64::MAX)))
+        let Some((nics, took)) = self.known.get(&switches).copied().filter(|sum| sum.0 > 0) else {
+            return by_nics;
+        };
+        let ps = u128::from(by_nics.ps()) * u128::from(took) / u128::from(nics);
+        Time(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 }
 
@@ -103,12 +106,12 @@ mod tests {
     fn rates_are_those_of_the_last_period_with_transfers() {
         let ms = Time::from_ms;
         let mut rates = Rates::new(ms(10));
-        rates.note(ms(1), 3, 1000, ms(2));
-        assert_eq!(rates.time(ms(9), 3, 500), None, "the period has not ended");
-        assert_eq!(rates.time(ms(10), 3, 500), Some(ms(1)));
-        rates.note(ms(11), 3, 1000, ms(4));
-        assert_eq!(rates.time(ms(19), 3, 500), Some(ms(1)), "stale on purpose");
-        assert_eq!(rates.time(ms(45), 3, 500), Some(ms(2)));
-        assert_eq!(rates.time(ms(45), 1, 500), None);
+        rates.note(ms(1), 3, ms(10), ms(20));
+        assert_eq!(rates.time(ms(9), 3, ms(5)), ms(5), "the period has not ended");
+        assert_eq!(rates.time(ms(10), 3, ms(5)), ms(10));
+        rates.note(ms(11), 3, ms(10), ms(40));
+        assert_eq!(rates.time(ms(19), 3, ms(5)), ms(10), "stale on purpose");
+        assert_eq!(rates.time(ms(45), 3, ms(5)), ms(20));
+        assert_eq!(rates.time(ms(45), 1, ms(5)), ms(5), "no transfer has crossed one switch");
     }
 }

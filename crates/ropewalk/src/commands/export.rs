@@ -3,8 +3,9 @@
 use crate::cli::{ExportArgs, ExportTo, ScenarioArgs};
 use crate::commands::new::write_new;
 use crate::print;
-use lab::Prepared;
 use lab::failure::Failure;
+use lab::{Prepared, Run};
+use results::patterns::Traffic;
 use results::text::count;
 use scenario::Checked;
 use std::fs;
@@ -21,7 +22,7 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
         }
         ExportTo::Ctp { scenario, output } => {
             let run = lab::run(Prepared::by(|| load(scenario))?);
-            let traffic = results::patterns::Traffic::of(&run.checked.plan, &run.outcome);
+            let traffic = Traffic::of(&run.checked.plan, &run.outcome);
             let traffic = traffic.map_err(Failure::Asked)?;
             fs::create_dir(output)
                 .map_err(|e| Failure::Asked(format!("cannot create {}: {e}", output.display())))?;
@@ -41,8 +42,33 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
                     count(late)
                 ));
             }
+            left_out(&run, &traffic);
             Ok(())
         }
+    }
+}
+
+/// Says what of a run with faults the patterns do not have.
+fn left_out(run: &Run, traffic: &Traffic) {
+    for fault in run.faults() {
+        print::note(&format!("note: the run had a fault, which the patterns do not have: {fault}"));
+    }
+    if traffic.unstarted() > 0 {
+        let never = count(traffic.unstarted());
+        print::note(&format!("note: {never} messages never started; no pattern has them"));
+    }
+    if traffic.lost() > 0 {
+        let lost = count(traffic.lost());
+        print::note(&format!(
+            "note: {lost} messages did not arrive; the patterns have them, and take their ranks for free at once"
+        ));
+    }
+    let plan = &run.checked.plan;
+    let losses = !plan.failures.losses().is_empty() || !plan.noise.links.is_empty();
+    if !plan.failures.is_empty() || losses || plan.fabric.links().iter().any(|link| !link.loss.is_zero()) {
+        print::note(
+            "note: failures and losses of links are left out: the benchmark meets those of its own fabric",
+        );
     }
 }
 

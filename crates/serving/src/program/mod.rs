@@ -44,6 +44,7 @@ impl<N: Network> Program<N> {
             prefills: vec![PrefillInstance::new(spec.caches.0 / prefix); spec.prefills.len()],
             decodes: vec![DecodeInstance::new(spec.memory, spec.caches.1 / prefix); spec.decodes.len()],
             flights: BTreeMap::new(),
+            promised: BTreeMap::new(),
             sent: 0,
             under_way: BTreeMap::new(),
             slices: vec![0; spec.prefills.len()],
@@ -145,7 +146,7 @@ impl<N: Network> Program<N> {
                 let blocks = kv.blocks(input) - hit / kv.block;
                 let bytes = kv.bytes(blocks, self.spec.tp().1);
                 let moving = match place_decode {
-                    Place::Oracle => self.known(request, instance, bytes),
+                    Place::Oracle => self.beside_flights(self.messages(request, instance, bytes)),
                     _ => self.expected(now, request, instance, bytes),
                 };
                 candidate.delay = Time(start.ps().saturating_add(moving.ps()));
@@ -156,6 +157,9 @@ impl<N: Network> Program<N> {
         let blocks = kv.blocks(input) - hits.get(decode).copied().unwrap_or(0) / kv.block;
         let bytes = kv.bytes(blocks, self.spec.tp().1);
         let groups = self.groups();
+        if let Place::NetworkAware(_) = place_decode {
+            self.promised.insert(request, self.messages(request, decode, bytes));
+        }
         let going = &mut self.going[request];
         (going.decode, going.blocks, going.bytes, going.groups) = (Some(decode), blocks, bytes, groups);
         self.records[request].decode = Some(decode as u32);
@@ -168,28 +172,33 @@ impl<N: Network> Program<N> {
         self.network.switches(self.spec.prefills[prefill].nics[0], self.spec.decodes[decode].nics[0])
     }
 
-    /// The time that a transfer to a decode instance takes beside all unfinished messages of its NICs, if those start now.
-    fn known(&mut self, request: usize, decode: usize, bytes: u64) -> Time {
-        let prefill = self.going[request].prefill;
-        let ends = (&self.spec.prefills[prefill], &self.spec.decodes[decode]);
-        let mut messages = crate::lanes::messages(&self.spec.transfer, ends, bytes, &self.under_way, &mut 0);
+    /// The messages of a transfer to a decode instance, without numbers.
+    fn messages(&self, request: usize, decode: usize, bytes: u64) -> Vec<Message> {
+        let ends = (&self.spec.prefills[self.going[request].prefill], &self.spec.decodes[decode]);
+        crate::lanes::messages(&self.spec.transfer, ends, bytes, &self.under_way, &mut 0)
+    }
+
+    /// The time that these messages take beside those of others at their NICs, if all start now.
+    fn beside(&mut self, mut messages: Vec<Message>, others: impl Fn(&Self) -> Vec<Message>) -> Time {
         let froms: BTreeSet<u32> = messages.iter().map(|message| message.from).collect();
         let tos: BTreeSet<u32> = messages.iter().map(|message| message.to).collect();
-        let under_way = self.flights.values().map(|flight| flight.message);
-        messages.extend(under_way.filter(|other| froms.contains(&other.from) || tos.contains(&other.to)));
+        let shares = |other: &Message| froms.contains(&other.from) || tos.contains(&other.to);
+        messages.extend(others(self).into_iter().filter(shares));
         self.network.alone(&messages)
     }
 
-    /// The time that a transfer to a decode instance is expected to take.
+    /// The time that messages take beside all that are under way, if those start now.
+    fn beside_flights(&mut self, messages: Vec<Message>) -> Time {
+        self.beside(messages, |program| program.flights.values().map(|flight| flight.message).collect())
+    }
+
+    /// The time that a transfer to a decode instance is expected to take: its NICs carry all that the program has placed and that has not
+    /// arrived, and transfers over as many switches took so much longer than their NICs alone.
     fn expected(&mut self, now: Time, request: usize, decode: usize, bytes: u64) -> Time {
         let switches = self.switches(request, decode);
-        let measured = self.rates.time(now, switches, bytes);
-        let ends = (&self.spec.prefills[self.going[request].prefill], &self.spec.decodes[decode]);
-        measured.unwrap_or_else(|| {
-            let turn = &mut 0;
-            let messages = crate::lanes::messages(&self.spec.transfer, ends, bytes, &BTreeMap::new(), turn);
-            self.network.alone(&messages)
-        })
+        let messages = self.messages(request, decode, bytes);
+        let by_nics = self.beside(messages, |program| program.promised.values().flatten().copied().collect());
+        self.rates.time(now, switches, by_nics)
     }
 
     /// Memory was granted to a request.

@@ -40,6 +40,8 @@ pub(super) struct Times {
     pub(super) prefill_end: Time,
     /// The messages of the last group started.
     pub(super) posted: Time,
+    /// Time that these would take if only NICs were shared.
+    pub(super) by_nics: Time,
     /// End of the transfer alone on the fabric: without the host software, and with it.
     pub(super) alone: Time,
     pub(super) with_host: Time,
@@ -78,6 +80,8 @@ pub struct Program<N> {
     pub(super) decodes: Vec<DecodeInstance>,
     /// Messages under way, by number.
     pub(super) flights: BTreeMap<u64, Flight>,
+    /// Messages of requests that have a decode instance, and whose KV has not arrived; kept only for placement by the network.
+    pub(super) promised: BTreeMap<usize, Vec<Message>>,
     pub(super) sent: u64,
     /// Bytes under way by the rank that stands for the sender's NIC, and slices that each prefill instance has sent.
     pub(super) under_way: BTreeMap<u32, u64>,

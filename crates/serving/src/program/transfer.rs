@@ -3,7 +3,7 @@
 use super::state::{Event, Flight, Program};
 use crate::lanes;
 use crate::network::{Message, Network};
-use crate::spec::Way;
+use crate::spec::{Place, Way};
 use model::Time;
 
 /// Bytes of the request of a READ for each pair of NICs. Our choice: a header with an address, a key and a length.
@@ -56,6 +56,9 @@ impl<N: Network> Program<N> {
         } else {
             *turn += rest.div_ceil(self.spec.transfer.slice.max(1));
         }
+        if let Place::NetworkAware(_) = self.spec.place_decode {
+            self.going[request].times.by_nics = self.beside_flights(messages.clone());
+        }
         let mut alone = self.network.alone(&left);
         let pulls = self.spec.transfer.way == Way::Pull;
         if pulls {
@@ -107,12 +110,12 @@ impl<N: Network> Program<N> {
         }
         going.times.received = now;
         let Some(decode) = going.decode else { return };
-        let (all, posted) = (going.bytes, going.times.posted);
+        let (by_nics, posted) = (going.times.by_nics, going.times.posted);
         let (from, to) = (self.spec.prefills[going.prefill].nics[0], self.spec.decodes[decode].nics[0]);
         let switches = self.network.switches(from, to);
         // Groups before the last one wait for the prefill, so their time says nothing about the network.
-        let bytes = all - self.before(request, self.groups() - 1);
-        self.rates.note(now, switches, bytes, now.since(posted));
+        self.rates.note(now, switches, by_nics, now.since(posted));
+        self.promised.remove(&request);
         let [_, alone, excess] = self.transfer(request);
         self.records[request].crossed = Some((alone, excess));
         self.records[request].received = Some(now);

@@ -57,6 +57,12 @@ pub struct Serving {
     /// Choice of instances.
     #[serde(default)]
     pub place: Place,
+    /// Whether the network moves the starts of transfers. `"closed"`: it does, because requests wait for memory that others hold, and
+    /// placement looks at what has ended. `"open"`: each transfer starts when its prompt is computed. Then memory at the decode side is
+    /// without end, and loads of decode instances count all that was placed, so every scheme gets the same messages at the same times.
+    /// Default `"closed"` (servers wait for memory).
+    #[serde(default)]
+    pub r#loop: Loop,
     /// Limits that requests should keep.
     #[serde(default)]
     pub slo: Slo,
@@ -192,16 +198,16 @@ pub struct Place {
     /// `"least-loaded"` (our choice).
     pub prefill: PlaceBy,
     /// Decode instance, chosen when memory is asked for: the same (load: tokens that its requests hold), or one of three more.
-    /// `"network-aware"`: the shortest wait for a slot and memory, plus the time of the missing bytes at the rate that earlier transfers over
-    /// as many switches had. It follows NetKV (arXiv 2606.03910), whose exact formula we do not know. `"oracle"`: the same with the time that
-    /// these bytes and those of all unfinished transfers of both NICs take alone. No real program knows these, and it is no bound: jobs
-    /// beside it and links inside the fabric count for nothing. `"same-tier"`: of the instances over the fewest switches, the one with the least load (llm-d's
+    /// `"network-aware"`: the shortest wait for a slot and memory, plus the time of the missing bytes beside all KV of both NICs that the
+    /// program has placed and that has not arrived, times what earlier transfers over as many switches took beyond their NICs' time. It
+    /// follows NetKV (arXiv 2606.03910), whose exact formula we do not know. `"oracle"`: the same without that factor, and beside
+    /// all KV that has started. It is no bound: jobs beside it and links inside the fabric count for nothing. `"same-tier"`: of the instances over the fewest switches, the one with the least load (llm-d's
     /// `topology-affinity-scorer` prefers such ones). Default `"least-loaded"` (our choice).
     pub decode: PlaceBy,
     /// Weight w of `"cache-aware"`, which takes the instance with the most tokens of the prompt's start in its cache, less w times its load.
     /// Default 1 (our choice).
     pub weight: f64,
-    /// Period after which `"network-aware"` learns new rates. They are stale on purpose. Default 1 s (our choice).
+    /// Period after which `"network-aware"` learns new factors. They are stale on purpose. Default 1 s (our choice).
     pub refresh: Time,
 }
 
@@ -228,6 +234,17 @@ pub enum PlaceBy {
     Oracle,
     /// The nearest.
     SameTier,
+}
+
+/// Whether the network moves the starts of transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loop {
+    /// It does.
+    #[default]
+    Closed,
+    /// It does not.
+    Open,
 }
 
 /// Limits that requests should keep. Goodput counts those that keep all of them.
