@@ -62,8 +62,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "python",
         &[
-            "busbw", "capture", "counters", "explain", "finding", "lab", "model", "papers", "report", "results",
-            "rnic", "ropewalk", "scenario", "schemes",
+            "busbw", "capture", "counters", "explain", "finding", "lab", "model", "papers", "report",
+            "results", "rnic", "ropewalk", "scenario", "schemes",
         ],
     ),
 ];
