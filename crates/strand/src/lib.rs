@@ -19,28 +19,43 @@ mod entry;
 pub mod hold;
 
 pub use entry::{Entry, add};
+#[doc(inline)]
 pub use finding::{Finding, code};
-pub use model::annex::Envelope;
+#[doc(inline)]
+pub use model::annex::{Envelope, Notice, Sack, Selective};
+#[doc(inline)]
 pub use model::draw;
+#[doc(inline)]
 pub use model::fabric::Detours;
+#[doc(inline)]
 pub use model::scheme::{Acks, Arrived, Emitted};
+#[doc(inline)]
 pub use model::steering::{Aside, AsideKind, Room, Sent};
+#[doc(inline)]
 pub use model::transport::{
     Arrived as ArrivedData, Departure, Due, Fate, Heard, Inbound, Overdue, Plain, Position, Progress,
-    Reception, Reply, Standing, Telling,
+    Reception, Reply, Returned, Sacked, Standing, Telling,
 };
+#[doc(inline)]
 pub use model::{
     Advice, Allowance, Bytes, Congestion, Cx, Delivery, Demand, Detour, Fabric, Feedback, HostId, Interest,
     Kind, NodeId, Pace, Packet, Plan, PortIndex, Psn, QpId, QpSite, Rate, Receiver, Reroute, Scheme, Sender,
     Site, Stamp, Steering, Time, Verdict,
 };
+#[doc(inline)]
+pub use rnic::notification::{Cnp, CnpScope};
+#[doc(inline)]
 pub use rnic::own::Transport;
+#[doc(inline)]
 pub use rnic::{
-    Answers, AnyCongestion, AnyReceiver, AnySender, CongestionConfig, Control, ControlFacts, Evidence,
-    OnNack, Path, Reaction, SilentLoss, Timing, TransportConfig, TransportFacts, Unit, Variation, Verb,
+    Acks as OwedAcks, Advised, Answers, AnyCongestion, AnyReceiver, AnySender, CongestionConfig, Control,
+    ControlFacts, CutReport, Digested, Due as GrantDue, Evidence, Grants, OnNack, Path, Reaction, SilentLoss,
+    Timing, TransportConfig, TransportFacts, Unit, Variation, Verb,
 };
 pub use schemars::{self, JsonSchema};
+#[doc(inline)]
 pub use schemes::look::Look;
+#[doc(inline)]
 pub use schemes::{Facts, Golden, Recipe, Steers, choice, entropies, flows};
 pub use serde;
 
