@@ -63,6 +63,7 @@ lint:
 	@if $(CARGO) clippy --version >/dev/null 2>&1; then \
 		$(CARGO) clippy --workspace --all-targets --locked -- -D warnings; \
 	else echo "clippy is not installed: lints not checked"; fi
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked --quiet -p strand
 
 # Checks the licences and sources of all dependencies.
 deny:

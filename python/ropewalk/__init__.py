@@ -34,9 +34,11 @@ from ropewalk._errors import (
     ResultsError,
     ScenarioError,
     ScenarioWarning,
+    SchemeError,
     SimulationError,
     SweepError,
 )
+from ropewalk._own import register_scheme
 from ropewalk._progress import Line, Progress
 from ropewalk._results import Comparison, Report, Result, StrPath
 from ropewalk._session import Event, Session
@@ -66,6 +68,7 @@ __all__ = [
     "ResultsError",
     "ScenarioError",
     "ScenarioWarning",
+    "SchemeError",
     "Session",
     "SimulationError",
     "Sweep",
@@ -79,6 +82,7 @@ __all__ = [
     "experiments",
     "metrics",
     "read",
+    "register_scheme",
     "report",
     "reproduce",
     "run",
@@ -135,7 +139,7 @@ def check(scenario: Scenario, **sets: Unpack[AllSettings]) -> dict[str, Any]:
 
 def compare(
     scenario: Scenario,
-    schemes: str | Iterable[str],
+    schemes: str | Iterable[str | type],
     *,
     seeds: Any = None,
     traffic_class: str | None = None,
@@ -148,7 +152,7 @@ def compare(
 ) -> Comparison:
     """Runs a scenario with several schemes and seeds, side by side on all cores.
 
-    `schemes` is a list of names, or a text such as `"ecmp,themis"`. `seeds` is a number, `"1..5"`, a list or a range; the
+    `schemes` is a list of names, or a text such as `"ecmp,themis"`; a class in the list is a scheme in Python (`register_scheme`). `seeds` is a number, `"1..5"`, a list or a range; the
     default is the scenario's seed. `traffic_class` names the traffic class whose scheme changes. `fast` leaves out exchanges
     that repeat, as in `run`, and `memo` keeps them. With `check`, and without `fast`, the contenders run again for what decides the comparison
     (`Comparison.decides`). Raises SimulationError if one of the runs fails.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ropewalk._errors import ScenarioWarning
+from ropewalk._own import named
 
 Scenario = str | os.PathLike[str] | Mapping[str, Any]
 
@@ -32,7 +33,9 @@ def as_json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Converts paths, ranges, other mappings, and numpy's numbers and arrays."""
+    """Converts paths, ranges, other mappings, numpy's numbers and arrays, and classes that are schemes."""
+    if isinstance(value, type):
+        return named(value)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
@@ -54,8 +57,9 @@ def seeds(which: Any) -> str | None:
 
 
 def schemes(which: Any) -> list[str]:
-    """Names of schemes, from `["ecmp", "themis"]` or `"ecmp,themis"`."""
+    """Names of schemes, from `["ecmp", "themis"]` or `"ecmp,themis"`; a class stands for the scheme that it is."""
     names = which.split(",") if isinstance(which, str) else list(which) if isinstance(which, Iterable) else None
+    names = None if names is None else [named(name) for name in names]
     if names is None or not all(isinstance(name, str) for name in names):
         raise TypeError(f'schemes are a list of names such as ["ecmp", "themis"], or "ecmp,themis", not {which!r}')
     names = [name.strip() for name in names]

@@ -66,6 +66,10 @@ class SimulationError(Error, RuntimeError):
         self.result = result
 
 
+class SchemeError(Error, RuntimeError):
+    """A scheme in Python has raised an exception, and the run has stopped. `__cause__` is that exception, with its traceback."""
+
+
 class SweepError(Error, RuntimeError):
     """Points of a sweep could not be run. Finished points are kept; the same call with `resume=True` continues the sweep.
 
@@ -92,5 +96,5 @@ class ScenarioWarning(UserWarning):
     """A valid but suspicious setting."""
 
 
-for _class in (Error, ScenarioError, RequestError, ResultsError, NotRecorded, SimulationError, SweepError, ScenarioWarning):
+for _class in (Error, ScenarioError, RequestError, ResultsError, NotRecorded, SimulationError, SchemeError, SweepError, ScenarioWarning):
     _class.__module__ = "ropewalk"

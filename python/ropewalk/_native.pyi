@@ -6,8 +6,13 @@ from typing import Self, TypeAlias, final
 
 __all__ = [
     "Experiment",
+    "Packet",
+    "Reply",
     "Results",
+    "Sender",
+    "Sent",
     "Session",
+    "Switch",
     "Table",
     "Work",
     "__version__",
@@ -23,6 +28,7 @@ __all__ = [
     "page",
     "picoseconds",
     "read",
+    "register_scheme",
     "reproduce",
     "run",
     "run_point",
@@ -55,6 +61,48 @@ def experiments() -> list[tuple[str, str, str]]: ...
 def metrics() -> Table: ...
 def looks() -> tuple[list[str], list[str], list[str]]: ...
 def look(scheme: str) -> tuple[int, int, int]: ...
+def register_scheme(
+    cls: type, title: str, name: str, about: str, defaults: str, sprays: bool, queues: bool, sends: bool, code: int
+) -> None: ...
+
+@final
+class Switch:
+    name: str
+    now: int
+    ingress: int
+    from_host: bool
+    def pick(self, n: int) -> int: ...
+    def hash(self, n: int) -> int: ...
+    def queue(self, port: int) -> int: ...
+
+@final
+class Packet:
+    qp: int
+    psn: int
+    to: int
+    frame: int
+    last: bool
+    again: bool
+
+@final
+class Sender:
+    qp: int
+    now: int
+    def pick(self, n: int) -> int: ...
+
+@final
+class Sent:
+    seq: int
+    frame: int
+    again: bool
+    left: int
+
+@final
+class Reply:
+    una: int
+    entropy: int
+    marked: bool
+    cut: bool
 
 @final
 class Table:

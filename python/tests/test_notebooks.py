@@ -1,4 +1,4 @@
-"""The Python blocks of docs/python.md, docs/programs.md and docs/gallery.md and the notebooks work, and print the output that they show.
+"""The Python blocks of docs/python.md, docs/programs.md, docs/own-scheme.md and docs/gallery.md and the notebooks work, and print the output that they show.
 
 A block that begins with ```python no-run reason="..." is read but not run; one with needs="..." is run where these packages are.
 Notebooks need nbclient and ipykernel, and are skipped without.
@@ -52,6 +52,12 @@ def test_the_page_on_python_works(tmp_path, monkeypatch):
     assert "slowest" in names and (tmp_path / "compare.html").is_file() and (tmp_path / "results" / "grid").is_dir()
     if left_out:
         pytest.skip(f"parts of docs/python.md were not run: {'; '.join(left_out)}")
+
+
+def test_the_page_on_schemes_of_ones_own_works(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names, _ = run_blocks(ROOT / "docs" / "own-scheme.md")
+    assert {result.scheme for result in names["comparison"]} == {"two-choices", "themis", "ecmp"}
 
 
 def test_every_picture_shows_the_runs_that_this_build_makes(tmp_path, monkeypatch):

@@ -228,11 +228,12 @@ fn in_common(resolved: &Resolved) -> String {
     }
     let mut job = jobs.and_then(|jobs| jobs.get(0)?.as_table().cloned()).unwrap_or_default();
     job.retain(|key, value| !value.is_table() && !["name", "start"].contains(&key));
-    let program = if resolved.has_own_scheme() { this_program() } else { String::new() };
+    let own = resolved.own_parts();
+    let program = if own.is_empty() { String::new() } else { format!("{} {own:?}", this_program()) };
     format!("ropewalk {}{program}\n{all}\n{job}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The program that runs, as the code of a scheme of one's own may change without a new version. A program that cannot be read has a
+/// The program that runs, as the code of a part of one's own may change without a new version. A program that cannot be read has a
 /// number of its own.
 fn this_program() -> String {
     let code = std::env::current_exe().and_then(std::fs::read);

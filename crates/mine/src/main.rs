@@ -1,7 +1,7 @@
-//! ropewalk with one more scheme: `cargo run --release -- compare quickstart --schemes mine,themis`.
+//! ropewalk with parts of one's own: `cargo run --release -- compare quickstart --schemes mine,themis`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    strand::main(mine::SCHEMES)
+    strand::main(mine::PARTS)
 }

@@ -1,22 +1,22 @@
-//! Rules that every scheme keeps. A test of what is special to yours belongs beside it, in `src/scheme.rs`.
+//! Rules that every part keeps. A test of what is special to yours belongs beside it, as in `src/transport.rs`.
 
-use mine::SCHEMES;
+use mine::PARTS;
 use strand::hold;
 
-/// The scheme's name.
+/// The name of the parts: each function holds all parts of that name.
 const NAME: &str = "mine";
 
 #[test]
-fn it_keeps_the_contract_of_schemes() {
-    hold::contract(SCHEMES, NAME);
+fn they_keep_the_contracts_of_their_kinds() {
+    hold::contract(PARTS, NAME);
 }
 
 #[test]
-fn all_engines_agree_on_it_and_no_packet_is_lost_without_a_cause() {
-    hold::twins(SCHEMES, NAME);
+fn all_engines_agree_on_them_and_no_packet_is_lost_without_a_cause() {
+    hold::twins(PARTS, NAME);
 }
 
 #[test]
-fn it_keeps_the_rules_in_random_scenarios() {
-    hold::fuzz(SCHEMES, NAME);
+fn they_keep_the_rules_in_random_scenarios() {
+    hold::fuzz(PARTS, NAME);
 }

@@ -146,6 +146,10 @@ pub trait Congestion {
     /// Handles a CNP, or a reply that the queue pair's steering counts as a CNP ([`crate::Steering::on_reply`]).
     fn on_cnp(&mut self, _now: Time) {}
 
+    /// Lowers the rate to `share` of line rate if it is higher, as the setting `nic.on-nack` or `nic.on-timeout` asks; 0 is the control's
+    /// minimum. The default, for controls without a rate, does nothing.
+    fn lower_to(&mut self, _now: Time, _share: f64) {}
+
     /// Handles a CNP with content, which a switch made; by default like any CNP.
     fn on_advice(&mut self, now: Time, _advice: Advice) {
         self.on_cnp(now);

@@ -168,7 +168,13 @@ impl Arrived {
     /// A uniform number below `n`, like the first [`Cx::pick`] of this arrival.
     #[inline]
     pub fn pick(&self, n: usize) -> usize {
-        below(self.key.draw2(self.now.ps(), (self.ingress.0 as u64) << 32 | 1), n)
+        self.pick_nth(1, n)
+    }
+
+    /// A uniform number below `n`, like [`Cx::pick`] number `nth` of this arrival, which counts from 1.
+    #[inline]
+    pub fn pick_nth(&self, nth: u64, n: usize) -> usize {
+        below(self.key.draw2(self.now.ps(), (self.ingress.0 as u64) << 32 | nth), n)
     }
 
     /// The switch's hash of the packet, reduced to `0..n`, as in [`Cx::hash`].

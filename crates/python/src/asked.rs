@@ -9,7 +9,7 @@ use scenario::sweep::Sweep;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
 use toml::{Table, Value};
 
 /// Name of a scenario that came as a dict, for messages.
@@ -95,17 +95,25 @@ fn key(name: &str) -> String {
     if name.contains('.') {
         return name.to_owned();
     }
+    let known = hyphenated();
     let part = |part: &str| {
         let hyphened = part.replace('_', "-");
-        if hyphenated().contains(&hyphened) { hyphened } else { part.to_owned() }
+        if known.contains(&hyphened) { hyphened } else { part.to_owned() }
     };
     name.split("__").map(part).collect::<Vec<_>>().join(".")
 }
 
 /// All keys with a hyphen that a scenario can have.
-fn hyphenated() -> &'static BTreeSet<String> {
-    static KEYS: OnceLock<BTreeSet<String>> = OnceLock::new();
-    KEYS.get_or_init(|| {
+fn hyphenated() -> Arc<BTreeSet<String>> {
+    static KEYS: Mutex<Option<(u64, Arc<BTreeSet<String>>)>> = Mutex::new(None);
+    let mut known = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+    let changes = rnic::own::changes();
+    if let Some((then, keys)) = &*known
+        && *then == changes
+    {
+        return keys.clone();
+    }
+    let keys = Arc::new({
         let mut keys = BTreeSet::new();
         let mut left = vec![scenario::schema()];
         while let Some(json) = left.pop() {
@@ -121,7 +129,9 @@ fn hyphenated() -> &'static BTreeSet<String> {
             }
         }
         keys
-    })
+    });
+    *known = Some((changes, keys.clone()));
+    keys
 }
 
 /// How much a fast run may leave out: the tolerance and the memo.

@@ -30,7 +30,7 @@ pub(crate) fn scenario(error: scenario::Finding) -> PyErr {
 }
 
 /// Makes an exception of the package, given its name.
-fn named(name: &str, arguments: impl for<'py> PyCallArgs<'py>) -> PyErr {
+pub(crate) fn named(name: &str, arguments: impl for<'py> PyCallArgs<'py>) -> PyErr {
     Python::attach(|py| {
         let kind = py.import("ropewalk._errors").and_then(|module| module.getattr(name));
         kind.and_then(|kind| kind.call1(arguments)).map_or_else(|e| e, PyErr::from_value)

@@ -6,6 +6,7 @@
 //! | `asked` | arguments from Python: scenarios, sweeps, settings |
 //! | `watch` | simulations without Python's lock, with progress and Ctrl-C |
 //! | `errors` | failures as Python's exceptions |
+//! | `own` | schemes in Python |
 //! | `table` | tables by the Arrow PyCapsule interface |
 //! | `results` | runs and their results, comparisons, reports |
 //! | `session` | runs that a program drives |
@@ -13,6 +14,7 @@
 
 mod asked;
 mod errors;
+mod own;
 mod results;
 mod session;
 mod table;
@@ -26,6 +28,8 @@ use pyo3::prelude::*;
 mod module {
     use super::*;
 
+    #[pymodule_export]
+    use super::own::{Packet, Reply, Sender, Sent, Switch, register_scheme};
     #[pymodule_export]
     use super::results::{Experiment, Results, check, compare, comparison, page, read, reproduce, run};
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 use crate::asked::{self, Asked};
 use crate::errors::failure;
+use crate::own::Trouble;
 use crate::results::Results;
 use crate::watch::CHECK_EVERY;
 use lab::clock::Stopwatch;
@@ -35,6 +36,8 @@ pub(crate) struct Session {
     state: State,
     /// The exception of a signal's handler, which has ended the run.
     raised: Arc<Mutex<Option<PyErr>>>,
+    /// The exception of a scheme in Python, which has ended the run, too.
+    trouble: Arc<Trouble>,
     /// Name of the scenario.
     #[pyo3(get)]
     name: String,
@@ -58,6 +61,7 @@ impl Session {
         record: bool,
         warn: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
+        let trouble = Trouble::watch();
         let source = Asked::new(scenario, is_dict)?.scenario()?;
         let mut sets = asked::sets(sets)?;
         if record {
@@ -68,9 +72,17 @@ impl Session {
             warn.call1((warning,))?;
         }
         let raised = Arc::default();
-        session.stop_if(interrupted(&raised));
+        session.stop_if(interrupted(&raised, &trouble));
         let (name, ranks) = (session.checked().name.clone(), session.ranks());
-        Ok(Session { session: Some(Mutex::new(session)), state: State::Running, raised, name, ranks, now: 0 })
+        Ok(Session {
+            session: Some(Mutex::new(session)),
+            state: State::Running,
+            raised,
+            trouble,
+            name,
+            ranks,
+            now: 0,
+        })
     }
 
     /// True if the last call found that no event is left, and the program has posted nothing since.
@@ -202,6 +214,7 @@ impl Session {
     /// Raises the exception of a signal's handler, which has ended the run.
     fn check(&mut self) -> PyResult<()> {
         let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let raised = self.trouble.take().or(raised);
         raised.map_or(Ok(()), |error| {
             self.close();
             Err(error)
@@ -217,10 +230,16 @@ fn over(state: State, now: u64) -> PyErr {
     }))
 }
 
-/// A function that handles signals now and then, and returns true if a handler has raised an exception.
-fn interrupted(raised: &Arc<Mutex<Option<PyErr>>>) -> impl FnMut() -> bool + Send + use<> {
-    let (raised, mut since) = (Arc::clone(raised), Stopwatch::start());
+/// A function that handles signals now and then, and returns true if a handler or a scheme has raised an exception.
+fn interrupted(
+    raised: &Arc<Mutex<Option<PyErr>>>,
+    trouble: &Arc<Trouble>,
+) -> impl FnMut() -> bool + Send + use<> {
+    let (raised, trouble, mut since) = (Arc::clone(raised), Arc::clone(trouble), Stopwatch::start());
     move || {
+        if trouble.is_told() {
+            return true;
+        }
         if since.wall_s() < CHECK_EVERY.as_secs_f64() {
             return false;
         }

@@ -1,5 +1,6 @@
 //! Simulations without Python's lock, with progress and Ctrl-C.
 
+use crate::own::Trouble;
 use lab::Progress;
 use lab::progress::Reporter;
 use pyo3::prelude::*;
@@ -24,7 +25,7 @@ impl Drop for Ended<'_> {
 /// the progress; it holds Python's lock only for that.
 ///
 /// # Errors
-/// `KeyboardInterrupt`, or the exception that `listener` raises. In both cases the work has been stopped before.
+/// `KeyboardInterrupt`, or the exception that `listener` or a scheme in Python raises. In all cases the work has been stopped before.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     runs: usize,
@@ -32,6 +33,7 @@ pub(crate) fn watched<T: Send>(
     work: impl FnOnce(&Progress<'_>) -> T + Send,
 ) -> PyResult<T> {
     let stop = AtomicBool::new(false);
+    let trouble = Trouble::watch();
     let latest: Mutex<Option<(f64, String)>> = Mutex::new(None);
     let note =
         |fraction, text| *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((fraction, text));
@@ -43,7 +45,8 @@ pub(crate) fn watched<T: Send>(
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, || {
             let _ended = Ended(&ended, &bell);
-            work(&progress)
+            // Python knows this thread from here on, so that schemes in Python are called sooner.
+            Python::attach(|py| py.detach(|| work(&progress)))
         })?;
         let wait = || {
             let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,6 +57,9 @@ pub(crate) fn watched<T: Send>(
         };
         let mut wrong = None;
         while !py.detach(wait) {
+            if trouble.is_told() {
+                stop.store(true, Ordering::Relaxed);
+            }
             let checked = py.check_signals().and_then(|()| {
                 let latest = latest.lock().unwrap_or_else(PoisonError::into_inner).take();
                 match (&listener, latest) {
@@ -69,7 +75,7 @@ pub(crate) fn watched<T: Send>(
             }
         }
         let result = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        match wrong {
+        match trouble.take().or(wrong) {
             Some(error) => Err(error),
             None => Ok(result),
         }

@@ -1,15 +1,42 @@
 //! Acknowledgements: when a receiver sends an ACK, and the rules that receivers of all families share.
 
-use crate::notification::MarkRules;
-use model::Psn;
+use crate::notification::{Cnp, MarkRules};
 use model::transport::Reply;
+use model::{Psn, Time};
 
-/// Rules for answers that the receivers of all modes share.
+/// Rules for answers that the receivers of all modes share: those of the `[nic]` table.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
-pub(crate) struct Answers {
+pub struct Answers {
     pub(crate) acks: AckRules,
     pub(crate) marks: MarkRules,
+}
+
+impl Default for Answers {
+    /// An ACK for each packet, and a CNP for each mark.
+    fn default() -> Self {
+        Answers {
+            acks: AckRules { every: 1, duplicates: true },
+            marks: MarkRules { cnp: Cnp::Frame, interval: Time::ZERO },
+        }
+    }
+}
+
+impl Answers {
+    /// Data packets per ACK, `nic.ack-every`.
+    pub fn ack_every(&self) -> u32 {
+        self.acks.every
+    }
+
+    /// Whether a duplicate is acknowledged again.
+    pub fn acks_duplicates(&self) -> bool {
+        self.acks.duplicates
+    }
+
+    /// How a receiver reports a mark.
+    pub fn cnp(&self) -> Cnp {
+        self.marks.cnp
+    }
 }
 
 /// Rule for ACKs, shared by all queue pairs of a NIC.

@@ -1,9 +1,10 @@
 //! The `[nic]` table of a scenario and its defaults.
 
+use crate::ack::{AckRules, Answers};
 use crate::classes::NicClass;
 use crate::ingress::Ingress;
 use crate::messages::Messages;
-use crate::notification::{Cnp, CnpScope, SelfCnp};
+use crate::notification::{Cnp, CnpScope, MarkRules, SelfCnp};
 use crate::or_off::OrOff;
 use crate::receive::{Pcie, Receive};
 use crate::retries::{MAX_RETRIES, OnRetryExceeded};
@@ -217,6 +218,16 @@ impl NicConfig {
             Evidence::Telemetry { hops, .. } => hops,
             _ => 0,
         })
+    }
+
+    /// Rules for answers of its receivers.
+    pub(crate) fn answers(&self) -> Answers {
+        // The last packet of a message is always acknowledged.
+        let every = if self.ack_per_message { u32::MAX } else { self.ack_every };
+        Answers {
+            acks: AckRules { every, duplicates: self.ack_duplicates },
+            marks: MarkRules { cnp: self.cnp, interval: self.cnp_interval_of_queue_pair() },
+        }
     }
 
     /// Shortest time between two CNPs of one queue pair.

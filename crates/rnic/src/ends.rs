@@ -9,6 +9,7 @@ use model::transport::{
     Departure, Due, Heard, Inbound, Overdue, Plain, Position, Progress, Reception, Standing, Telling,
 };
 use model::{Delivery, PortIndex, Psn, Time};
+use std::fmt;
 use std::sync::Arc;
 
 /// Tells the compiler that the path to this call is rare.
@@ -44,6 +45,35 @@ macro_rules! afar {
     };
 }
 
+/// Makes the ends of a recovery mode from outside this crate.
+pub(crate) struct Makes<End: ?Sized> {
+    /// The mode, its settings, and what ends of a NIC share.
+    pub(crate) what: Arc<str>,
+    /// The end of one queue pair.
+    pub(crate) end: Arc<dyn Fn() -> Box<End> + Send + Sync>,
+    /// Most packets that a sender has outstanding.
+    pub(crate) most_outstanding: u32,
+}
+
+impl<End: ?Sized> Clone for Makes<End> {
+    fn clone(&self) -> Self {
+        let Makes { what, end, most_outstanding } = self;
+        Makes { what: what.clone(), end: end.clone(), most_outstanding: *most_outstanding }
+    }
+}
+
+impl<End: ?Sized> PartialEq for Makes<End> {
+    fn eq(&self, other: &Self) -> bool {
+        self.what == other.what
+    }
+}
+
+impl<End: ?Sized> fmt::Debug for Makes<End> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
 /// Defines the kinds of an end from their list: the settings that all ends of a NIC share, the state of one queue pair, and a macro
 /// that calls a method of any of them. The end of most modes comes first: a jump table for all takes more instructions.
 macro_rules! ends {
@@ -57,6 +87,8 @@ macro_rules! ends {
         #[derive(Clone, Debug, PartialEq)]
         pub(crate) enum $settings {
             $($kind(Arc<$($module)::+::Rules>),)+
+            /// One from outside this crate.
+            Custom(Makes<dyn model::$trait + Send>),
         }
 
         impl $settings {
@@ -64,6 +96,7 @@ macro_rules! ends {
             fn end(&self) -> $state {
                 match self {
                     $(Self::$kind(rules) => $state::$kind($($module)::+::$trait::new(rules.clone()).into()),)+
+                    Self::Custom(makes) => $state::Custom((makes.end)()),
                 }
             }
         }
@@ -130,6 +163,7 @@ impl Sending {
             Self::Scoreboard(rules) => rules.limit,
             Self::InFlight(_) | Self::Counted(_) => PSN_LIMIT,
             Self::Sack(rules) => rules.reach,
+            Self::Custom(makes) => makes.most_outstanding,
         }
     }
 

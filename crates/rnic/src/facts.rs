@@ -82,7 +82,7 @@ pub struct TransportFacts {
 
 impl TransportFacts {
     /// A receiver that keeps packets in any order and answers each, and a sender that finds all losses.
-    pub(crate) const KEEPING: Self = TransportFacts {
+    pub const KEEPING: Self = TransportFacts {
         keeps_out_of_order: true,
         on_nack: OnNack::Default(Reaction::AsCnp),
         names_packets: false,
@@ -95,7 +95,7 @@ impl TransportFacts {
     };
 
     /// The same with maps of what has arrived, and NACKs for trimmed packets alone.
-    pub(crate) const SACKING: Self = TransportFacts {
+    pub const SACKING: Self = TransportFacts {
         on_nack: OnNack::Default(Reaction::None),
         sacks: true,
         cuts: CutReport::Nack,
@@ -263,7 +263,7 @@ pub struct ControlFacts {
 impl ControlFacts {
     /// A control with this evidence that counts packets, and needs whole replies and its path. The facts of a control are those in
     /// which it differs.
-    pub(crate) const fn of(evidence: Evidence) -> Self {
+    pub const fn of(evidence: Evidence) -> Self {
         ControlFacts {
             evidence,
             needs_feedback: true,
@@ -275,7 +275,7 @@ impl ControlFacts {
     }
 
     /// A control that reads the telemetry of so many hops, which its setting `int-hops` states.
-    pub(crate) const fn of_telemetry(hops: u8) -> Self {
+    pub const fn of_telemetry(hops: u8) -> Self {
         let evidence = Evidence::Telemetry { hops, setting: "int-hops" };
         ControlFacts { has_rate: true, ..ControlFacts::of(evidence) }
     }

@@ -9,10 +9,16 @@ macro_rules! transports {
         }
 
         /// Loss recovery, the way in which lost packets are found and retransmitted: `[nic.transport.NAME]`.
-        #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, schemars::JsonSchema)]
+        #[schemars(transform = own::listed_transports)]
         pub enum TransportConfig {
-            $($(#[$doc])* #[serde(rename = $name)] $variant(transport::$file::Config),)+
+            $($(#[$doc])* #[schemars(rename = $name)] $variant(transport::$file::Config),)+
+            /// A mode that the program has added.
+            #[schemars(skip)]
+            Own(own::Own<dyn own::TransportParts>),
         }
+
+        family::chosen_by_name!(TransportConfig, own::TRANSPORTS, $($variant = $name),+);
 
         /// Calls a macro with the modules of all modes, for tests that want a test for each.
         #[macro_export]
@@ -23,12 +29,12 @@ macro_rules! transports {
         }
 
         impl TransportConfig {
-            /// Names of all modes, in the order of the list.
+            /// Names of the modes of this crate, in the order of the list.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
             /// Name of the mode, as in a scenario.
-            pub const fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name,)+ }
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ Self::Own(own) => own.name() }
             }
 
             /// Checks whether the values are possible.
@@ -37,58 +43,75 @@ macro_rules! transports {
                     $(Self::$variant(config) => {
                         config.validate().map_err(|e| e.within(concat!("transport.", $name)))
                     })+
+                    Self::Own(own) => own.validate().map_err(|e| e.within(&format!("transport.{}", own.name()))),
                 }
             }
 
             /// Settings with which tests run the mode: texts that follow the head of its table, and may open other tables.
             pub fn trials(&self) -> &'static [&'static str] {
-                match self { $(Self::$variant(_) => <transport::$file::Config as Recovery>::TRIALS,)+ }
+                match self { $(Self::$variant(_) => <transport::$file::Config as Recovery>::TRIALS,)+ Self::Own(own) => own.trials() }
             }
 
             /// Rows of the golden tables; `None` if it has none.
             pub fn golden(&self) -> Option<Golden> {
-                match self { $(Self::$variant(_) => <transport::$file::Config as Recovery>::GOLDEN,)+ }
+                match self { $(Self::$variant(_) => <transport::$file::Config as Recovery>::GOLDEN,)+ Self::Own(_) => None }
             }
 
-            /// Every mode with its defaults, in the order of the list.
+            /// Every mode of this crate with its defaults, in the order of the list.
             pub fn all() -> impl Iterator<Item = Self> {
                 [$(Self::$variant(Default::default())),+].into_iter()
             }
 
             /// Facts that other code must know of the mode.
             pub fn facts(&self) -> TransportFacts {
-                match self { $(Self::$variant(config) => config.facts(),)+ }
+                match self { $(Self::$variant(config) => config.facts(),)+ Self::Own(own) => own.facts() }
             }
 
             /// A timeout that may apply in place of `nic.timeout`, and the path of its setting.
             pub fn other_timeout(&self) -> Option<(String, model::Time)> {
-                let (key, time) = match self { $(Self::$variant(config) => config.other_timeout(),)+ }?;
+                let (key, time) = match self { $(Self::$variant(config) => config.other_timeout(),)+ Self::Own(_) => None }?;
                 Some((format!("nic.transport.{}.{key}", self.name()), time))
             }
 
             /// Time from a change of a port of the NIC to the report that its peers get, if they get one.
             pub(crate) fn port_notice(&self) -> Option<model::Time> {
-                match self { $(Self::$variant(config) => config.port_notice(),)+ }
+                match self { $(Self::$variant(config) => config.port_notice(),)+ Self::Own(_) => None }
             }
 
             /// Whether receivers ask for smaller windows.
             pub fn penalises(&self) -> bool {
-                match self { $(Self::$variant(config) => config.penalises(),)+ }
+                match self { $(Self::$variant(config) => config.penalises(),)+ Self::Own(_) => false }
             }
 
             /// Whether senders probe whether missing packets are still on their way ([`model::Kind::Probe`]).
             pub fn probes(&self) -> bool {
-                match self { $(Self::$variant(config) => config.probes(),)+ }
+                match self { $(Self::$variant(config) => config.probes(),)+ Self::Own(_) => false }
+            }
+
+            /// A sender of the mode, with this retransmission timer.
+            pub fn sender(&self, timing: &timeout::Timing) -> AnySender {
+                self.sending(timing.clone()).sender()
+            }
+
+            /// A receiver of the mode, whose NIC answers so.
+            pub fn receiver(&self, answers: &ack::Answers) -> AnyReceiver {
+                self.receiving(answers.clone()).receiver(None)
             }
 
             /// Settings that its senders share.
             pub(crate) fn sending(&self, timing: timeout::Timing) -> ends::Sending {
-                match self { $(Self::$variant(config) => config.sending(timing),)+ }
+                match self {
+                    $(Self::$variant(config) => config.sending(timing),)+
+                    Self::Own(own) => ends::Sending::Custom(own.sending(timing)),
+                }
             }
 
             /// Settings that its receivers share.
             pub(crate) fn receiving(&self, answers: ack::Answers) -> ends::Receiving {
-                match self { $(Self::$variant(config) => config.receiving(answers),)+ }
+                match self {
+                    $(Self::$variant(config) => config.receiving(answers),)+
+                    Self::Own(own) => ends::Receiving::Custom(own.receiving(answers)),
+                }
             }
         }
     };
@@ -103,18 +126,24 @@ macro_rules! congestions {
         }
 
         /// Congestion control of a queue pair: `[nic.congestion.NAME]`.
-        #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, schemars::JsonSchema)]
+        #[schemars(transform = own::listed_controls)]
         pub enum CongestionConfig {
-            $($(#[$doc])* #[serde(rename = $name)] $variant(congestion::$file::Config),)+
+            $($(#[$doc])* #[schemars(rename = $name)] $variant(congestion::$file::Config),)+
+            /// A control that the program has added.
+            #[schemars(skip)]
+            Own(own::Own<dyn own::ControlParts>),
         }
 
+        family::chosen_by_name!(CongestionConfig, own::CONTROLS, $($variant = $name),+);
+
         impl CongestionConfig {
-            /// Names of all controls, in the order of the list.
+            /// Names of the controls of this crate, in the order of the list.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
             /// Name of the control, as in a scenario.
-            pub const fn name(&self) -> &'static str {
-                match self { $(Self::$variant(_) => $name,)+ }
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ Self::Own(own) => own.name() }
             }
 
             /// Checks whether the values are possible.
@@ -123,66 +152,73 @@ macro_rules! congestions {
                     $(Self::$variant(config) => {
                         config.validate().map_err(|e| e.within(concat!("congestion.", $name)))
                     })+
+                    Self::Own(own) => own.validate().map_err(|e| e.within(&format!("congestion.{}", own.name()))),
                 }
             }
 
             /// Settings with which tests run the control: texts that follow the head of its table, and may open other tables.
             pub fn trials(&self) -> &'static [&'static str] {
-                match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::TRIALS,)+ }
+                match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::TRIALS,)+ Self::Own(own) => own.trials() }
             }
 
             /// Rows of the golden tables; `None` if it has none.
             pub fn golden(&self) -> Option<Golden> {
-                match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::GOLDEN,)+ }
+                match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::GOLDEN,)+ Self::Own(_) => None }
             }
 
             /// Dotted keys below `nic` that decide how far rates fall and how fast they recover, the most telling first.
             pub fn decisive(&self) -> Vec<String> {
-                let keys = match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::DECISIVE,)+ };
+                let keys = match self {
+                    $(Self::$variant(_) => <congestion::$file::Config as Control>::DECISIVE,)+
+                    Self::Own(own) => own.decisive(),
+                };
                 keys.iter().map(|key| format!("congestion.{}.{key}", self.name())).collect()
             }
 
             /// Other values of these keys, with the names of the changes: dotted keys below `nic`, and values.
             pub fn variations(&self) -> Vec<(&'static str, Vec<(String, &'static str)>)> {
-                let all = match self { $(Self::$variant(_) => <congestion::$file::Config as Control>::VARIATIONS,)+ };
+                let all = match self {
+                    $(Self::$variant(_) => <congestion::$file::Config as Control>::VARIATIONS,)+
+                    Self::Own(own) => own.variations(),
+                };
                 let key = |key: &str| format!("congestion.{}.{key}", self.name());
                 let changes = |one: &Variation| one.changes.iter().map(|(name, value)| (key(name), *value)).collect();
                 all.iter().map(|one| (one.name, changes(one))).collect()
             }
 
-            /// Every control with its defaults, in the order of the list.
+            /// Every control of this crate with its defaults, in the order of the list.
             pub fn all() -> impl Iterator<Item = Self> {
                 [$(Self::$variant(Default::default())),+].into_iter()
             }
 
             /// Facts that other code must know of the control.
             pub fn facts(&self) -> ControlFacts {
-                match self { $(Self::$variant(config) => config.facts(),)+ }
+                match self { $(Self::$variant(config) => config.facts(),)+ Self::Own(own) => own.facts() }
             }
 
             /// Longest time that the control puts between two packets of `bytes` on a path with this round trip.
             pub fn longest_gap(&self, bytes: u64, rtt: model::Time) -> model::Time {
-                match self { $(Self::$variant(config) => config.longest_gap(bytes, rtt),)+ }
+                match self { $(Self::$variant(config) => config.longest_gap(bytes, rtt),)+ Self::Own(own) => own.longest_gap(bytes, rtt) }
             }
 
             /// Content of CNPs that the control heeds.
             pub fn advised(&self) -> Advised {
-                match self { $(Self::$variant(config) => config.advised(),)+ }
+                match self { $(Self::$variant(config) => config.advised(),)+ Self::Own(own) => own.advised() }
             }
 
             /// Default of `nic.cnp-interval-per`.
             pub fn cnp_scope(&self) -> notification::CnpScope {
-                match self { $(Self::$variant(config) => config.cnp_scope(),)+ }
+                match self { $(Self::$variant(config) => config.cnp_scope(),)+ Self::Own(own) => own.cnp_scope() }
             }
 
             /// Whether the window shrinks when receivers ask for it.
             pub fn heeds_penalties(&self) -> bool {
-                match self { $(Self::$variant(config) => config.heeds_penalties(),)+ }
+                match self { $(Self::$variant(config) => config.heeds_penalties(),)+ Self::Own(own) => own.heeds_penalties() }
             }
 
-            /// Fills in the values that other values of its table decide.
+            /// Fills in the values that other values of its table decide. One's own control has done so when it was read.
             pub fn resolve(&mut self) {
-                match self { $(Self::$variant(config) => config.resolve(),)+ }
+                match self { $(Self::$variant(config) => config.resolve(),)+ Self::Own(_) => {} }
             }
 
             /// A warning about a fabric whose links have these rates.
@@ -191,6 +227,7 @@ macro_rules! congestions {
                     $(Self::$variant(config) => {
                         config.warning(rates).map(|w| w.within(concat!("congestion.", $name)))
                     })+
+                    Self::Own(own) => own.warning(rates).map(|w| w.within(&format!("congestion.{}", own.name()))),
                 }
             }
 
@@ -198,6 +235,7 @@ macro_rules! congestions {
             pub fn control(&self, line_rate: model::Rate, path: Option<&Path>) -> AnyCongestion {
                 match self {
                     $(Self::$variant(config) => AnyCongestion::$variant(config.control(line_rate, path)),)+
+                    Self::Own(own) => own.control(line_rate, path),
                 }
             }
         }
@@ -215,10 +253,9 @@ macro_rules! congestions {
                 match self { $(Self::$variant(_) => $name,)+ Self::Custom(_) => "custom" }
             }
 
-            /// Lowers the rate to `share` of line rate if it is higher. Controls without a rate and custom controls ignore
-            /// this.
+            /// Lowers the rate to `share` of line rate if it is higher. Controls without a rate ignore this.
             pub fn lower_to(&mut self, now: model::Time, share: f64) {
-                match self { $(Self::$variant(c) => c.lower_to(now, share),)+ Self::Custom(_) => {} }
+                match self { $(Self::$variant(c) => c.lower_to(now, share),)+ Self::Custom(c) => c.lower_to(now, share) }
             }
 
             /// Asks for all that [`reaction::Reacting`](crate::reaction::Reacting) keeps.
@@ -232,7 +269,7 @@ macro_rules! congestions {
                     },)+
                     Self::Custom(c) => reaction::State {
                         allowance: c.allowance(now),
-                        steady_until: model::Time::ZERO,
+                        steady_until: c.steady_until(),
                         is_still: c.is_still(),
                     },
                 }
@@ -253,6 +290,14 @@ macro_rules! congestions {
             #[inline]
             fn allowance(&mut self, now: model::Time) -> model::Allowance {
                 of_control!(self, control => control.allowance(now))
+            }
+
+            fn steady_until(&self) -> model::Time {
+                of_control!(self, control => control.steady_until())
+            }
+
+            fn lower_to(&mut self, now: model::Time, share: f64) {
+                AnyCongestion::lower_to(self, now, share);
             }
 
             fn is_still(&self) -> bool {
@@ -328,4 +373,64 @@ macro_rules! congestions {
     };
 }
 
-pub(crate) use {congestions, transports};
+/// Reads and writes a list of parts by their names: those of this crate, and those that the program has added to the list `$own`.
+macro_rules! chosen_by_name {
+    ($Config:ident, $own:expr, $($variant:ident = $name:tt),+) => {
+        impl $Config {
+            /// Names of all: those of this crate, and those that the program has added.
+            pub fn names() -> &'static [&'static str] {
+                $own.names()
+            }
+
+            /// The one of that name with its defaults.
+            pub fn named(name: &str) -> Option<$Config> {
+                $(if name == $name {
+                    return Some($Config::$variant(Default::default()));
+                })+
+                $own.named(name).map($Config::Own)
+            }
+        }
+
+        impl serde::Serialize for $Config {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $($Config::$variant(config) => serializer.collect_map([($name, config)]),)+
+                    $Config::Own(own) => own.serialize(serializer),
+                }
+            }
+        }
+
+        const _: () = {
+            use serde::de::{EnumAccess, Error as _, VariantAccess as _, Visitor};
+
+            struct Chosen;
+
+            impl<'de> Visitor<'de> for Chosen {
+                type Value = $Config;
+
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str(concat!("enum ", stringify!($Config)))
+                }
+
+                fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<$Config, A::Error> {
+                    let (name, settings) = data.variant::<String>()?;
+                    $(if name == $name {
+                        return settings.newtype_variant().map($Config::$variant);
+                    })+
+                    let Some(own) = $own.named(&name) else {
+                        return Err(A::Error::unknown_variant(&name, $Config::names()));
+                    };
+                    own.read(settings.newtype_variant()?).map($Config::Own).map_err(A::Error::custom)
+                }
+            }
+
+            impl<'de> serde::Deserialize<'de> for $Config {
+                fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    deserializer.deserialize_enum(stringify!($Config), $Config::NAMES, Chosen)
+                }
+            }
+        };
+    };
+}
+
+pub(crate) use {chosen_by_name, congestions, transports};

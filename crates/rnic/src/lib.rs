@@ -28,6 +28,8 @@
 //! | `paced` | a rate between two bounds, for controls that pace packets |
 //! | `facts` | declarations of every mode and every control for other code |
 //! | [`config`] | the `[nic]` table of a scenario |
+//! | `contract` | what an engine expects of every mode and every control, as tests |
+//! | [`own`] | parts that a program adds |
 //! | [`Nic`] | builds the parts of queue pairs; shared settings exist once |
 //! | [`Nics`] | the NIC and the path of each queue pair of a run |
 //!
@@ -55,8 +57,11 @@ mod retries;
 mod verb;
 
 pub mod config;
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
 pub mod counted;
 pub mod notification;
+pub mod own;
 pub mod pacer;
 pub mod psn;
 pub mod reaction;
@@ -69,6 +74,7 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
+pub use ack::Answers;
 pub use classes::NicClass;
 pub use config::{NicConfig, OwnNic};
 pub use ends::{AnyReceiver, AnySender, WithSacks};
@@ -85,6 +91,7 @@ pub use path::Path;
 pub use reaction::{Reacting, Reaction};
 pub use receive::{Pcie, Receive};
 pub use retries::{NCCL, OnRetryExceeded};
+pub use timeout::Timing;
 pub use verb::Verb;
 
 use facts::Recovery;

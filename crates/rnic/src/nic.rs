@@ -1,11 +1,10 @@
 //! Parts of queue pairs. Settings that all queue pairs of a NIC share exist once, so that tens of thousands of queue pairs
 //! fit the caches of the machine that simulates them.
 
-use crate::ack::{AckRules, Answers};
 use crate::ends::{AnyReceiver, AnySender, Receiving, Sending};
 use crate::ingress::Ingress;
 use crate::messages::Messages;
-use crate::notification::{Cnp, CnpScope, MarkRules, SelfCnp};
+use crate::notification::{Cnp, CnpScope, SelfCnp};
 use crate::or_off::OrOff;
 use crate::path::Path;
 use crate::window::Window;
@@ -26,15 +25,9 @@ pub struct Nic {
 impl Nic {
     pub(crate) fn new(config: &NicConfig) -> Self {
         let timings = config.timeout.timings(config.backoff);
-        // The last packet of a message is always acknowledged.
-        let every = if config.ack_per_message { u32::MAX } else { config.ack_every };
-        let answers = Answers {
-            acks: AckRules { every, duplicates: config.ack_duplicates },
-            marks: MarkRules { cnp: config.cnp, interval: config.cnp_interval_of_queue_pair() },
-        };
         Nic {
             sending: timings.into_iter().map(|timing| config.transport.sending(timing)).collect(),
-            receiving: config.transport.receiving(answers),
+            receiving: config.transport.receiving(config.answers()),
             config: config.clone(),
         }
     }

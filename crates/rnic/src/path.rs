@@ -29,7 +29,7 @@ pub struct Path {
 
 impl Path {
     /// The path, or an assumed one for a NIC of `line_rate` if the path is unknown.
-    pub(crate) fn or_guess(path: Option<&Path>, line_rate: Rate) -> Cow<'_, Path> {
+    pub fn or_guess(path: Option<&Path>, line_rate: Rate) -> Cow<'_, Path> {
         path.map_or_else(|| Cow::Owned(Path::unknown(line_rate)), Cow::Borrowed)
     }
 

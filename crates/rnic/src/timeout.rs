@@ -138,7 +138,7 @@ impl Backoff {
 /// progress (InfiniBand Architecture, o9-85) and when it fires, and stops when no packet is outstanding.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(test, derive(Hash))]
-pub(crate) struct Timing {
+pub struct Timing {
     /// First timeout after progress.
     base: Time,
     /// Further timeouts without progress; growth begins after them.
@@ -169,7 +169,7 @@ impl Timing {
 
     /// Time at which a timer that starts now fires, after `fired` consecutive timeouts.
     #[inline]
-    pub(crate) fn deadline(&self, now: Time, fired: u8) -> Time {
+    pub fn deadline(&self, now: Time, fired: u8) -> Time {
         let span = if fired == 0 { self.base } else { self.later(fired) };
         Time(now.ps().saturating_add(span.ps()))
     }

@@ -18,7 +18,7 @@ use files::room::Room;
 use finding::{Finding, code, suggestion};
 use model::draw::{Key, Purpose};
 use model::{Bytes, Fabric};
-use rnic::{Nics, TransportConfig};
+use rnic::{CongestionConfig, Nics, TransportConfig};
 use schemes::{Assignment, Carried, FeedbackConfig, SchemeConfig};
 use std::collections::BTreeSet;
 
@@ -213,15 +213,29 @@ impl Resolved {
         Ok((checked, outlined))
     }
 
-    /// True if a scheme is one that the program has added to the list, see [`schemes::own`].
-    pub fn has_own_scheme(&self) -> bool {
-        let Scenario { scheme, class, switch_role, .. } = &self.scenario;
+    /// The parts that the program has added to the lists, see [`rnic::own`]: for each the number of its code, if that can change while the
+    /// program runs.
+    pub fn own_parts(&self) -> Vec<Option<u64>> {
+        let Scenario { scheme, class, switch_role, nic, .. } = &self.scenario;
         let classes = class.values().filter_map(|class| class.scheme.as_ref());
         let roles = switch_role.values().filter_map(|role| role.scheme.as_ref());
-        std::iter::once(scheme)
-            .chain(classes)
-            .chain(roles)
-            .any(|scheme| matches!(scheme, SchemeConfig::Own(_)))
+        let schemes = std::iter::once(scheme).chain(classes).chain(roles).filter_map(|scheme| match scheme {
+            SchemeConfig::Own(own) => Some(own.code()),
+            _ => None,
+        });
+        let nics = std::iter::once(nic).chain(class.values().filter_map(|class| class.nic.as_ref()));
+        let of_nics = nics.flat_map(|nic| {
+            let mode = match &nic.transport {
+                TransportConfig::Own(own) => Some(own.code()),
+                _ => None,
+            };
+            let control = match &nic.congestion {
+                CongestionConfig::Own(own) => Some(own.code()),
+                _ => None,
+            };
+            [mode, control].into_iter().flatten()
+        });
+        schemes.chain(of_nics).collect()
     }
 
     /// The scenario as TOML with every default filled in; a run needs nothing else.
@@ -294,7 +308,7 @@ fn swapped(
         return Err(format!("there is no traffic class `{class}`; {}", suggestion(class, classes)));
     }
     let Some(default) = SchemeConfig::named(name) else {
-        let hint = if TransportConfig::NAMES.contains(&name) {
+        let hint = if TransportConfig::names().contains(&name) {
             format!("it is a recovery mode of NICs, `nic.transport.{name}`")
         } else if FeedbackConfig::NAMES.contains(&name) {
             format!(

@@ -166,8 +166,8 @@ impl Document {
 
     /// Turns serde's message into ours: with the nearest right word and the expected kind of value.
     fn explain(&self, mut path: Vec<String>, message: &str) -> Finding {
-        // The settings of a scheme of one's own are read apart, so the text has the last part of the path.
-        if let Some((place, rest)) = schemes::own::place(message) {
+        // The settings of a part of one's own are read apart, so the text has the last part of the path.
+        if let Some((place, rest)) = schemes::own::place(message).or_else(|| rnic::own::place(message)) {
             path.extend(place);
             return self.explain(path, rest);
         }

@@ -4,12 +4,18 @@ use crate::config::Scenario;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value as Json;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
-/// The JSON Schema (draft 7, which TOML editors understand) of a scenario.
+/// The JSON Schema (draft 7, which TOML editors understand) of a scenario, with the parts that the program has added.
 pub fn schema() -> &'static Json {
-    static SCHEMA: OnceLock<Json> = OnceLock::new();
-    SCHEMA.get_or_init(schema_of::<Scenario>)
+    static SCHEMA: Mutex<Option<(u64, &'static Json)>> = Mutex::new(None);
+    let mut known = SCHEMA.lock().unwrap_or_else(PoisonError::into_inner);
+    let changes = rnic::own::changes();
+    match *known {
+        Some((then, schema)) if then == changes => schema,
+        // An older one stays: names of it may be in use. A program adds few parts.
+        _ => known.insert((changes, Box::leak(Box::new(schema_of::<Scenario>())))).1,
+    }
 }
 
 /// The JSON Schema (draft 7) of a type.

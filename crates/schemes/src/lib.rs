@@ -211,7 +211,7 @@ macro_rules! schemes {
                 $(if name == kebab!($both_module) {
                     return Some(SchemeConfig::$BothVariant(Default::default()));
                 })+
-                Own::named(name).map(SchemeConfig::Own)
+                own::named(name).map(SchemeConfig::Own)
             }
 
             /// Name of the scheme, as a scenario spells it.
@@ -306,7 +306,7 @@ macro_rules! schemes {
                 $(if name == kebab!($both_module) {
                     return settings.newtype_variant().map(SchemeConfig::$BothVariant);
                 })+
-                let Some(own) = Own::named(&name) else {
+                let Some(own) = own::named(&name) else {
                     return Err(A::Error::unknown_variant(&name, SchemeConfig::names()));
                 };
                 own.read(settings.newtype_variant()?).map(SchemeConfig::Own).map_err(A::Error::custom)
@@ -477,7 +477,7 @@ impl SchemeConfig {
     pub fn about(name: &str) -> &'static str {
         match Self::BUILT_IN.iter().position(|known| *known == name) {
             Some(at) => Self::ABOUT[at],
-            None => Own::named(name).map_or("", |own| own.about()),
+            None => own::named(name).map_or("", |own| own.about()),
         }
     }
 

@@ -1,30 +1,29 @@
 //! Schemes from outside this crate: a program gives them names when it starts, and scenarios use them as any other.
 //!
 //! A scheme of one's own is a `Config` with [`Recipe`], as in this crate. What the list does by its macro for a scheme of this crate, an
-//! [`Entry`] does at run time.
+//! [`Entry`] does at run time. [`rnic::own`] has what all kinds of parts share.
 
-use crate::{AnyScheme, AnySteering, Facts, Golden, Look, Recipe, Steers, Unsteered};
+use crate::{
+    AnyScheme, AnySteering, Facts, FeedbackConfig, Golden, Look, Recipe, SchemeConfig, Steers, Unsteered,
+};
 use finding::Finding;
 use model::annex::NoticeRules;
 use model::{Plan, QpSite, Site};
 use rnic::NicConfig;
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema};
-use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
-use std::fmt::Debug;
-use std::sync::{Arc, OnceLock};
+use rnic::own::{List, Maker, Settings, Written, schema_of};
+use schemars::Schema;
+use serde_json::Value;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A scheme of one's own with its settings.
+pub type Own = rnic::own::Own<dyn Config>;
+
+static SCHEMES: List<dyn Config> = List::new("scheme", SchemeConfig::BUILT_IN);
 
 /// A scheme that a program adds to the list.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    name: &'static str,
-    about: &'static str,
-    default: fn() -> Arc<dyn Config>,
-    read: fn(Value) -> Result<Arc<dyn Config>, serde_json::Error>,
-    schema: fn() -> Schema,
-}
+pub struct Entry(rnic::own::Entry<dyn Config>);
 
 impl Entry {
     /// A scheme that sits in switches: its name as a scenario spells it, and a sentence that tells what it is.
@@ -32,13 +31,7 @@ impl Entry {
     where
         C: Recipe<Scheme: Send + 'static> + Settings,
     {
-        Entry {
-            name,
-            about,
-            default: || Arc::new(InSwitches(C::default())),
-            read: |value| Ok(Arc::new(InSwitches(serde_json::from_value::<C>(value)?))),
-            schema: settings::<C>,
-        }
+        Entry(rnic::own::Entry { name, about, maker: &Of::<InSwitches<C>>(PhantomData) })
     }
 
     /// A scheme that sits in sending NICs, with a part in switches or without.
@@ -46,186 +39,124 @@ impl Entry {
     where
         C: Steers<Scheme: Send + 'static, Steering: Send + 'static> + Settings,
     {
-        Entry {
-            name,
-            about,
-            default: || Arc::new(InSenders(C::default())),
-            read: |value| Ok(Arc::new(InSenders(serde_json::from_value::<C>(value)?))),
-            schema: settings::<C>,
+        Entry(rnic::own::Entry { name, about, maker: &Of::<InSenders<C>>(PhantomData) })
+    }
+
+    /// A scheme whose settings `maker` makes.
+    pub const fn of(name: &'static str, about: &'static str, maker: &'static dyn Maker<dyn Config>) -> Entry {
+        Entry(rnic::own::Entry { name, about, maker })
+    }
+
+    /// Adds the scheme to the list, in the place of an added one of the same name. Scenarios that have been read keep theirs.
+    ///
+    /// # Errors
+    /// If a scheme or a feedback of this crate has the name, or if it is no name.
+    pub fn replace(self) -> Result<(), String> {
+        match unfit(self.0.name) {
+            Some(why) => Err(format!("a scheme cannot have the name `{}`: {why}", self.0.name)),
+            None => SCHEMES.replace(self.0),
         }
     }
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        self.0.name
+    }
 }
-
-/// What the settings of a scheme of one's own must be. Every type with these derives is.
-pub trait Settings:
-    Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static
-{
-}
-
-impl<C> Settings for C where
-    C: Clone
-        + Debug
-        + Default
-        + PartialEq
-        + Serialize
-        + DeserializeOwned
-        + JsonSchema
-        + Send
-        + Sync
-        + 'static
-{
-}
-
-/// The JSON Schema of settings, which refers to nothing outside itself.
-fn settings<C: JsonSchema>() -> Schema {
-    SchemaSettings::draft07()
-        .with(|settings| settings.inline_subschemas = true)
-        .into_generator()
-        .into_root_schema_for::<C>()
-}
-
-/// The list, and the names of all schemes.
-struct List {
-    entries: Vec<Entry>,
-    names: Vec<&'static str>,
-}
-
-static LIST: OnceLock<List> = OnceLock::new();
-
-fn list() -> &'static List {
-    LIST.get_or_init(|| List { entries: Vec::new(), names: crate::SchemeConfig::BUILT_IN.to_vec() })
-}
-
-/// Why a name is not free.
-const TAKEN: &str = "there is a scheme or a feedback of that name already";
 
 /// Why a scheme that is added to those of this crate cannot have this name; `None` if it can.
 pub fn unfit(name: &str) -> Option<&'static str> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.ends_with('-') || !name.chars().all(plain)
-    {
-        return Some("small letters, digits and `-` can, and a letter comes first");
-    }
-    let taken = crate::SchemeConfig::BUILT_IN.contains(&name) || crate::FeedbackConfig::NAMES.contains(&name);
-    taken.then_some(TAKEN)
+    let taken = SchemeConfig::BUILT_IN.contains(&name) || FeedbackConfig::NAMES.contains(&name);
+    rnic::own::unfit(name).or(taken.then_some("there is a scheme or a feedback of that name already"))
 }
 
-/// Adds schemes to the list. A program does so before it reads a scenario; the same schemes may be added again.
+/// Adds schemes to the list. A program does so before it reads a scenario; an entry may be added again.
 ///
 /// # Panics
-/// If a name is taken or is no name, and if another list has been used already.
+/// If a name is taken or is no name.
 pub fn add(entries: &[Entry]) {
-    let mut names = crate::SchemeConfig::BUILT_IN.to_vec();
-    for entry in entries {
-        let twice = names.contains(&entry.name).then_some(TAKEN);
-        let why = unfit(entry.name).or(twice).unwrap_or_default();
+    for Entry(entry) in entries {
+        let why = unfit(entry.name).unwrap_or_default();
         assert!(why.is_empty(), "a scheme cannot have the name `{}`: {why}", entry.name);
-        names.push(entry.name);
+        SCHEMES.add(*entry);
     }
-    let known = &LIST.get_or_init(|| List { entries: entries.to_vec(), names: names.clone() }).names;
-    assert_eq!(*known, names, "schemes are added once, before the first scenario is read");
 }
 
 /// Names of all schemes: those of this crate, and those that the program has added.
 pub(crate) fn names() -> &'static [&'static str] {
-    &list().names
+    SCHEMES.names()
 }
 
-/// The entry of that name.
-fn entry(name: &str) -> Option<&'static Entry> {
-    list().entries.iter().find(|entry| entry.name == name)
+/// The added scheme of that name with its defaults.
+pub(crate) fn named(name: &str) -> Option<Own> {
+    SCHEMES.named(name)
 }
 
-/// The first key whose value is wrong by itself.
-fn wrong_key<'a>(entry: &Entry, settings: &'a Value) -> Option<&'a str> {
-    let alone = |(key, value): &(&String, &Value)| (entry.read)(json!({ key.as_str(): value })).is_err();
-    // An unknown key is named by the error.
-    let known = |key: &str| (entry.default)().written().get(key).is_some();
-    settings.as_object()?.iter().find(alone).map(|(key, _)| key.as_str()).filter(|key| known(key))
-}
-
-/// The place that an error of [`Own::read`] names, below the table of schemes, and the rest of the text; `None` for other errors.
+/// The place that an error in the settings of an added scheme names, below the table of schemes, and the rest of the text; `None` for
+/// other errors.
 pub fn place(text: &str) -> Option<(Vec<String>, &str)> {
-    let (place, rest) = text.strip_prefix('`')?.split_once("`: ")?;
-    let parts: Vec<String> = place.split('.').map(str::to_owned).collect();
-    entry(&parts[0]).map(|_| (parts, rest))
+    SCHEMES.place(text)
 }
 
-/// Adds the settings of the program's own schemes to the JSON Schema of [`crate::SchemeConfig`].
+/// Adds the settings of the program's own schemes to the JSON Schema of [`SchemeConfig`].
 pub(crate) fn listed(schema: &mut Schema) {
-    let Some(Value::Array(choices)) = schema.get_mut("oneOf") else { return };
-    choices.extend(list().entries.iter().map(|entry| {
-        let mut of = (entry.schema)();
-        of.remove("$schema");
-        json!({
-            "description": entry.about,
-            "type": "object",
-            "properties": { entry.name: of },
-            "required": [entry.name],
-            "additionalProperties": false,
-        })
-    }));
+    SCHEMES.listed(schema);
 }
 
-/// A scheme of one's own with its settings.
-#[derive(Clone, Debug)]
-pub struct Own {
-    entry: &'static Entry,
-    config: Arc<dyn Config>,
-}
+/// Makes settings behind a wrapper that knows where a scheme sits.
+struct Of<W>(PhantomData<fn() -> W>);
 
-impl Own {
-    /// The scheme of that name with its defaults.
-    pub(crate) fn named(name: &str) -> Option<Own> {
-        entry(name).map(|entry| Own { entry, config: (entry.default)() })
+impl<W: Wraps + Config + 'static> Maker<dyn Config> for Of<W> {
+    fn default(&self) -> Arc<dyn Config> {
+        Arc::new(W::of(W::Settings::default()))
     }
 
-    /// The scheme with these settings.
-    ///
-    /// # Errors
-    /// What is wrong with them; the text begins with the [`place`].
-    pub(crate) fn read(self, settings: Value) -> Result<Own, String> {
-        let entry = self.entry;
-        let wrong = |error: serde_json::Error| match wrong_key(entry, &settings) {
-            Some(key) => format!("`{}.{key}`: {error}", entry.name),
-            None => format!("`{}`: {error}", entry.name),
-        };
-        Ok(Own { config: (entry.read)(settings.clone()).map_err(wrong)?, ..self })
+    fn read(&self, settings: Value) -> Result<Arc<dyn Config>, String> {
+        match serde_json::from_value(settings) {
+            Ok(settings) => Ok(Arc::new(W::of(settings))),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.entry.name
-    }
-
-    pub(crate) fn about(&self) -> &'static str {
-        self.entry.about
+    fn schema(&self) -> Schema {
+        schema_of::<W::Settings>()
     }
 }
 
-impl std::ops::Deref for Own {
-    type Target = dyn Config;
+/// A wrapper of settings.
+trait Wraps {
+    type Settings: Settings;
+    fn of(settings: Self::Settings) -> Self;
+}
 
-    fn deref(&self) -> &Self::Target {
-        &*self.config
+impl<C: Settings> Wraps for InSwitches<C> {
+    type Settings = C;
+    fn of(settings: C) -> Self {
+        InSwitches(settings)
     }
 }
 
-impl PartialEq for Own {
-    fn eq(&self, other: &Own) -> bool {
-        self.entry.name == other.entry.name && self.config.written() == other.config.written()
+impl<C: Settings> Wraps for InSenders<C> {
+    type Settings = C;
+    fn of(settings: C) -> Self {
+        InSenders(settings)
     }
 }
 
-impl Serialize for Own {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map([(self.entry.name, self.config.written())])
+impl<C: Settings> Written for InSwitches<C> {
+    fn written(&self) -> Value {
+        serde_json::to_value(&self.0).unwrap_or_default()
+    }
+}
+
+impl<C: Settings> Written for InSenders<C> {
+    fn written(&self) -> Value {
+        serde_json::to_value(&self.0).unwrap_or_default()
     }
 }
 
 /// [`Recipe`] and [`Steers`] behind a pointer.
-pub trait Config: Debug + Send + Sync {
-    /// The settings as JSON.
-    fn written(&self) -> Value;
+pub trait Config: Written {
     /// See [`Recipe::LOOK`].
     fn look(&self) -> Option<Look>;
     /// See [`Recipe::TRIALS`].
@@ -263,10 +194,6 @@ struct InSenders<C>(C);
 /// What both kinds of schemes do alike.
 macro_rules! alike {
     () => {
-        fn written(&self) -> Value {
-            serde_json::to_value(&self.0).unwrap_or_default()
-        }
-
         fn look(&self) -> Option<Look> {
             C::LOOK
         }

@@ -1,12 +1,13 @@
-//! Rules that every scheme must keep, as functions for tests.
+//! Rules that every part must keep, as functions for tests.
 
 use crate::Entry;
 use farm::Farm;
 use farm::trial::{Verdict, of_text};
+use rnic::{CongestionConfig, TransportConfig};
 use schemes::SchemeConfig;
 use toml::{Table, Value};
 
-/// Fabrics and troubles that every scheme meets.
+/// Fabrics and troubles that every part meets.
 const PLACES: &[(&str, &str)] = &[
     (
         "leaves and spines",
@@ -23,65 +24,88 @@ const PLACES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Holds a scheme against the contract between schemes and engines: see [`schemes::contract`].
+/// Holds the parts of this name against the contracts between parts and engines: see [`schemes::contract`] and [`rnic::contract`].
 ///
 /// # Panics
-/// If the scheme breaks a rule.
-pub fn contract(schemes: &[Entry], name: &str) {
-    schemes::own::add(schemes);
-    schemes::contract::hold(name);
-}
-
-/// Runs every [`crate::Recipe::TRIALS`] of a scheme on both engines, with half windows, and checks that they agree, that each packet is
-/// accounted for, and that no flow is faster than light.
-///
-/// # Panics
-/// If a rule is broken, or if the scheme runs nowhere.
-pub fn twins(schemes: &[Entry], name: &str) {
-    schemes::own::add(schemes);
-    for (number, scheme) in trials(name).iter().enumerate() {
-        let ran = PLACES.iter().filter(|(place, text)| passes(place, text, scheme)).count();
-        assert!(ran > 0, "trial {number} of `{name}` suits none of the scenarios");
+/// If a part breaks a rule, or if there is none of that name.
+pub fn contract(parts: &[Entry], name: &str) {
+    for part in named(parts, name) {
+        match part.table() {
+            "scheme" => schemes::contract::hold(name),
+            "nic.congestion" => rnic::contract::hold_control(name),
+            _ => rnic::contract::hold_transport(name),
+        }
     }
 }
 
-/// Runs random scenarios with a scheme, and checks the same rules. `TRIALS=1000` in the environment makes a thousand in place of 40.
+/// Runs the parts of this name, with each of their trials ([`crate::Recipe::TRIALS`], [`crate::Control::TRIALS`],
+/// [`crate::Transport::TRIALS`]), on both engines and with half windows. Checks that they agree, that each packet is accounted for, and that
+/// no flow is faster than light.
+///
+/// # Panics
+/// If a rule is broken, or if a trial runs nowhere.
+pub fn twins(parts: &[Entry], name: &str) {
+    for part in named(parts, name) {
+        for (number, trial) in trials(part).iter().enumerate() {
+            let ran = PLACES.iter().filter(|(place, text)| passes(place, text, trial)).count();
+            assert!(ran > 0, "trial {number} of `{}.{name}` suits none of the scenarios", part.table());
+        }
+    }
+}
+
+/// Runs random scenarios with the parts of this name, and checks the same rules. `TRIALS=1000` in the environment makes a thousand in place
+/// of 40.
 ///
 /// # Panics
 /// If a rule is broken; the text says which, and has the scenario.
-pub fn fuzz(schemes: &[Entry], name: &str) {
-    schemes::own::add(schemes);
+pub fn fuzz(parts: &[Entry], name: &str) {
     let count = std::env::var("TRIALS").ok().and_then(|n| n.parse().ok()).unwrap_or(40_u64);
-    let trials = trials(name);
-    let (mut ran, mut number) = (0, 0);
-    while ran < count && number < 20 * count {
-        if let Some(text) = Farm::scenario(7, number) {
-            ran +=
-                u64::from(passes(&format!("trial {number}"), &text, &trials[number as usize % trials.len()]));
+    for part in named(parts, name) {
+        let trials = trials(part);
+        let (mut ran, mut number) = (0, 0);
+        while ran < count && number < 20 * count {
+            if let Some(text) = Farm::scenario(7, number) {
+                let trial = &trials[number as usize % trials.len()];
+                ran += u64::from(passes(&format!("trial {number}"), &text, trial));
+            }
+            number += 1;
         }
-        number += 1;
+        let table = part.table();
+        assert!(ran >= count.min(10), "only {ran} of {number} random scenarios suit `{table}.{name}`");
     }
-    assert!(ran >= count.min(10), "only {ran} of {number} random scenarios suit `{name}`");
 }
 
-/// The texts of a scheme's trials as tables: `[scheme.NAME]`, and what follows it.
-fn trials(name: &str) -> Vec<Table> {
-    let Some(scheme) = SchemeConfig::named(name) else { panic!("there is no scheme `{name}`") };
-    let read = |text: &&str| format!("[scheme.{name}]\n{text}").parse().expect("a trial is TOML");
-    let trials: Vec<Table> = scheme.trials().iter().map(read).collect();
+/// Adds the parts, and returns those of this name.
+fn named<'a>(parts: &'a [Entry], name: &str) -> Vec<&'a Entry> {
+    crate::add(parts);
+    let named: Vec<_> = parts.iter().filter(|part| part.name() == name).collect();
+    assert!(!named.is_empty(), "there is no part `{name}`");
+    named
+}
+
+/// The texts of a part's trials as tables: its own, and what follows it.
+fn trials(part: &Entry) -> Vec<Table> {
+    let (table, name) = (part.table(), part.name());
+    let texts = match table {
+        "scheme" => SchemeConfig::named(name).map(|scheme| scheme.trials()),
+        "nic.congestion" => CongestionConfig::named(name).map(|control| control.trials()),
+        _ => TransportConfig::named(name).map(|mode| mode.trials()),
+    };
+    let read = |text: &&str| format!("[{table}.{name}]\n{text}").parse().expect("a trial is TOML");
+    let trials: Vec<Table> = texts.unwrap_or_default().iter().map(read).collect();
     assert!(
         !trials.is_empty(),
-        "`{name}` has no trials: its settings with their defaults are the trial \"\""
+        "`{table}.{name}` has no trials: its settings with their defaults are the trial \"\""
     );
     trials
 }
 
-/// Whether a scenario with this scheme runs; false if a part does not suit another part.
-fn passes(what: &str, text: &str, scheme: &Table) -> bool {
+/// Whether a scenario with this trial of a part runs; false if a part does not suit another part.
+fn passes(what: &str, text: &str, trial: &Table) -> bool {
     let mut scenario: Table = text.parse().expect("a scenario is TOML");
     scenario.remove("class");
     scenario.remove("switch-role");
-    for (key, value) in scheme {
+    for (key, value) in trial {
         match (scenario.get_mut(key), value) {
             (Some(Value::Table(known)), Value::Table(more)) if key != "scheme" => known.extend(more.clone()),
             _ => drop(scenario.insert(key.clone(), value.clone())),

@@ -1,47 +1,61 @@
-//! A scheme of one's own, outside ropewalk's repository.
+//! Parts of one's own for ropewalk, outside its repository: load-balancing schemes, congestion controls and recovery modes.
 //!
-//! `ropewalk new-scheme NAME DIR` writes a crate that uses this one. Its program is the whole command line with one more scheme:
-//! `compare --schemes NAME,themis`, sweeps, reports, `explain` and `schema` know it.
+//! `ropewalk new-scheme NAME DIR` writes a crate that uses this one, with an example of each part. Its program is the whole command line
+//! with these parts: `compare --schemes NAME,themis`, `--set nic.congestion=NAME`, sweeps, reports, `explain` and `schema` know them.
 //!
-//! # Parts of a scheme
+//! The [`book`] has a chapter for each kind of part, one on [tests](book::checks), and one on [what may change](book::changes). In short:
 //!
-//! 1. **Settings**: a type with `Default`, serde's derives and [`JsonSchema`], one field per key of `[scheme.NAME]`. A comment at a field says its
-//!    meaning, unit, default and source; `check` and the schema print it.
-//! 2. **A state machine** for each switch: a [`Scheme`]. [`Scheme::on_packet`] gets a packet and the ports that lead to its destination, and
-//!    answers with a [`Verdict`]. [`Scheme::interest`] says what it wants to see: no run pays for what its scheme does not ask for.
-//! 3. **A recipe**: [`Recipe`] for the settings builds the state of a switch and tells the [`Facts`] that others must know. A scheme
-//!    in the sending NIC also has [`Steers`] with a [`Steering`].
-//! 4. **An entry**: [`Entry::in_switches`] or [`Entry::in_senders`] gives it a name and a sentence, and [`main`] takes all entries.
-//!
-//! Time and randomness are arguments. [`Cx::pick`] draws by seed, purpose, switch and packet, so a draw does not depend on the order in
-//! which an engine visits switches, and every engine gives the same digest. [`choice`] chooses the least loaded port, for a packet or a flow.
-//!
-//! # Tests
-//!
-//! [`hold::contract`] hands a scheme random packets and checks what it may do with them. [`hold::twins`] runs it on every engine, with failures
-//! and small buffers, and checks that all agree and that no packet is lost without a cause. [`hold::fuzz`] does so with random scenarios.
-//!
-//! # What may change
-//!
-//! This crate is the face: what it exports has the version of ropewalk. Within a minor version nothing that it exports is renamed, removed or
-//! given another meaning; methods with defaults may be added to traits. Everything else in the repository may change at any time.
+//! 1. **Settings**: a type with `Default`, serde's derives and [`JsonSchema`], one field per key of the part's table.
+//! 2. **A state machine**: a [`Scheme`] for each switch, a [`Steering`] or a [`Congestion`] for each queue pair, a [`Sender`] and a
+//!    [`Receiver`] for its ends.
+//! 3. **What others must know**: [`Recipe`], [`Steers`], [`Control`] or [`Transport`] for the settings builds the state and tells facts.
+//! 4. **An entry**: an [`Entry`] gives it a name and a sentence, and [`main`] takes all entries.
+//! 5. **Tests**: [`hold`] has the rules that every part keeps.
 
 #![forbid(unsafe_code)]
 
+pub mod book;
+mod entry;
 pub mod hold;
 
+pub use entry::{Entry, add};
+#[doc(inline)]
 pub use finding::{Finding, code};
+#[doc(inline)]
+pub use model::annex::{Envelope, Notice, Sack, Selective};
+#[doc(inline)]
 pub use model::draw;
+#[doc(inline)]
 pub use model::fabric::Detours;
+#[doc(inline)]
 pub use model::scheme::{Acks, Arrived, Emitted};
+#[doc(inline)]
 pub use model::steering::{Aside, AsideKind, Room, Sent};
+#[doc(inline)]
+pub use model::transport::{
+    Arrived as ArrivedData, Departure, Due, Fate, Heard, Inbound, Overdue, Plain, Position, Progress,
+    Reception, Reply, Returned, Sacked, Standing, Telling,
+};
+#[doc(inline)]
 pub use model::{
-    Bytes, Cx, Detour, Fabric, HostId, Interest, Kind, NodeId, Packet, Plan, PortIndex, Psn, QpId, QpSite,
-    Rate, Reroute, Scheme, Site, Stamp, Steering, Time, Verdict,
+    Advice, Allowance, Bytes, Congestion, Cx, Delivery, Demand, Detour, Fabric, Feedback, HostId, Interest,
+    Kind, NodeId, Pace, Packet, Plan, PortIndex, Psn, QpId, QpSite, Rate, Receiver, Reroute, Scheme, Sender,
+    Site, Stamp, Steering, Time, Verdict,
+};
+#[doc(inline)]
+pub use rnic::notification::{Cnp, CnpScope};
+#[doc(inline)]
+pub use rnic::own::Transport;
+#[doc(inline)]
+pub use rnic::{
+    Acks as OwedAcks, Advised, Answers, AnyCongestion, AnyReceiver, AnySender, CongestionConfig, Control,
+    ControlFacts, CutReport, Digested, Due as GrantDue, Evidence, Grants, OnNack, Path, Reaction, SilentLoss,
+    Timing, TransportConfig, TransportFacts, Unit, Variation, Verb,
 };
 pub use schemars::{self, JsonSchema};
+#[doc(inline)]
 pub use schemes::look::Look;
-pub use schemes::own::Entry;
+#[doc(inline)]
 pub use schemes::{Facts, Golden, Recipe, Steers, choice, entropies, flows};
 pub use serde;
 
@@ -49,11 +63,11 @@ use clap::Parser;
 use command_line::{cli::Cli, commands};
 use std::process::ExitCode;
 
-/// The command line of ropewalk with more schemes.
+/// The command line of ropewalk with more parts.
 ///
 /// # Panics
-/// If two schemes have one name, or a name is no name.
-pub fn main(schemes: &[Entry]) -> ExitCode {
-    schemes::own::add(schemes);
+/// If two parts of one kind have one name, or a name is no name.
+pub fn main(parts: &[Entry]) -> ExitCode {
+    add(parts);
     commands::dispatch(Cli::parse())
 }

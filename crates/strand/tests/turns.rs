@@ -51,7 +51,7 @@ impl Steering for Turns {
 const SCHEMES: &[Entry] = &[Entry::in_senders::<Config>("turns", "Entropies in turn.")];
 
 fn error(table: &str) -> String {
-    schemes::own::add(SCHEMES);
+    strand::add(SCHEMES);
     let text = format!(
         "[topology.leaf-spine]\nleaves = 2\nspines = 2\nhosts-per-leaf = 2\n{table}\n[[workload]]\npermutation = {{ bytes = \"1MB\" }}\n"
     );
@@ -103,5 +103,5 @@ fn mistakes_in_its_settings_are_named() {
 #[test]
 #[should_panic(expected = "already")]
 fn a_name_that_is_taken_is_refused() {
-    schemes::own::add(&[Entry::in_senders::<Config>("themis", "")]);
+    strand::add(&[Entry::in_senders::<Config>("themis", "")]);
 }

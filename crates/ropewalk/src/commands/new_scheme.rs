@@ -6,10 +6,12 @@ use lab::failure::Failure;
 use std::path::{Path, PathBuf};
 
 /// The files of the crate, as `crates/mine` has them.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 6] = [
     ("src/main.rs", include_str!("../../../mine/src/main.rs")),
     ("src/lib.rs", include_str!("../../../mine/src/lib.rs")),
     ("src/scheme.rs", include_str!("../../../mine/src/scheme.rs")),
+    ("src/control.rs", include_str!("../../../mine/src/control.rs")),
+    ("src/transport.rs", include_str!("../../../mine/src/transport.rs")),
     ("tests/rules.rs", include_str!("../../../mine/tests/rules.rs")),
 ];
 
@@ -66,7 +68,13 @@ fn unfit(name: &str) -> Option<&'static str> {
 /// A file of `crates/mine` for a scheme of another name.
 fn renamed(text: &str, name: &str) -> String {
     let mut text = text.replace("mine::", &format!("{}::", name.replace('-', "_")));
-    for (before, after) in [("\"", "\""), ("--schemes ", ","), ("--schemes ", "`"), ("scheme.", "]")] {
+    for (before, after) in [
+        ("\"", "\""),
+        ("--schemes ", ","),
+        ("scheme.", "]"),
+        ("nic.congestion.", "]"),
+        ("nic.transport.", "]"),
+    ] {
         text = text.replace(&format!("{before}mine{after}"), &format!("{before}{name}{after}"));
     }
     text
@@ -115,7 +123,7 @@ mod tests {
             let left = words.split(|c: char| !c.is_alphanumeric()).any(|word| word == "mine");
             assert!(!left, "{file}: {words}");
         }
-        assert!(renamed(FILES[0].1, "two-choices").contains("two_choices::SCHEMES"));
+        assert!(renamed(FILES[0].1, "two-choices").contains("two_choices::PARTS"));
         assert!(renamed(FILES[1].1, "two-choices").contains("\"two-choices\","));
     }
 

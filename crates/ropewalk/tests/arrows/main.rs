@@ -55,15 +55,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("frames", &["bump", "checkers", "model", "ports", "results", "rnic", "scenario", "tor"]),
     ("abi", &["lab", "model", "results", "scenario"]),
     // The face for schemes outside the repository, and the example that `new-scheme` writes.
-    ("strand", &["farm", "finding", "model", "ropewalk", "schemes"]),
+    ("strand", &["farm", "finding", "model", "rnic", "ropewalk", "schemes"]),
     ("mine", &["strand"]),
     ("browser", &["engine", "model", "results", "scenario", "schemes", "sim"]),
     // Python uses the other crates; it uses `ropewalk` only for the command that the package installs.
     (
         "python",
         &[
-            "busbw", "capture", "counters", "explain", "lab", "papers", "report", "results", "ropewalk",
-            "scenario", "schemes",
+            "busbw", "capture", "counters", "explain", "finding", "lab", "model", "papers", "report",
+            "results", "rnic", "ropewalk", "scenario", "schemes",
         ],
     ),
 ];
@@ -138,6 +138,7 @@ const MENTIONS: &[(&str, &str, &str)] = &[
     ("ropewalk/src/commands/import.rs", "hpcc", "the simulator from which `ropewalk import` reads"),
     ("workshop/src/reference.rs", "hpcc", "the simulator whose keys the documentation lists"),
     ("formats/src/foreign.rs", "hpcc", "the simulator whose files it recognises"),
+    ("mine/src/transport.rs", "nic-sr", "the recovery mode of which the template makes a variant"),
     ("program/src/cli.rs", "go-back-n", "what `tor check` expects"),
     ("program/src/cli.rs", "nic-sr", "what `tor check` expects"),
     ("program/src/cli.rs", "themis", "what `tor check` expects"),

@@ -1,0 +1,184 @@
+"""Schemes in Python: they decide as schemes in Rust do, and their mistakes are told."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+rw = pytest.importorskip("ropewalk", reason="the package is not installed: pip install .", exc_type=ImportError)
+
+FABRIC = {
+    "seed": 3,
+    "topology": {"leaf-spine": {"leaves": 3, "spines": 4, "hosts-per-leaf": 4}},
+    "workload": [{"permutation": {"bytes": "200KB"}}],
+}
+
+
+class Spray:
+    """Every packet draws its path."""
+
+    def on_packet(self, switch, packet, ports):
+        return ports[switch.pick(len(ports))]
+
+
+class ByFlow:
+    """A flow stays on the path to which it hashes."""
+
+    sprays = False
+
+    def on_packet(self, switch, packet, ports):
+        return ports[switch.hash(len(ports))]
+
+
+class TwoChoices:
+    """The shorter of a few random queues."""
+
+    queues = True
+
+    def __init__(self, choices: int = 2):
+        if choices < 1:
+            raise ValueError("a packet needs at least one queue")
+        self.choices = choices
+
+    def on_packet(self, switch, packet, ports):
+        best = ports[switch.pick(len(ports))]
+        for _ in range(1, self.choices):
+            other = ports[switch.pick(len(ports))]
+            if switch.queue(other) < switch.queue(best):
+                best = other
+        return best
+
+
+class SprayBySender:
+    """The sender draws an entropy for each packet."""
+
+    def on_send(self, sender, packet):
+        return sender.pick(16384)
+
+
+def digest(scheme, **sets):
+    return rw.run(FABRIC, scheme=scheme, **sets).summary["digest"]
+
+
+@pytest.mark.parametrize("mine, theirs", [(Spray, "rps"), (ByFlow, "ecmp"), (SprayBySender, "rps-nic")])
+def test_the_same_scheme_in_python_and_in_rust_gives_equal_digests(mine, theirs):
+    assert digest(mine) == digest(theirs)
+    assert digest(mine, seed=4) == digest(theirs, seed=4)
+
+
+def test_the_template_of_a_crate_in_python_gives_its_digest():
+    """`crates/mine` is the scheme that `ropewalk new-scheme` writes."""
+    program = os.environ.get("ROPEWALK")
+    mine = Path(program).with_name("mine") if program else None
+    if mine is None or not mine.is_file():
+        pytest.skip("no build of crates/mine beside the program")
+    out = subprocess.run([mine, "run", "quickstart", "--set", "scheme=mine", "--json"], capture_output=True, check=True, text=True)
+    summary = rw.run("quickstart", scheme=TwoChoices).summary
+    assert f'"{summary["digest"]}"' in out.stdout
+
+
+def test_threads_change_nothing():
+    assert digest(TwoChoices) == digest(TwoChoices, threads=2)
+
+
+def test_settings_are_read_and_checked():
+    rw.register_scheme(TwoChoices)
+    assert digest("two-choices", **{"scheme.two-choices.choices": 1}) == digest(Spray)
+    with pytest.raises(rw.ScenarioError, match="did you mean `choices`"):
+        rw.check(FABRIC, **{"scheme.two-choices.choises": 1})
+    with pytest.raises(rw.ScenarioError, match="a whole number"):
+        rw.check(FABRIC, **{"scheme.two-choices.choices": "many"})
+    with pytest.raises(rw.ScenarioError, match="at least one queue"):
+        rw.check(FABRIC, **{"scheme.two-choices.choices": 0})
+    assert rw.check(FABRIC, scheme=TwoChoices)["scheme"] == {"two-choices": {"choices": 2}}
+    scheme = rw.schema()["definitions"]["SchemeConfig"]["oneOf"]
+    assert any("two-choices" in choice["properties"] for choice in scheme)
+
+
+def test_a_comparison_takes_classes_among_names():
+    class Lazy:
+        """The first port, always."""
+
+        def on_packet(self, switch, packet, ports):
+            return ports[0]
+
+    comparison = rw.compare(FABRIC, [Lazy, "rps"], seeds="1..2", check=False)
+    assert {result.scheme for result in comparison} == {"lazy", "rps"}
+
+
+def test_an_exception_stops_the_run_and_names_the_place():
+    class Broken:
+        def __init__(self):
+            self.seen = 0
+
+        def on_packet(self, switch, packet, ports):
+            self.seen += 1
+            return ports[1 // (20 - self.seen)]
+
+    with pytest.raises(rw.SchemeError, match=r"Broken.on_packet in leaf\d at [\d.]+ us, for packet \d+ of queue pair") as raised:
+        rw.run(FABRIC, scheme=Broken)
+    cause = raised.value.__cause__
+    assert isinstance(cause, ZeroDivisionError)
+    assert cause.__traceback__.tb_frame.f_code.co_name == "on_packet" or cause.__traceback__.tb_next
+
+    class Elsewhere:
+        def on_packet(self, switch, packet, ports):
+            return 99
+
+    with pytest.raises(rw.SchemeError, match="it returned 99, and not one of the ports"):
+        rw.run(FABRIC, scheme=Elsewhere)
+    # The exception of one run is not that of the next.
+    assert digest(Spray) == digest("rps")
+
+
+def test_a_session_raises_too():
+    class Broken:
+        name = "broken-in-session"
+
+        def on_packet(self, switch, packet, ports):
+            raise RuntimeError("no")
+
+    fabric = {**FABRIC, "workload": [{"program": {}}]}
+    with pytest.raises(rw.SchemeError, match="RuntimeError: no"), rw.Session(fabric, scheme=Broken) as session:
+        session.send(0, 0, 8, "1MB")
+        session.finish()
+
+
+def test_classes_that_are_no_schemes_are_refused():
+    class Neither:
+        pass
+
+    class Open:
+        def __init__(self, what):
+            pass
+
+        def on_packet(self, switch, packet, ports):
+            return ports[0]
+
+    class Themis:
+        def on_packet(self, switch, packet, ports):
+            return ports[0]
+
+    with pytest.raises(rw.RequestError, match="it has neither"):
+        rw.register_scheme(Neither)
+    with pytest.raises(rw.RequestError, match="`what` needs a default"):
+        rw.register_scheme(Open)
+    with pytest.raises(rw.RequestError, match="already"):
+        rw.register_scheme(Themis)
+
+
+def test_a_class_of_the_same_name_replaces_the_first():
+    def made(turn):
+        class Turn:
+            """One port of its own."""
+
+            name = "one-port"
+
+            def on_packet(self, switch, packet, ports):
+                return ports[turn]
+
+        return Turn
+
+    assert digest(made(0)) != digest(made(1))
