@@ -101,6 +101,9 @@ Example:
         name: String,
         /// Directory for the crate.
         dir: PathBuf,
+        /// Folder of ropewalk's sources [default: that of this program, or the public repository].
+        #[arg(long, value_name = "DIR")]
+        sources: Option<PathBuf>,
     },
     /// The command of the Python package
     #[command(hide = true, disable_help_flag = true, disable_version_flag = true)]

@@ -59,7 +59,7 @@ pub fn answer(cli: Cli) -> u8 {
         Command::Schema { of } => schema(of),
         Command::Completions { shell } => completions(shell),
         Command::New { name } => new::run(&name),
-        Command::NewScheme { name, dir } => new_scheme::run(&name, &dir),
+        Command::NewScheme { name, dir, sources } => new_scheme::run(&name, &dir, sources.as_deref()),
         Command::Tune(_) => Err(Failure::Asked(
             "`tune` is a command of the Python package, because Optuna is: `pip install '.[tune]'` in a clone of the repository".into(),
         )),

@@ -27,36 +27,54 @@ const KEYWORDS: [&str; 47] = [
     "struct", "super", "trait", "true", "try", "type", "unsafe", "use", "virtual", "while",
 ];
 
-/// Writes the crate.
+/// Writes the crate, which takes ropewalk from the folder `sources`.
 ///
 /// # Errors
-/// If the name is no name or taken, or a file exists.
-pub fn run(name: &str, dir: &Path) -> Result<(), Failure> {
+/// If the name is no name or taken, a file exists, or the folder has no sources of ropewalk.
+pub fn run(name: &str, dir: &Path, sources: Option<&Path>) -> Result<(), Failure> {
     if let Some(why) = unfit(name) {
         return Err(Failure::Asked(format!("`{name}` cannot be the name of a scheme of your own: {why}")));
     }
+    let face = match sources {
+        Some(sources) => Some(face_in(sources)?),
+        None => {
+            Some(Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("strand")).filter(|face| face.is_dir())
+        }
+    };
     let wrong =
         |path: &Path, e: std::io::Error| Failure::Asked(format!("cannot make {}: {e}", path.display()));
     for part in ["src", "tests"] {
         let part = dir.join(part);
         std::fs::create_dir_all(&part).map_err(|e| wrong(&part, e))?;
     }
-    let face = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("strand");
-    let near = face.is_dir();
-    write_new(&dir.join("Cargo.toml"), manifest(name, near.then_some(face)))?;
+    let near = face.is_some();
+    write_new(&dir.join("Cargo.toml"), manifest(name, face))?;
     for (file, text) in FILES {
         write_new(&dir.join(file), renamed(text, name))?;
     }
     let word = lab::shell::word(&dir.display().to_string());
     if !near {
         print::out(
-            "Cargo.toml takes ropewalk from its public repository, as the folder of this program's source is gone\n",
+            "Cargo.toml takes ropewalk from its public repository, as the folder of this program's sources is gone; \
+             --sources names another\n",
         )?;
     }
     print::out(&format!(
         "{} written. Next: cd {word}; cargo test; cargo run --release -- run quickstart --set scheme.{name}={{}}\n",
         dir.display()
     ))
+}
+
+/// The face of ropewalk in a folder of its sources.
+fn face_in(sources: &Path) -> Result<PathBuf, Failure> {
+    let face = sources.join("crates/strand");
+    match face.join("Cargo.toml").is_file().then(|| face.canonicalize()) {
+        Some(Ok(face)) => Ok(face),
+        _ => Err(Failure::Asked(format!(
+            "{} has no sources of ropewalk: expected the folder that has crates/strand",
+            sources.display()
+        ))),
+    }
 }
 
 /// Why a crate and its scheme cannot have this name.
@@ -125,6 +143,13 @@ mod tests {
         }
         assert!(renamed(FILES[0].1, "two-choices").contains("two_choices::PARTS"));
         assert!(renamed(FILES[1].1, "two-choices").contains("\"two-choices\","));
+    }
+
+    #[test]
+    fn sources_are_known_by_the_face_in_them() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        assert!(face_in(&root).is_ok_and(|face| face.is_absolute() && face.ends_with("crates/strand")));
+        assert!(face_in(&root.join("crates")).is_err());
     }
 
     #[test]
