@@ -385,6 +385,18 @@ impl<'a> Setup<'a> {
         lost.then_some(how)
     }
 
+    /// Time at which a pause or resume frame, made at `now`, has left a port whose wire is free from `free` on. It waits for the frame on
+    /// the wire. Link-level retry repeats no such frames, so they leave while it waits for a request: after one frame at most.
+    pub(crate) fn pause_leaves(&self, row: u32, free: u64, now: u64) -> u64 {
+        let wire = &self.plan.wire;
+        if wire.pfc == 0 {
+            return now;
+        }
+        let one_frame = now + self.time_on_wire(row, wire.max_frame());
+        let free = if self.plan.noise.llr.is_some() { free.min(one_frame) } else { free };
+        free.max(now) + self.time_on_wire(row, wire.pfc)
+    }
+
     /// True if a pause frame is lost that port `gp` makes at `at` and that would arrive at `arrival`.
     #[inline]
     pub(crate) fn loses_pause(&self, gp: usize, at: u64, arrival: u64) -> bool {

@@ -284,13 +284,8 @@ impl<P: Parts> Reference<'_, P> {
     ) -> u64 {
         let gp = self.setup.fabric().link(NodeId(node), ingress);
         let facts = self.setup.ports[gp.index()];
-        let at = match self.setup.plan.wire.pfc {
-            0 => now,
-            frame => {
-                let port = &self.ports[gp.index()];
-                port.busy.max(now) + self.setup.time_on_wire(port.row, frame)
-            }
-        } + facts.delay;
+        let port = &self.ports[gp.index()];
+        let at = self.setup.pause_leaves(port.row, port.busy, now) + facts.delay;
         match on {
             true => self.tally.control.pause += 1,
             false => self.tally.control.resume += 1,

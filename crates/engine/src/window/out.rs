@@ -305,10 +305,7 @@ impl<A: Annex> Out<'_, A> {
         channel: u8,
         on: bool,
     ) -> u64 {
-        let at = match self.setup.plan.wire.pfc {
-            0 => now,
-            frame => free.max(now) + self.setup.time_on_wire(port.row, frame),
-        } + port.delay;
+        let at = self.setup.pause_leaves(port.row, free, now) + port.delay;
         match on {
             true => self.tally.control.pause += 1,
             false => self.tally.control.resume += 1,

@@ -115,3 +115,19 @@ fn a_link_with_retry_pays_one_round_trip_of_wire_for_each_lost_frame() {
     let run = story("{ replays = 0 }");
     assert!(run.data.dropped_link > 0 && run.ending == Ending::Finished);
 }
+
+/// A noisy cable repeats ACKs for longer than its headroom lasts. Pauses are not among the frames that it repeats, so they come in time.
+#[test]
+fn a_pause_does_not_wait_for_replays() {
+    for seed in [2, 4] {
+        let text = format!(
+            "seed = {seed}\ncompat = \"ns3\"\n[topology.links]\nhosts = [\"a\", \"b\"]\nswitches = [\"s\"]\n\
+             links = [[\"a\", \"s\"], [\"b\", \"s\"]]\n[links]\nloss = 0.1\nlose-replies = true\nllr = {{ replays = 9 }}\n\
+             [switch]\nbuffer = \"100kB\"\n[[workload]]\nfan-in = {{ receivers = 1, senders = 1 }}\n"
+        );
+        let run = agreed_on(&lay(&text), &text);
+        let replays: u64 = run.links.iter().map(|link| link.replays).sum();
+        assert!(replays > 0 && run.control.pause > 0, "{replays} replays, {} pauses", run.control.pause);
+        assert_eq!((run.data.dropped_buffer, run.broke_lossless.len()), (0, 0), "seed {seed}");
+    }
+}
