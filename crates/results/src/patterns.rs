@@ -186,7 +186,11 @@ mod tests {
         assert_eq!((traffic.unstarted(), traffic.lost()), (0, 0));
         outcome.messages[1].received = Time::NEVER;
         let traffic = Traffic::of(&plan, &outcome).unwrap();
-        assert_eq!((traffic.patterns(), traffic.unstarted(), traffic.lost()), (2, 0, 1), "sent, and not arrived");
+        assert_eq!(
+            (traffic.patterns(), traffic.unstarted(), traffic.lost()),
+            (2, 0, 1),
+            "sent, and not arrived"
+        );
         outcome.messages[1].start = Time::NEVER;
         let traffic = Traffic::of(&plan, &outcome).unwrap();
         assert_eq!((traffic.patterns(), traffic.unstarted(), traffic.lost()), (1, 1, 0), "never sent");

@@ -92,8 +92,10 @@ fn a_check_and_a_comparison_speak_of_requests() {
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let fast = sandbox.ropewalk("run chat.toml -o fast --fast 1%").code(0);
     fast.stdout(
-        contains("requests are served, and each transfer is another one").and(contains("3 of 3 finished")),
+        contains("2 messages met nobody, and take their closed form").and(contains("3 of 3 finished")),
     );
+    let sprayed = sandbox.ropewalk("run chat.toml -o sprayed --fast 1% --set scheme.rps={}").code(0);
+    sprayed.stdout(contains("everything was sent").and(contains("switches do more than to hash flows")));
 }
 
 /// A checkpoint's end is that of its last reply, and the kernels' constants have a source.
@@ -194,4 +196,22 @@ fn messages_that_stand_for_queue_pairs_are_no_traffic() {
     let sum = |key: &str| ways.iter().map(|way| way[key].as_u64().unwrap()).sum::<u64>();
     assert_eq!((sum("messages"), sum("bytes")), (2, 2_000_000), "the ring's messages alone");
     assert_eq!(shown["sent_per_port"], serde_json::json!([1_000_000, 1_000_000]));
+}
+
+/// A link dies for good before the first transfer: what the benchmark cannot meet is named.
+#[test]
+fn an_export_of_a_run_with_faults_says_what_it_leaves_out() {
+    let sandbox = Sandbox::new();
+    let failure = "[[failure]]\nlinks = [[\"leaf0\", \"spine0\"]]\nat = \"3500us\"\n";
+    fs::write(sandbox.0.path().join("broken.toml"), SCENARIO.to_owned() + failure).unwrap();
+    let notes = contains("the run had a fault, which the patterns do not have")
+        .and(contains("3 messages did not arrive"))
+        .and(contains("failures and losses of links are left out"));
+    sandbox
+        .ropewalk("export ctp broken.toml -o patterns")
+        .code(0)
+        .stdout(contains("3 patterns"))
+        .stderr(notes);
+    let healthy = sandbox.ropewalk("export ctp chat.toml -o healthy").code(0);
+    healthy.stderr(contains("fault").not().and(contains("failures").not()));
 }

@@ -3,8 +3,8 @@
 use crate::cli::{ExportArgs, ExportTo, ScenarioArgs};
 use crate::commands::new::write_new;
 use crate::print;
-use lab::{Prepared, Run};
 use lab::failure::Failure;
+use lab::{Prepared, Run};
 use results::patterns::Traffic;
 use results::text::count;
 use scenario::Checked;
@@ -59,12 +59,16 @@ fn left_out(run: &Run, traffic: &Traffic) {
     }
     if traffic.lost() > 0 {
         let lost = count(traffic.lost());
-        print::note(&format!("note: {lost} messages did not arrive; the patterns have them, and take their ranks for free at once"));
+        print::note(&format!(
+            "note: {lost} messages did not arrive; the patterns have them, and take their ranks for free at once"
+        ));
     }
     let plan = &run.checked.plan;
     let losses = !plan.failures.losses().is_empty() || !plan.noise.links.is_empty();
     if !plan.failures.is_empty() || losses || plan.fabric.links().iter().any(|link| !link.loss.is_zero()) {
-        print::note("note: failures and losses of links are left out: the benchmark meets those of its own fabric");
+        print::note(
+            "note: failures and losses of links are left out: the benchmark meets those of its own fabric",
+        );
     }
 }
 
