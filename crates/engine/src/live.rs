@@ -28,6 +28,11 @@ pub trait Live: Send {
     /// Posts a task, which is ready now. Returns its number among the posted tasks of its host.
     fn post_task(&mut self, task: Task) -> u32;
 
+    /// True if a message that this idle queue pair gets at `at`, now or later, and that meets nobody on its path would leave it, and the NICs at
+    /// both ends, as they are, but for their numbers. Then the program may keep it to itself, if it knows when the message would arrive. False
+    /// is always correct.
+    fn forgets(&mut self, qp: QpId, at: Time) -> bool;
+
     /// Plays everything posted to its end. Returns the plan with the posted messages and tasks, and the outcome, which equals
     /// that of a run whose plan had them from the start. Only its series may have more bins after the last message.
     fn finish(self: Box<Self>, observer: &mut dyn Observer) -> (Plan, Outcome);

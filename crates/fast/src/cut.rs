@@ -30,23 +30,47 @@ pub struct Cuts {
 
 /// Why a run cannot be cut, as far as its plan says; `None` if it may be.
 pub fn refused(checked: &Checked) -> Option<&'static str> {
+    let plan = &checked.plan;
+    if !plan.messages.iter().any(|message| plan.wire.packets(message.bytes) >= LONG) {
+        Some("no message has 4,000 packets")
+    } else if plan.posted.is_some() {
+        Some("a program drives the run")
+    } else if plan.jobs.iter().any(|job| job.background) || plan.stop_after.is_some() {
+        Some("the run ends at a time, or has background traffic")
+    } else {
+        remembers(checked)
+    }
+}
+
+/// Why a run cannot leave out the messages of a program that meet nobody, as far as its plan says; `None` if it may.
+pub fn met(checked: &Checked) -> Option<&'static str> {
+    let plan = &checked.plan;
+    let failures = &plan.failures;
+    let changes = !failures.is_empty() || !failures.route_changes().is_empty();
+    if !plan.messages.is_empty() || !plan.tasks.is_empty() {
+        Some("other jobs share the fabric")
+    } else if changes || !failures.of_switches().is_empty() {
+        Some("the fabric changes during the run")
+    } else if plan.stop_after.is_some() {
+        Some("the run ends at a time")
+    } else {
+        remembers(checked)
+    }
+}
+
+/// What of the fabric would remember packets, or draw for each of them.
+fn remembers(checked: &Checked) -> Option<&'static str> {
     let Checked { plan, schemes, nics, .. } = checked;
     let recorded = !plan.record.follow.is_empty() || !plan.record.taps.is_empty();
     let lossy = plan.fabric.links().iter().any(|link| !link.loss.is_zero());
     let losses = lossy || !plan.lost.is_empty() || !plan.noise.links.is_empty();
     let own = plan.sharing.is_some() || !plan.own_queues.is_empty() || !plan.has_plain_queues();
-    if !plan.messages.iter().any(|message| plan.wire.packets(message.bytes) >= LONG) {
-        Some("no message has 4,000 packets")
-    } else if !sim::only_hashes(plan, schemes, nics) {
+    if !sim::only_hashes(plan, schemes, nics) {
         Some("switches do more than to hash flows")
-    } else if plan.posted.is_some() {
-        Some("a program drives the run")
     } else if losses || !plan.failures.losses().is_empty() {
         Some("links lose packets, and each loss is a draw by time")
     } else if !plan.failures.storms().is_empty() {
         Some("a host pauses its link")
-    } else if plan.jobs.iter().any(|job| job.background) || plan.stop_after.is_some() {
-        Some("the run ends at a time, or has background traffic")
     } else if own {
         Some("queues have turns, averages, credits or counts of their own")
     } else if plan.switches.iter().any(|switch| switch.flow_control.watchdog().is_some()) {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 /// Links between pairs of hosts.
 #[derive(Debug)]
-pub(crate) struct Footprints<'a> {
+pub struct Footprints<'a> {
     plan: &'a Plan,
     /// Whether the data of a queue pair takes one path.
     by_flow: bool,
@@ -27,8 +27,33 @@ pub(crate) struct Footprint {
 }
 
 impl<'a> Footprints<'a> {
-    pub(crate) fn new(plan: &'a Plan, by_flow: bool) -> Self {
+    /// The links of a plan; `by_flow` if the data of each queue pair takes one path.
+    pub fn new(plan: &'a Plan, by_flow: bool) -> Self {
         Footprints { plan, by_flow, between: BTreeMap::new() }
+    }
+
+    /// The links of a queue pair's data and of its ACKs, each once, in order.
+    pub fn both_ways(&mut self, qp: QpId) -> Vec<u32> {
+        let fabric = &self.plan.fabric;
+        let (from, to) = (self.plan.qps[qp.index()].from, self.plan.qps[qp.index()].to);
+        let mut links = BTreeSet::new();
+        for host in [from, to] {
+            let up = fabric.uplink(host);
+            let out = fabric.link(up.from, up.port);
+            links.extend([out.0, fabric.reverse(out).0]);
+        }
+        for (kind, from, to) in [(Kind::Data, from, to), (Kind::Ack, to, from)] {
+            let (start, end) = (fabric.attachment(from), fabric.attachment(to));
+            if start == end {
+                continue;
+            }
+            if self.by_flow && fabric.groups() == 0 {
+                links.extend(path(self.plan, (kind, qp), to, (start, end)));
+            } else {
+                links.extend(self.between(start, end, to).iter().copied());
+            }
+        }
+        links.into_iter().collect()
     }
 
     /// Number of links.
@@ -51,7 +76,7 @@ impl<'a> Footprints<'a> {
             let hops = if start == end {
                 0
             } else if self.by_flow && fabric.groups() == 0 {
-                let path = path(self.plan, qp, to, (start, end));
+                let path = path(self.plan, (Kind::Data, qp), to, (start, end));
                 all.extend(path.iter().copied());
                 path.len()
             } else {
@@ -97,9 +122,9 @@ impl<'a> Footprints<'a> {
     }
 }
 
-/// The base path of a queue pair's data between two switches.
-fn path(plan: &Plan, qp: QpId, to: HostId, (start, end): (NodeId, NodeId)) -> Vec<u32> {
-    let packet = Packet::new(Kind::Data, qp, to, Psn::new(0), 0);
+/// The base path of a queue pair's packets of a kind between two switches.
+fn path(plan: &Plan, (kind, qp): (Kind, QpId), to: HostId, (start, end): (NodeId, NodeId)) -> Vec<u32> {
+    let packet = Packet::new(kind, qp, to, Psn::new(0), 0);
     let (mut node, mut links) = (start, Vec::new());
     while node != end {
         let ports = plan.fabric.route(node, to);

@@ -16,6 +16,7 @@ pub use director::Books;
 use director::{Director, Way};
 use engine::{Kind, Observer, Outcome};
 use finding::Finding;
+pub use footprint::Footprints;
 pub use memo::Memo;
 use model::Plan;
 use scenario::Checked;

@@ -139,7 +139,7 @@ pub fn execute_on(
     tape: Option<&mut dyn Tape>,
 ) -> Run {
     if let Some(serving) = prepared.checked.serving() {
-        return serve::run(prepared, serving, kind, progress, tape);
+        return serve::run(prepared, serving, (kind, false), progress, tape);
     }
     let Prepared { checked, setup_s } = prepared;
     let Checked { plan, schemes, nics, .. } = &checked;

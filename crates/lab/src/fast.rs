@@ -4,6 +4,7 @@ use crate::clock::Stopwatch;
 use crate::execute::{self, Run, Spent, conclude, window_on};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::serve;
 use engine::Kind;
 use fast::Memo;
 use fast::cut::Cuts;
@@ -110,6 +111,10 @@ impl Prepared {
                 let memo =
                     leave.and_then(|leave| leave.memo).map(|dir| Memo::at(&dir, common)).transpose()?;
                 driven(checked, *outlined, (tolerance, memo.as_ref(), kind), setup_s, progress)
+            }
+            How::Whole(_) if leave.is_some() && checked.serving().is_some() => {
+                let Some(serving) = checked.serving() else { unreachable!("it serves") };
+                Ok(serve::run(execute::Prepared { checked, setup_s }, serving, (kind, true), progress, None))
             }
             How::Whole(reason) => {
                 let refused = match leave {
@@ -257,6 +262,7 @@ fn driven(
         sent: books.sent,
         left_out: books.left_out,
         cuts: 0,
+        alone: 0,
         exchanges: books.exchanges.0,
         exchanges_sent: books.exchanges.1,
         situations: books.situations,

@@ -1,26 +1,31 @@
 //! A run whose messages inference serving posts: the program beside a session of the engine.
 
+mod lone;
+
 use crate::execute::{Prepared, Run};
 use crate::progress::Progress;
 use crate::session::{Event, Kind, LATEST, Next, Session};
 use crate::tape::Tape;
+use engine::outcome::Recording;
+use lone::Lone;
 use model::plan::Work;
 use model::{HostId, Plan, Rate, Time};
-use results::summary::Serving;
+use results::summary::{Fast, Serving};
 use scenario::ideal::Ideals;
 use scenario::program::{ProgramRanks, Way};
 use scenario::workload::serving::Laid;
 use serving::{Message, Network, Program, Served};
 use std::collections::BTreeMap;
 
-/// Serves the requests of a scenario on this thread.
+/// Serves the requests of a scenario on this thread. With `leave`, messages that meet nobody are left out if that is exact.
 pub(crate) fn run(
     prepared: Prepared,
     serving: Laid,
-    kind: engine::Kind,
+    (kind, leave): (engine::Kind, bool),
     progress: &Progress<'_>,
     tape: Option<&mut dyn Tape>,
 ) -> Run {
+    let spare = leave.then(|| (prepared.checked.clone(), serving.clone()));
     let Prepared { checked, setup_s } = prepared;
     let plan = checked.plan.clone();
     // A program has its own thread alone.
@@ -30,8 +35,24 @@ pub(crate) fn run(
     };
     let idle = Idle { ideals: Ideals::new(&plan), plan: &plan, ranks, pace: pace(&plan) };
     let Laid { spec, assumed, .. } = serving;
-    let program = drive(Program::new(spec, idle), &mut session, progress);
+    let reason = if leave { fast::cut::met(session.checked()) } else { None };
+    let mut lone = (leave && reason.is_none()).then(|| Lone::new(&plan, idle.pace));
+    let program = drive(Program::new(spec, idle), (&mut session, &mut lone), progress);
     let mut run = session.finish();
+    if let (Some((checked, serving)), true) = (spare, lone.as_ref().is_some_and(|lone| lone.is_wrong)) {
+        let mut run = self::run(Prepared { checked, setup_s }, serving, (kind, false), progress, tape);
+        run.summary.fast = Some(left_out(None, Some("one of them took longer than it should"), &run));
+        return run;
+    }
+    if leave {
+        run.summary.fast = Some(left_out(lone.as_ref(), reason, &run));
+    }
+    if let Some(lone) = lone.filter(|lone| lone.sent != lone.all) {
+        run.outcome.end = run.outcome.end.max(lone.end);
+        run.summary.sim_time_us = run.outcome.end.as_us();
+        // Its bins have only what was sent.
+        run.outcome.recording = Recording { width: run.outcome.recording.width, ..Recording::default() };
+    }
     if let Some(tape) = tape {
         let frames = std::mem::take(&mut run.outcome.notes.frames);
         tape.add(&run.checked.plan, &frames, Time::NEVER);
@@ -44,10 +65,23 @@ pub(crate) fn run(
     run
 }
 
+/// What a run left out.
+fn left_out(lone: Option<&Lone<'_>>, reason: Option<&str>, run: &Run) -> Fast {
+    let plan = &run.checked.plan;
+    let sent: u64 = plan.messages.iter().map(|message| plan.wire.packets(message.bytes)).sum();
+    let Some(Lone { sent, all, .. }) = lone else {
+        let reason = reason.map(|reason| {
+            format!("each transfer is another one, and those alone are not left out: {reason}")
+        });
+        return Fast { reason, sent, ..Fast::default() };
+    };
+    Fast { sent: sent.1, left_out: all.1 - sent.1, alone: all.0 - sent.0, ..Fast::default() }
+}
+
 /// Plays the program and the engine until all requests have ended, or the run ends early.
 fn drive<'p>(
     mut program: Program<Idle<'p>>,
-    session: &mut Session,
+    (session, lone): (&mut Session, &mut Option<Lone<'p>>),
     progress: &Progress<'_>,
 ) -> Program<Idle<'p>> {
     let mut told = 0;
@@ -56,19 +90,30 @@ fn drive<'p>(
             session.stop();
         }
         let until = program.next().filter(|until| *until <= LATEST);
-        let messages = match session.next(until) {
-            Ok(Next::Event(Event { at, kind: Kind::Received, id, .. })) => program.received(at, id),
+        let next = match lone {
+            Some(lone) => lone.next(session, until),
+            None => session.next(until),
+        };
+        let (now, messages) = match next {
+            Ok(Next::Event(Event { at, kind: Kind::Received, id, .. })) => (at, program.received(at, id)),
             Ok(Next::Event(_)) => continue,
             Ok(Next::Until | Next::Idle) => match until {
-                Some(until) => program.wake(until),
+                Some(until) => (until, program.wake(until)),
                 None => break,
             },
             Ok(Next::Ended) | Err(_) => break,
         };
-        for Message { id, from, to, bytes, tag } in messages {
-            if let Err(failure) = session.send(id, (from, to), bytes, tag) {
-                unreachable!("the plan has queue pairs for all pairs of instances: {failure}");
-            }
+        let sent = match lone {
+            Some(lone) => lone.send(session, now, &messages),
+            None => messages.iter().try_for_each(|&Message { id, from, to, bytes, tag }| {
+                session.send(id, (from, to), bytes, tag)
+            }),
+        };
+        if let Err(failure) = sent {
+            unreachable!("the plan has queue pairs for all pairs of instances: {failure}");
+        }
+        if lone.as_ref().is_some_and(|lone| lone.is_wrong) {
+            break;
         }
         let (ended, all) = program.progress();
         progress.part_done(&mut told, ended, all, "requests");

@@ -90,6 +90,12 @@ pub trait Congestion {
         false
     }
 
+    /// True if nothing that is sent from `now` on, nor its ACKs without a mark, would change what the control does at any later time. Unlike
+    /// one at rest it may go by the clock. The default is [`Congestion::is_at_rest`].
+    fn forgets_sending(&self, _now: Time) -> bool {
+        self.is_at_rest()
+    }
+
     /// Handles the acknowledgements of a NACK, by default like those of an ACK.
     fn on_nacked(&mut self, now: Time, packets: u64, echo: bool) {
         self.on_ack(now, packets, echo);

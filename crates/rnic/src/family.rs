@@ -263,6 +263,10 @@ macro_rules! congestions {
                 of_control!(self, control => control.is_at_rest())
             }
 
+            fn forgets_sending(&self, now: model::Time) -> bool {
+                of_control!(self, control => control.forgets_sending(now))
+            }
+
             #[inline]
             fn on_ack(&mut self, now: model::Time, packets: u64, echo: bool) {
                 of_control!(self, control => control.on_ack(now, packets, echo))

@@ -239,6 +239,10 @@ impl Congestion for Reacting {
         self.inner.control.is_at_rest()
     }
 
+    fn forgets_sending(&self, now: Time) -> bool {
+        self.inner.control.forgets_sending(now)
+    }
+
     fn gap_ahead(&self, now: Time, bytes: u64) -> Option<Time> {
         self.inner.control.gap_ahead(now, bytes)
     }

@@ -319,6 +319,11 @@ impl Page {
             count(fast.sent),
             count(fast.sent + fast.left_out)
         );
+        if fast.alone > 0 {
+            let alone = format!("{} messages met nobody, and take their closed form", count(fast.alone));
+            let rest = "times are exact; flows, links and counts are those of what was sent".into();
+            return self.line("fast", &[sent, alone, rest]);
+        }
         if fast.cuts > 0 {
             let cuts = if fast.cuts == 1 { "one cut".into() } else { format!("{} cuts", count(fast.cuts)) };
             return self.line(

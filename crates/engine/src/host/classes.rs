@@ -77,6 +77,11 @@ impl SendClasses {
         self.lines.iter().map(|line| &line.ready).filter(|ready| !ready.is_empty()).map(Ready::len).sum()
     }
 
+    /// True if no class waits for its rate.
+    pub(super) fn are_free(&self, now: u64) -> bool {
+        self.lines.iter().all(|line| line.free <= now)
+    }
+
     /// Time from which the first class may send; [`u64::MAX`] if no queue pair has anything to send.
     pub(super) fn eligible_at(&self) -> u64 {
         self.lines.iter().map(Line::eligible_at).min().unwrap_or(u64::MAX)

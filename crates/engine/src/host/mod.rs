@@ -44,6 +44,7 @@ mod queue_pair;
 mod ready;
 mod receive_queue;
 mod receiving;
+mod resting;
 mod self_cnps;
 mod sending;
 mod sharing;

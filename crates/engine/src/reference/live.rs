@@ -100,6 +100,13 @@ impl<P: Parts> Live for LiveReference<'_, P> {
         number
     }
 
+    fn forgets(&mut self, qp: QpId, at: Time) -> bool {
+        let setup = &self.run.setup;
+        let ends = &setup.plan.qps[qp.index()];
+        let (from, to) = (setup.home(ends.from).index(), setup.home(ends.to).index());
+        self.run.hosts[from].forgets(qp, at) && self.run.hosts[to].keeps_nothing()
+    }
+
     fn finish(mut self: Box<Self>, observer: &mut dyn Observer) -> (Plan, Outcome) {
         self.run.open_ended = false;
         while let Next::Event(_) | Next::Until = self.next(Time::NEVER, observer) {}

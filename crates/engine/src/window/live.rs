@@ -305,6 +305,17 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
         number
     }
 
+    fn forgets(&mut self, qp: QpId, at: Time) -> bool {
+        let ends = &self.setup.plan.qps[qp.index()];
+        let (from, to) = (self.setup.home(ends.from), self.setup.home(ends.to));
+        let mut hosts = self.groups.iter_mut().flat_map(|group| group.hosts_mut());
+        hosts.all(|host| match host.id() {
+            id if id == from => host.forgets(qp, at),
+            id if id == to => host.keeps_nothing(),
+            _ => true,
+        })
+    }
+
     fn finish(mut self: Box<Self>, observer: &mut dyn Observer) -> (Plan, Outcome) {
         self.clock.end_posts();
         while let Next::Event(_) | Next::Until = self.next(Time::NEVER, observer) {}

@@ -21,6 +21,9 @@ section! {
     /// Cuts: moments at which long messages left out their middle, as all that was under way repeated.
     cuts: u64;
 
+    /// Messages of KV that were left out because they met nobody: each arrives at the picosecond of its closed form.
+    alone: u64;
+
     /// Exchanges over NICs: collectives and transfers.
     exchanges: u64;
 

@@ -490,6 +490,16 @@ impl Congestion for Dcqcn {
         self.due == Time::NEVER && self.bytes_left == u64::MAX && !self.started
     }
 
+    /// Back at line rate, both counters rest until the next cut, which begins them anew. Alpha ages by the clock alone.
+    fn forgets_sending(&self, now: Time) -> bool {
+        let mut then = self.clone();
+        then.catch_up(now);
+        then.due == Time::NEVER
+            && then.bytes_left == u64::MAX
+            && then.rate == then.line
+            && then.target == then.line
+    }
+
     fn gap_ahead(&self, now: Time, bytes: u64) -> Option<Time> {
         (self.set.hyper == Hyper::AfterBoth).then(|| self.time_for(now, bytes))
     }

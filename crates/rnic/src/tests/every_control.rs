@@ -83,6 +83,30 @@ proptest! {
         }
     }
 
+    /// A served run leaves out messages that are alone while their control would forget them. Their time passes all the same.
+    #[test]
+    fn a_control_that_forgets_does_not_know_what_it_has_sent(
+        events in prop::collection::vec((0..50u64, 0..3_000u64, event()), 0..60), pause in 0..400_000u64,
+    ) {
+        for config in CongestionConfig::all() {
+            let new = || Story { control: config.control(Rate::from_gbps(100), None), una: 0, high: 100 };
+            let (mut one, mut other) = (new(), new());
+            let mut now = Time::ZERO;
+            for (i, &(us, sent, event)) in events.iter().enumerate() {
+                now = Time(now.ps() + Time::from_us(us + if i % 7 == 6 { pause } else { 0 }).ps());
+                if one.control.forgets_sending(now) {
+                    other.control.allowance(now);
+                    other.control.on_sent(now, 1_000 * sent);
+                    other.control.on_ack(now, sent, false);
+                }
+                one.handle(now, event);
+                other.handle(now, event);
+                let (one, other) = (one.control.allowance(now), other.control.allowance(now));
+                prop_assert_eq!((one.window, one.pace), (other.window, other.pace), "{}", config.name());
+            }
+        }
+    }
+
     /// A cut leaves out packets and ACKs while a control is at rest.
     #[test]
     fn a_control_at_rest_does_not_know_how_long_it_has_rested(
