@@ -145,6 +145,9 @@ pub struct Spec {
     pub caches: (u64, u64),
     /// Transfers.
     pub transfer: Transfer,
+    /// True if nothing that the network does moves the start of a transfer: memory at the decode side is without end, and the loads of decode
+    /// instances count all that was placed.
+    pub open: bool,
     /// Placement of prefills.
     pub place_prefill: Place,
     /// Placement of decodes.

@@ -12,6 +12,10 @@ impl<N: Network> Program<N> {
         let one = &mut self.decodes[instance];
         one.placed += 1;
         one.load += input + output;
+        if self.spec.open {
+            one.cache.keep(&self.spec.requests[request].blocks);
+            return self.granted(now, request);
+        }
         one.waiting.push_back((request, need));
         self.grant(now, instance);
     }
@@ -29,7 +33,9 @@ impl<N: Network> Program<N> {
 
     /// All KV of a request has arrived.
     pub(super) fn kv_arrived(&mut self, now: Time, instance: usize, request: usize) {
-        self.decodes[instance].cache.keep(&self.spec.requests[request].blocks);
+        if !self.spec.open {
+            self.decodes[instance].cache.keep(&self.spec.requests[request].blocks);
+        }
         self.decodes[instance].ready.push_back(request);
         if self.decodes[instance].step.is_none() {
             self.start_step(now, instance);
@@ -76,6 +82,9 @@ impl<N: Network> Program<N> {
                 continue;
             }
             self.end(now, request);
+            if self.spec.open {
+                continue;
+            }
             let need = self.spec.need(&self.spec.requests[request]);
             let Request { input, output, .. } = self.spec.requests[request];
             let one = &mut self.decodes[instance];

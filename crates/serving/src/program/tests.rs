@@ -44,6 +44,7 @@ fn spec(requests: &[(u64, u64, u64)]) -> Spec {
         slots: 4,
         caches: (0, 0),
         transfer: TRANSFER,
+        open: false,
         place_prefill: Place::RoundRobin,
         place_decode: Place::RoundRobin,
         first_token: FirstToken::Decode,
@@ -75,6 +76,12 @@ fn play(spec: Spec) -> (Served, Vec<Message>) {
 
 /// The program after its last event, and all messages.
 fn played(spec: Spec) -> (Program<Fifo>, Vec<Message>) {
+    let (program, sent) = played_on(1000, spec);
+    (program, sent.into_iter().map(|(_, message)| message).collect())
+}
+
+/// The same on a network that takes so many ps for a byte, with the starts of all messages.
+fn played_on(byte: u64, spec: Spec) -> (Program<Fifo>, Vec<(Time, Message)>) {
     let mut program = Program::new(spec, Fifo);
     let mut under_way: BTreeMap<(Time, u64), Message> = BTreeMap::new();
     let mut free: BTreeMap<u32, Time> = BTreeMap::new();
@@ -91,9 +98,9 @@ fn played(spec: Spec) -> (Program<Fifo>, Vec<Message>) {
         };
         for message in out {
             let free = free.entry(message.to).or_insert(Time::ZERO);
-            *free = Time((*free).max(now).ps() + message.bytes * 1000);
+            *free = Time((*free).max(now).ps() + message.bytes * byte);
             under_way.insert((*free + Time::from_us(1), message.id), message);
-            sent.push(message);
+            sent.push((now, message));
         }
     }
 }
@@ -281,6 +288,25 @@ fn a_placement_that_knows_the_network_avoids_the_far_instance() {
     };
     assert_eq!(of(Place::RoundRobin), [0, 1, 0]);
     assert_eq!(of(Place::NetworkAware(Time::from_ms(1))), [0, 0, 0]);
+}
+
+/// With a network that is ten times as slow, an open loop sends the same at the same times, and a closed one waits for memory.
+#[test]
+fn in_an_open_loop_the_network_moves_no_start() {
+    let requests: Vec<(u64, u64, u64)> = (0..12).map(|i| (i, 300, 3)).collect();
+    let sent = |byte, open, place_decode| {
+        let mut spec = Spec { open, memory: 700_000, caches: (0, 10_000), place_decode, ..spec(&requests) };
+        for (i, request) in (0..).zip(&mut spec.requests) {
+            request.blocks = vec![i % 3, 10 + i % 2];
+        }
+        let (program, sent) = played_on(byte, spec);
+        assert!(program.finish().requests.iter().all(|record| record.end.is_some()));
+        sent
+    };
+    for place in [Place::RoundRobin, Place::LeastLoaded, Place::CacheAware(0.5), Place::SameTier] {
+        assert_eq!(sent(1000, true, place), sent(10_000, true, place), "{place:?}");
+        assert_ne!(sent(1000, false, place), sent(10_000, false, place), "{place:?}");
+    }
 }
 
 fn ways() -> impl Strategy<Value = Way> {

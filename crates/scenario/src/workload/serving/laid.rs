@@ -2,7 +2,7 @@
 
 use super::instances::instances;
 use super::limit::fastest;
-use super::{Copies, FirstToken, Place, PlaceBy, Serving, Transfer, TransferWay};
+use super::{Copies, FirstToken, Loop, Place, PlaceBy, Serving, Transfer, TransferWay};
 use crate::placement::Servers;
 use crate::workload::program::{Pairs, Program};
 use crate::workload::ranks::Ranks;
@@ -59,6 +59,7 @@ impl Serving {
         let decodes = of(&self.decode.servers, self.decode.gpus.as_ref(), self.decode.tp, "decode")?;
         self.apart(ranks, fabric)?;
         self.need_caches()?;
+        self.open_loop()?;
         let (tp_prefill, tp_decode) = (prefills[0].nics.len() as u64, decodes[0].nics.len() as u64);
         let ports = ranks.ports(prefills[0].nics[0]).len();
         let transfer = self.transfer.plan(kv.layers, ports).map_err(|error| error.within("transfer"))?;
@@ -78,6 +79,7 @@ impl Serving {
             slots: at_least_1(self.decode.slots.into(), "decode.slots")? as usize,
             caches: (self.prefill.cache_tokens, self.decode.cache_tokens),
             transfer,
+            open: self.r#loop == Loop::Open,
             place_prefill: self.place.by(self.place.prefill)?,
             place_decode: self.place.by(self.place.decode)?,
             first_token: match self.first_token {
@@ -94,7 +96,8 @@ impl Serving {
             let text = format!("expected at most {MOST_PAIRS} pairs of NICs, found {}", spec.pairs());
             return Err(code::RANGE.at("decode.servers", text));
         }
-        if let Some(large) = spec.requests.iter().max_by_key(|request| spec.need(request))
+        if !spec.open
+            && let Some(large) = spec.requests.iter().max_by_key(|request| spec.need(request))
             && spec.need(large) > spec.memory
         {
             let text = format!(
@@ -162,6 +165,12 @@ impl Serving {
             format!("computation follows {by}, without chunks, preemption or speculation"),
             "the length of an answer is known when its memory is reserved".to_owned(),
         ];
+        if spec.open {
+            all.push(
+                "the loop is open: memory of decode instances is without end, so no transfer waits for others"
+                    .to_owned(),
+            );
+        }
         all.extend(self.known_to_placement());
         let (_, tp) = spec.tp();
         if let (Keeps::Latent(_), true) = (model.keeps, tp > 1) {

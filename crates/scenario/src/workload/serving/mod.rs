@@ -57,6 +57,12 @@ pub struct Serving {
     /// Choice of instances.
     #[serde(default)]
     pub place: Place,
+    /// Whether the network moves the starts of transfers. `"closed"`: it does, because requests wait for memory that others hold, and
+    /// placement looks at what has ended. `"open"`: each transfer starts when its prompt is computed. Then memory at the decode side is
+    /// without end, and loads of decode instances count all that was placed, so every scheme gets the same messages at the same times.
+    /// Default `"closed"` (servers wait for memory).
+    #[serde(default)]
+    pub r#loop: Loop,
     /// Limits that requests should keep.
     #[serde(default)]
     pub slo: Slo,
@@ -228,6 +234,17 @@ pub enum PlaceBy {
     Oracle,
     /// The nearest.
     SameTier,
+}
+
+/// Whether the network moves the starts of transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loop {
+    /// It does.
+    #[default]
+    Closed,
+    /// It does not.
+    Open,
 }
 
 /// Limits that requests should keep. Goodput counts those that keep all of them.

@@ -1,6 +1,6 @@
 //! Settings of serving that contradict each other.
 
-use super::{PlaceBy, Serving};
+use super::{Loop, PlaceBy, RailUse, Serving, TransferWay};
 use crate::placement::Servers;
 use crate::workload::ranks::Ranks;
 use finding::{Finding, code};
@@ -55,5 +55,24 @@ impl Serving {
         };
         let text = format!("\"{decodes_alone}\" chooses decode instances alone");
         Err(code::UNSUITED.at("place.prefill", text))
+    }
+
+    /// Refuses what looks at the network in an open loop.
+    pub(super) fn open_loop(&self) -> Result<(), Finding> {
+        let (key, choice) = match (self.place.decode, self.transfer.rails, self.transfer.way) {
+            (PlaceBy::NetworkAware, ..) => ("place.decode", "network-aware"),
+            (PlaceBy::Oracle, ..) => ("place.decode", "oracle"),
+            (_, RailUse::LeastInflight, _) => ("transfer.rails", "least-inflight"),
+            (.., TransferWay::Pull) => ("transfer.way", "pull"),
+            _ => return Ok(()),
+        };
+        match self.r#loop {
+            Loop::Closed => Ok(()),
+            Loop::Open => {
+                let text =
+                    format!("with \"{choice}\" the network moves starts of transfers, and the loop is open");
+                Err(code::CONFLICT.at(key, text).with_help("set `loop = \"closed\"`, or another choice"))
+            }
+        }
     }
 }

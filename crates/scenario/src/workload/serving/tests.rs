@@ -263,3 +263,19 @@ fn a_wrong_table_is_named_with_its_place_and_one_way_to_compute_is_enough() {
 fn told_of_none() -> String {
     told(&with("flops = \"400TFLOPS\"", ""))
 }
+
+#[test]
+fn an_open_loop_says_what_it_assumes_and_refuses_what_looks_at_the_network() {
+    let open = |more: &str| with("decode = {", &format!("loop = \"open\"\n{more}\ndecode = {{"));
+    let (_, laid) = laid(&open("transfer = { way = \"layers\", rails = \"round-robin\" }"));
+    assert!(laid.spec.open && laid.assumed.iter().any(|line| line.starts_with("the loop is open")));
+    for (more, key) in [
+        ("place = { decode = \"network-aware\" }", "place.decode"),
+        ("place = { decode = \"oracle\" }", "place.decode"),
+        ("transfer = { rails = \"least-inflight\" }", "transfer.rails"),
+        ("transfer = { way = \"pull\" }", "transfer.way"),
+    ] {
+        let refused = check(&Source::new("s.toml", open(more)), &[]).unwrap_err().to_string();
+        assert!(refused.contains("the loop is open"), "{key}: {refused}");
+    }
+}
