@@ -36,15 +36,17 @@ impl Spread {
     /// Spread of these numbers; `None` if there are none.
     pub fn of(mut numbers: Vec<f64>) -> Option<Self> {
         let mean = mean(&numbers)?;
-        numbers.sort_unstable_by(f64::total_cmp);
-        let max = *numbers.last()?;
-        let tail_mean = self::mean(&numbers[rank(numbers.len(), 99)..]);
+        let (middle, high) = (rank(numbers.len(), 50) - 1, rank(numbers.len(), 99) - 1);
+        // Only the tail is sorted, because its sum goes by order.
+        let (below, p99, tail) = numbers.select_nth_unstable_by(high, f64::total_cmp);
+        tail.sort_unstable_by(f64::total_cmp);
+        let p50 = if middle < high { *below.select_nth_unstable_by(middle, f64::total_cmp).1 } else { *p99 };
         Some(Spread {
             mean,
-            p50: nearest_rank(&numbers, 50),
-            p99: nearest_rank(&numbers, 99),
-            max,
-            tail_mean,
+            p50,
+            p99: *p99,
+            max: tail.last().copied().unwrap_or(*p99),
+            tail_mean: self::mean(tail),
         })
     }
 }
@@ -142,6 +144,14 @@ mod tests {
         // Of 1 to 300 the 99th percentile is 297; three rank above it.
         let spread = Spread::of((1..=300).rev().map(f64::from).collect()).unwrap();
         assert_eq!((spread.p99, spread.tail_mean), (297.0, Some(299.0)));
+        for n in 1..=205 {
+            let numbers: Vec<f64> = (0..n).map(|i| f64::from(i * 7919 % 211)).collect();
+            let mut sorted = numbers.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let spread = Spread::of(numbers).unwrap();
+            let ranked = (nearest_rank(&sorted, 50), nearest_rank(&sorted, 99), sorted[sorted.len() - 1]);
+            assert_eq!((spread.p50, spread.p99, spread.max), ranked, "{n}");
+        }
         assert_eq!(Spread::of(vec![5.0; 99]).unwrap().tail_mean, None);
         assert_eq!(extremes(&[2.0, -1.0]), Some((-1.0, 2.0)));
         assert_eq!(share(1, 0), 0.0);
