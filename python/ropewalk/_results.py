@@ -33,6 +33,7 @@ HOW = {
     "paths": "record__events=8 (or record=True)",
     "requests": "the workload `serving`",
     "transfers": "the workload `serving`",
+    "shares": "the workload `serving`",
     "operations": "a workload such as `training` or `collective`",
     "tasks": "a workload such as `training` or `collective`",
     "critical": "a workload such as `training` or `collective` that ran to its end",
@@ -115,6 +116,11 @@ class Result:
     def transfers(self) -> Table:
         """One row per transfer of KV that has arrived. Raises NotRecorded if the run served none."""
         return self.table("transfers")
+
+    @cached_property
+    def shares(self) -> Table:
+        """Whose bytes the links of NICs carried, by traffic class. Raises NotRecorded if the run served no requests."""
+        return self.table("shares")
 
     @cached_property
     def operations(self) -> Table:

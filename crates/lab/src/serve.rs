@@ -47,7 +47,8 @@ pub(crate) fn run(
     if leave {
         run.summary.fast = Some(left_out(lone.as_ref(), reason, &run));
     }
-    if let Some(lone) = lone.filter(|lone| lone.sent != lone.all) {
+    let partial = lone.filter(|lone| lone.sent != lone.all);
+    if let Some(lone) = &partial {
         run.outcome.end = run.outcome.end.max(lone.end);
         run.summary.sim_time_us = run.outcome.end.as_us();
         // Its bins have only what was sent.
@@ -59,7 +60,10 @@ pub(crate) fn run(
     }
     let served = Served { assumed, job: plan.posted, ..program.finish() };
     run.served = Some(served);
-    let section = run.served.as_ref().map(|served| Serving::of(served, run.data()));
+    let mut section = run.served.as_ref().map(|served| Serving::of(served, run.data()));
+    if let (Some(section), Some(_)) = (&mut section, partial) {
+        section.loads.clear();
+    }
     run.summary.complete &= section.as_ref().is_none_or(|told| told.finished == told.requests);
     run.summary.serving = section;
     run

@@ -41,6 +41,7 @@
 //! | `paths.parquet` | the links that recorded queue pairs took, and the queues there, see [`tables::paths`] |
 //! | `requests.parquet` | one row per request of inference serving, see [`tables::requests`] |
 //! | `transfers.parquet` | one row per transfer of KV, see [`tables::transfers`] |
+//! | `shares.parquet` | whose bytes the links of NICs carried, see [`tables::shares`] |
 //! | `operations.parquet` | one row per collective, transfer or computation, see [`tables::operations`] |
 //! | `tasks.parquet` | what every GPU did and when, see [`tables::tasks`] |
 //! | `critical.parquet` | the critical path of every step, see [`tables::critical`] |

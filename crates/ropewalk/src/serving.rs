@@ -47,6 +47,14 @@ pub(crate) fn of_run(told: &Serving) -> Vec<Line> {
         None => format!("{} of KV", bytes(told.kv_bytes)),
     };
     lines.push(("network", vec![told.network(), moved]));
+    if !told.loads.is_empty() {
+        let mut loads: Vec<String> =
+            told.loads.iter().map(|(class, load)| format!("{class} {}", percent(*load))).collect();
+        loads.push(
+            "(of the line rate of the NICs that send it, from its first message to its last)".to_owned(),
+        );
+        lines.push(("load", loads));
+    }
     lines.push(("assumed", told.assumed.clone()));
     lines
 }

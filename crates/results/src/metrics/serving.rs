@@ -5,6 +5,7 @@ use crate::data::RunData;
 use crate::stats::{Spread, mean};
 use model::Time;
 use serving::{Parts, Record, Served, Verdict};
+use std::collections::BTreeMap;
 
 /// The job and the outcome of a run that served requests.
 pub(crate) struct Of<'a> {
@@ -77,6 +78,9 @@ section! {
 
     /// KV's share of the payload of all flows of the run.
     kv_share: Option<f64> = of.share() => { label: "KV of all payload", unit: Unit::Fraction };
+
+    /// By traffic class: bytes on the wire that NICs sent / what these NICs carry from the class's first message to its last arrival.
+    loads: BTreeMap<String, f64> = crate::tables::shares::loads(of.run);
 
     /// Mean parts of the time to the first token by decoding.
     parts: MeanParts = MeanParts::read(of) => { part: "mean" };

@@ -12,6 +12,7 @@ pub mod paths;
 pub mod queues;
 pub mod requests;
 pub mod series;
+pub mod shares;
 pub mod steps;
 pub mod subflows;
 pub mod tasks;
@@ -24,7 +25,7 @@ use crate::table::Table;
 type Make = fn(RunData<'_>) -> Option<Table>;
 
 /// The tables of a run: the name of each file, and the function that makes the table.
-pub const TABLES: [(&str, Make); 16] = [
+pub const TABLES: [(&str, Make); 17] = [
     ("flows", |run| Some(flows::table(run))),
     ("subflows", subflows::table),
     ("links", |run| Some(links::table(run))),
@@ -36,6 +37,7 @@ pub const TABLES: [(&str, Make); 16] = [
     ("paths", paths::table),
     ("requests", requests::table),
     ("transfers", transfers::table),
+    ("shares", shares::table),
     ("operations", operations::table),
     ("tasks", tasks::table),
     ("critical", critical::table),
