@@ -1114,6 +1114,7 @@ class Settings(TypedDict, total=False):
     workload__0__serving__kv__block: Any
     workload__0__serving__kv__copies: Any
     workload__0__serving__kv__value: Any
+    workload__0__serving__loop: Any
     workload__0__serving__model: Any
     workload__0__serving__model__active: Any
     workload__0__serving__model__bytes_per_request: Any

@@ -14,6 +14,7 @@
 //! | [`mod@sweep`] | runs one scenario at many points; an interrupted sweep can be resumed |
 //! | [`crew`] | shares the machine's threads among runs |
 //! | [`session`] | a run that a program drives |
+//! | `event` | what happens in such a run |
 //! | `serve` | a run whose messages inference serving posts |
 //! | [`progress`] | reports the progress of runs, and stops them |
 //! | [`tape`] | takes captured frames while a run goes on |
@@ -25,6 +26,7 @@
 pub mod clock;
 pub mod compare;
 pub mod crew;
+mod event;
 pub mod execute;
 pub mod failure;
 pub mod fast;

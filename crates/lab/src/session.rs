@@ -19,6 +19,8 @@
 //! ```
 
 use crate::clock::Stopwatch;
+use crate::event::Line;
+pub use crate::event::{Event, Kind, Next};
 use crate::execute::{Run, Spent, conclude};
 use crate::failure::Failure;
 use crate::headroom::Headroom;
@@ -33,57 +35,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What an event reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A timer has fired.
-    Timer,
-    /// The sender has the acknowledgement of the whole message, or has copied it inside its server.
-    Sent,
-    /// The receiver has the whole message.
-    Received,
-    /// The receivers have all bytes of a transfer.
-    Transferred,
-}
-
-impl Kind {
-    /// The name in programs' interfaces.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Timer => "timer",
-            Kind::Sent => "sent",
-            Kind::Received => "received",
-            Kind::Transferred => "transferred",
-        }
-    }
-}
-
-/// An event for the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// Time of the event.
-    pub at: Time,
-    /// Rank at which it happens: the sender, the receiver, or the owner of the timer.
-    pub rank: u32,
-    /// What has happened.
-    pub kind: Kind,
-    /// The program's number of the message or timer.
-    pub id: u64,
-}
-
-/// The result of [`Session::next`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// The next event.
-    Event(Event),
-    /// No event comes up to the given time, which is now.
-    Until,
-    /// No event comes unless the program sends more.
-    Idle,
-    /// The run has ended early: it stalled, was interrupted, ran out of memory or reached `stop.after`.
-    Ended,
-}
 
 /// A message that the program has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -494,6 +445,27 @@ impl Session {
         let Some((plan, outcome)) = finished else { unreachable!("only this function takes the run") };
         checked.plan = plan;
         conclude(checked, outcome, spent, room)
+    }
+}
+
+impl Line for Session {
+    fn next(&mut self, until: Option<Time>) -> Result<Next, Failure> {
+        Session::next(self, until)
+    }
+
+    fn send(&mut self, id: u64, pair: (u32, u32), bytes: u64, tag: u32) -> Result<(), Failure> {
+        Session::send(self, id, pair, bytes, tag)
+    }
+
+    fn queue_pair(&self, (from, to): (u32, u32), tag: u32) -> Option<QpId> {
+        match self.ranks.way(from, to, 1, tag) {
+            Ok(Way::Message(qp)) => Some(qp),
+            _ => None,
+        }
+    }
+
+    fn forgets(&mut self, qp: QpId, at: Time) -> bool {
+        self.drive(|live, _| live.forgets(qp, at)).unwrap_or(false)
     }
 }
 

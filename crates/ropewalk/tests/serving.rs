@@ -198,19 +198,19 @@ fn messages_that_stand_for_queue_pairs_are_no_traffic() {
     assert_eq!(shown["sent_per_port"], serde_json::json!([1_000_000, 1_000_000]));
 }
 
-/// A switch dies for good while the first transfer crosses: what the benchmark cannot meet is named.
+/// A link dies for good before the first transfer: what the benchmark cannot meet is named.
 #[test]
 fn an_export_of_a_run_with_faults_says_what_it_leaves_out() {
     let sandbox = Sandbox::new();
     let failure = "[[failure]]\nlinks = [[\"leaf0\", \"spine0\"]]\nat = \"3500us\"\n";
     fs::write(sandbox.0.path().join("broken.toml"), SCENARIO.to_owned() + failure).unwrap();
     let notes = contains("the run had a fault, which the patterns do not have")
-        .and(contains("1 messages did not arrive"))
+        .and(contains("3 messages did not arrive"))
         .and(contains("failures and losses of links are left out"));
     sandbox
         .ropewalk("export ctp broken.toml -o patterns")
         .code(0)
-        .stdout(contains("1 patterns"))
+        .stdout(contains("3 patterns"))
         .stderr(notes);
     let healthy = sandbox.ropewalk("export ctp chat.toml -o healthy").code(0);
     healthy.stderr(contains("fault").not().and(contains("failures").not()));

@@ -5,8 +5,8 @@
 //! then on every message is sent, until the engine is idle. Nothing is approximated: a queue pair keeps its messages to itself only after one
 //! that was alone has arrived at the picosecond of its closed form, and only while NICs would forget it.
 
+use crate::event::{Event, Kind, Line, Next};
 use crate::failure::Failure;
-use crate::session::{Event, Kind, Next, Session};
 use fast::Footprints;
 use model::plan::Qp;
 use model::{NodeId, Plan, QpId, Rate, Time};
@@ -91,8 +91,8 @@ impl<'p> Lone<'p> {
         }
     }
 
-    /// The next event up to `until`, as of [`Session::next`].
-    pub(super) fn next(&mut self, session: &mut Session, until: Option<Time>) -> Result<Next, Failure> {
+    /// The next event up to `until`, as of [`Line::next`].
+    pub(super) fn next(&mut self, session: &mut impl Line, until: Option<Time>) -> Result<Next, Failure> {
         if !self.early.is_empty() {
             return Ok(Next::Event(self.early.remove(0)));
         }
@@ -119,7 +119,7 @@ impl<'p> Lone<'p> {
     /// Takes the messages that the program sends at `now`.
     pub(super) fn send(
         &mut self,
-        session: &mut Session,
+        session: &mut impl Line,
         now: Time,
         messages: &[Message],
     ) -> Result<(), Failure> {
@@ -159,7 +159,7 @@ impl<'p> Lone<'p> {
     }
 
     /// The queue pairs of messages that share no link with each other or with those kept.
-    fn alone(&mut self, session: &Session, messages: &[Message]) -> Option<Vec<QpId>> {
+    fn alone(&mut self, session: &impl Line, messages: &[Message]) -> Option<Vec<QpId>> {
         let mut qps = Vec::with_capacity(messages.len());
         for Message { from, to, tag, .. } in messages {
             let qp = session.queue_pair((*from, *to), *tag)?;
@@ -172,7 +172,7 @@ impl<'p> Lone<'p> {
         all.flat_map(|qp| &self.links[&qp]).all(|link| used.insert(*link)).then_some(qps)
     }
 
-    fn are_exact(&self, session: &mut Session, now: Time, qps: &[QpId]) -> bool {
+    fn are_exact(&self, session: &mut impl Line, now: Time, qps: &[QpId]) -> bool {
         qps.iter().all(|qp| matches!(self.known.get(qp), Some(Alone::Exact(_))) && session.forgets(*qp, now))
     }
 
@@ -195,7 +195,7 @@ impl<'p> Lone<'p> {
         }
     }
 
-    fn post(&mut self, session: &mut Session, messages: &[Message]) -> Result<(), Failure> {
+    fn post(&mut self, session: &mut impl Line, messages: &[Message]) -> Result<(), Failure> {
         self.sending = true;
         for Message { id, from, to, bytes, tag } in messages {
             self.sent = (self.sent.0 + 1, self.sent.1 + self.plan.wire.packets(*bytes));
@@ -205,7 +205,7 @@ impl<'p> Lone<'p> {
     }
 
     /// Posts all kept messages at their times, and plays the engine up to now.
-    fn unfold(&mut self, session: &mut Session, now: Time) -> Result<(), Failure> {
+    fn unfold(&mut self, session: &mut impl Line, now: Time) -> Result<(), Failure> {
         self.due.clear();
         let kept = std::mem::take(&mut self.kept);
         for Kept { message, start, .. } in kept {
@@ -215,7 +215,7 @@ impl<'p> Lone<'p> {
         self.play(session, now)
     }
 
-    fn play(&mut self, session: &mut Session, until: Time) -> Result<(), Failure> {
+    fn play(&mut self, session: &mut impl Line, until: Time) -> Result<(), Failure> {
         while let Next::Event(event) = session.next(Some(until))? {
             if self.is_new(&event) {
                 self.early.push(event);
