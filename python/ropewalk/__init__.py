@@ -38,7 +38,7 @@ from ropewalk._errors import (
     SimulationError,
     SweepError,
 )
-from ropewalk._own import register_scheme
+from ropewalk._own import register_control, register_scheme
 from ropewalk._progress import Line, Progress
 from ropewalk._results import Comparison, Report, Result, StrPath
 from ropewalk._session import Event, Session
@@ -82,6 +82,7 @@ __all__ = [
     "experiments",
     "metrics",
     "read",
+    "register_control",
     "register_scheme",
     "report",
     "reproduce",

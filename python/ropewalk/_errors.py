@@ -67,7 +67,7 @@ class SimulationError(Error, RuntimeError):
 
 
 class SchemeError(Error, RuntimeError):
-    """A scheme in Python has raised an exception, and the run has stopped. `__cause__` is that exception, with its traceback."""
+    """A scheme or a congestion control in Python has raised an exception, and the run has stopped. `__cause__` is that exception, with its traceback."""
 
 
 class SweepError(Error, RuntimeError):

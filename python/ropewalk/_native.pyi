@@ -7,6 +7,7 @@ from typing import Self, TypeAlias, final
 __all__ = [
     "Experiment",
     "Packet",
+    "QueuePair",
     "Reply",
     "Results",
     "Sender",
@@ -28,6 +29,7 @@ __all__ = [
     "page",
     "picoseconds",
     "read",
+    "register_control",
     "register_scheme",
     "reproduce",
     "run",
@@ -64,6 +66,23 @@ def look(scheme: str) -> tuple[int, int, int]: ...
 def register_scheme(
     cls: type, title: str, name: str, about: str, defaults: str, sprays: bool, queues: bool, sends: bool, code: int
 ) -> None: ...
+def register_control(
+    cls: type,
+    title: str,
+    name: str,
+    about: str,
+    defaults: str,
+    marks: bool,
+    paces: bool,
+    methods: list[str],
+    code: int,
+) -> None: ...
+
+@final
+class QueuePair:
+    line_rate: int
+    round_trip: int
+    bdp: int
 
 @final
 class Switch:

@@ -1,4 +1,4 @@
-"""Schemes in Python, for prototypes: a class decides, and the engine calls it."""
+"""Schemes and congestion controls in Python, for prototypes: a class decides, and the engine calls it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from ropewalk._errors import RequestError
 
 C = TypeVar("C", bound=type)
 
-# Methods by which a class says where its scheme sits.
+# Methods by which a class says where its scheme sits, and that it is a congestion control.
 IN_SWITCHES = "on_packet"
 IN_SENDERS = "on_send"
+CONTROLS = "on_ack"
 
-# The class of each registered name, so that a class is registered once.
-_known: dict[str, type] = {}
+# The class of each registered name of a kind, so that a class is registered once.
+_known: dict[tuple[str, str], type] = {}
 
 
 def register_scheme(cls: C, /) -> C:
@@ -46,31 +47,73 @@ def register_scheme(cls: C, /) -> C:
     if len(methods) != 1:
         found = "both" if methods else "neither"
         raise RequestError(f"{title} needs `on_packet`, to sit in switches, or `on_send`, to sit in sending NICs; it has {found}")
-    name = getattr(cls, "name", None) or _hyphened(title)
-    about = (inspect.getdoc(cls) or "A scheme in Python.").splitlines()[0]
+    name = _name(cls)
     _native.register_scheme(
         cls,
         title,
         name,
-        about,
+        _about(cls, "A scheme in Python."),
         json.dumps(_defaults(cls)),
         bool(getattr(cls, "sprays", True)),
         bool(getattr(cls, "queues", False)),
         methods[0] == IN_SENDERS,
         secrets.randbits(64),
     )
-    _known[name] = cls
+    _known["scheme", name] = cls
     return cls
 
 
-def named(scheme: Any) -> Any:
-    """The name of a class, which becomes a scheme if it is none; anything else stays as it is."""
-    if not inspect.isclass(scheme):
-        return scheme
-    name = getattr(scheme, "name", None) or _hyphened(scheme.__name__)
-    if _known.get(name) is not scheme:
-        register_scheme(scheme)
-    return name
+def register_control(cls: C, /) -> C:
+    """Makes a class a congestion control, which `nic__congestion=` then names. Works as a decorator, and returns the class.
+
+    Name, settings and description are as those of `register_scheme`. Each queue pair has an object of its own. The control keeps its window in
+    packets, at least 1, in the attribute `window`; with `paces = True` in the class, it also keeps its rate in bit/s in `rate`. Both are read
+    after each call of a method. Without a rate, packets within the window leave at line rate.
+
+    `start(self, path)` is called first; `path` has `line_rate` (bit/s), `round_trip` (ps, on an idle fabric) and `bdp` (packets).
+    `on_ack(self, now, packets, marked)` is called for each ACK, with the packets that it acknowledges for the first time. The class may have
+    `on_cnp(self, now)`, also for NACKs and timeouts if `nic.on-nack` and `nic.on-timeout` say "as-cnp", `on_nack(self, now)` and
+    `on_timeout(self, now)`. With `marks = True` receivers put marks on replies, and `marked` tells them; else marks come as CNPs.
+    """
+    if not inspect.isclass(cls):
+        raise TypeError(f"a congestion control in Python is a class, not {cls!r}")
+    for method in ("start", CONTROLS):
+        if not callable(getattr(cls, method, None)):
+            raise RequestError(f"{cls.__name__} needs a method `{method}`")
+    name = _name(cls)
+    told = [method for method in ("on_cnp", "on_nack", "on_timeout") if callable(getattr(cls, method, None))]
+    _native.register_control(
+        cls,
+        cls.__name__,
+        name,
+        _about(cls, "A congestion control in Python."),
+        json.dumps(_defaults(cls)),
+        bool(getattr(cls, "marks", False)),
+        bool(getattr(cls, "paces", False)),
+        told,
+        secrets.randbits(64),
+    )
+    _known["control", name] = cls
+    return cls
+
+
+def named(part: Any) -> Any:
+    """The name of a class, which becomes a scheme or a control if it is none; anything else stays as it is."""
+    if not inspect.isclass(part):
+        return part
+    controls = callable(getattr(part, CONTROLS, None))
+    kind, register = ("control", register_control) if controls else ("scheme", register_scheme)
+    if _known.get((kind, _name(part))) is not part:
+        register(part)
+    return _name(part)
+
+
+def _name(cls: type) -> str:
+    return getattr(cls, "name", None) or _hyphened(cls.__name__)
+
+
+def _about(cls: type, otherwise: str) -> str:
+    return (inspect.getdoc(cls) or otherwise).splitlines()[0]
 
 
 def _hyphened(title: str) -> str:

@@ -58,6 +58,30 @@ class SprayBySender:
         return sender.pick(16384)
 
 
+class Halving:
+    """A window that a mark halves, at most once per round trip."""
+
+    marks = True
+
+    def __init__(self, leaves: float = 0.5):
+        if not 0 < leaves < 1:
+            raise ValueError("leaves must be above 0 and below 1")
+        self.leaves, self.deaf_until = leaves, 0
+
+    def start(self, path):
+        self.window, self.round_trip = float(path.bdp), path.round_trip
+
+    def on_ack(self, now, packets, marked):
+        if marked:
+            self.on_cnp(now)
+        else:
+            self.window += packets / self.window
+
+    def on_cnp(self, now):
+        if now >= self.deaf_until:
+            self.window, self.deaf_until = max(self.window * self.leaves, 1.0), now + self.round_trip
+
+
 def digest(scheme, **sets):
     return rw.run(FABRIC, scheme=scheme, **sets).summary["digest"]
 
@@ -68,15 +92,25 @@ def test_the_same_scheme_in_python_and_in_rust_gives_equal_digests(mine, theirs)
     assert digest(mine, seed=4) == digest(theirs, seed=4)
 
 
-def test_the_template_of_a_crate_in_python_gives_its_digest():
-    """`crates/mine` is the scheme that `ropewalk new-scheme` writes."""
+MARKING = ["switch.ecn.kmin=1kB", "switch.ecn.kmax=10kB", "workload.0.bytes=2MB"]
+
+
+@pytest.mark.parametrize(
+    "sets, classes",
+    [(["scheme=mine"], {"scheme": TwoChoices}), ([*MARKING, "nic.congestion=mine"], {"nic__congestion": Halving})],
+)
+def test_the_template_of_a_crate_in_python_gives_its_digest(sets, classes):
+    """`crates/mine` has the parts that `ropewalk new-scheme` writes."""
     program = os.environ.get("ROPEWALK")
     mine = Path(program).with_name("mine") if program else None
     if mine is None or not mine.is_file():
         pytest.skip("no build of crates/mine beside the program")
-    out = subprocess.run([mine, "run", "quickstart", "--set", "scheme=mine", "--json"], capture_output=True, check=True, text=True)
-    summary = rw.run("quickstart", scheme=TwoChoices).summary
-    assert f'"{summary["digest"]}"' in out.stdout
+    words = [word for one in sets for word in ("--set", one)]
+    out = subprocess.run([mine, "run", "quickstart", *words, "--json"], capture_output=True, check=True, text=True)
+    plain = dict(one.split("=") for one in sets if not one.endswith("=mine"))
+    result = rw.run("quickstart", **plain, **classes)
+    assert f'"{result.digest}"' in out.stdout
+    assert "scheme" in classes or sum(result.links["marks"]) > 100
 
 
 def test_threads_change_nothing():
@@ -131,6 +165,24 @@ def test_an_exception_stops_the_run_and_names_the_place():
         rw.run(FABRIC, scheme=Elsewhere)
     # The exception of one run is not that of the next.
     assert digest(Spray) == digest("rps")
+
+
+def test_a_control_that_would_hang_a_run_is_told():
+    class Closing(Halving):
+        """A window that a mark closes."""
+
+        def on_cnp(self, now):
+            self.window = 0
+
+    marking = {"switch.ecn.kmin": "1kB", "switch.ecn.kmax": "2kB"}
+    with pytest.raises(rw.SchemeError, match="Closing.on_(ack|cnp) at .* its window is 0"):
+        rw.run(FABRIC, nic__congestion=Closing, **marking)
+    with pytest.raises(rw.ScenarioError, match="leaves must be above 0"):
+        rw.check(FABRIC, **{"nic.congestion": {"halving": {"leaves": 2.0}}})
+    long = {**marking, "workload.0.permutation.bytes": "2MB"}
+    half = rw.run(FABRIC, nic__congestion=Halving, **long)
+    tenth = rw.run(FABRIC, **{**long, "nic.congestion.halving.leaves": 0.1})
+    assert sum(half.links["marks"]) > 100 and half.digest != tenth.digest
 
 
 def test_a_session_raises_too():

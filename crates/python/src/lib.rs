@@ -6,7 +6,7 @@
 //! | `asked` | arguments from Python: scenarios, sweeps, settings |
 //! | `watch` | simulations without Python's lock, with progress and Ctrl-C |
 //! | `errors` | failures as Python's exceptions |
-//! | `own` | schemes in Python |
+//! | `own` | schemes and controls in Python |
 //! | `table` | tables by the Arrow PyCapsule interface |
 //! | `results` | runs and their results, comparisons, reports |
 //! | `session` | runs that a program drives |
@@ -29,7 +29,7 @@ mod module {
     use super::*;
 
     #[pymodule_export]
-    use super::own::{Packet, Reply, Sender, Sent, Switch, register_scheme};
+    use super::own::{Packet, QueuePair, Reply, Sender, Sent, Switch, register_control, register_scheme};
     #[pymodule_export]
     use super::results::{Experiment, Results, check, compare, comparison, page, read, reproduce, run};
     #[pymodule_export]

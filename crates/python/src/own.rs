@@ -1,9 +1,11 @@
-//! Schemes in Python: a class becomes a scheme that scenarios name. `python/ropewalk/_own.py` reads the class.
+//! Schemes and congestion controls in Python: a class becomes a part that scenarios name. `python/ropewalk/_own.py` reads the class.
 
+mod control;
 mod sender;
 mod switch;
 mod trouble;
 
+pub(crate) use control::{QueuePair, register_control};
 pub(crate) use sender::{Reply, Sender, Sent};
 pub(crate) use switch::{Packet, Switch};
 pub(crate) use trouble::Trouble;
@@ -31,16 +33,59 @@ struct Class {
     title: String,
     /// Settings and their defaults.
     defaults: Map<String, Value>,
+    /// Of schemes: whether it sprays, reads queues, and sits in the sending NIC.
     sprays: bool,
-    /// Whether it reads queues.
     queues: bool,
-    /// Whether it sits in the sending NIC.
     sends: bool,
+    /// Of controls: whether it needs marks on replies, whether it has a rate, and the methods that it has.
+    marks: bool,
+    paces: bool,
+    methods: Vec<String>,
     /// A number that no other class has had: its code may be anything.
     code: u64,
 }
 
 impl Class {
+    fn new(class: Py<PyAny>, title: String, defaults: Map<String, Value>, code: u64) -> Self {
+        let (sprays, queues, sends, marks, paces) = Default::default();
+        Class { class, title, defaults, sprays, queues, sends, marks, paces, methods: Vec::new(), code }
+    }
+
+    /// Settings that these keys say, and defaults for the others.
+    fn read(&self, settings: Value) -> Result<Map<String, Value>, String> {
+        let mut all = self.defaults.clone();
+        let Value::Object(given) = settings else {
+            return Err(format!("invalid type: {settings}, expected a table"));
+        };
+        for (key, value) in given {
+            let Some(default) = all.get_mut(&key) else {
+                let known: Vec<String> = all.keys().map(|key| format!("`{key}`")).collect();
+                return Err(format!("unknown field `{key}`, expected one of {}", known.join(", ")));
+            };
+            *default = fitted(value, default)?;
+        }
+        Ok(all)
+    }
+
+    /// The JSON Schema of the settings.
+    fn schema(&self) -> Schema {
+        let key = |(key, default): (&String, &Value)| {
+            let about = format!("Default {default} (class {}).", self.title);
+            (key.clone(), json!({ "type": kind(default).0, "default": default, "description": about }))
+        };
+        let keys: Map<String, Value> = self.defaults.iter().map(key).collect();
+        let table = json!({ "type": "object", "properties": keys, "additionalProperties": false });
+        Schema::try_from(table).unwrap_or_default()
+    }
+
+    /// The class judges its settings by raising.
+    fn judge(&self, settings: &Map<String, Value>) -> Result<(), Finding> {
+        Python::attach(|py| match self.object(py, settings) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(code::RANGE.at("", format!("{} refuses these settings: {error}", self.title))),
+        })
+    }
+
     /// An object with these settings.
     fn object(&self, py: Python<'_>, settings: &Map<String, Value>) -> PyResult<Py<PyAny>> {
         let words = PyDict::new(py);
@@ -69,14 +114,15 @@ impl Class {
 }
 
 /// A scheme in Python with its settings.
+#[derive(Debug)]
 struct InPython {
     class: Arc<Class>,
     settings: Map<String, Value>,
 }
 
-impl std::fmt::Debug for InPython {
+impl std::fmt::Debug for Class {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple(&self.class.title).field(&self.settings).finish()
+        f.write_str(&self.title)
     }
 }
 
@@ -89,28 +135,12 @@ impl Maker<dyn Config> for Makes {
     }
 
     fn read(&self, settings: Value) -> Result<Arc<dyn Config>, String> {
-        let mut all = self.0.defaults.clone();
-        let Value::Object(given) = settings else {
-            return Err(format!("invalid type: {settings}, expected a table"));
-        };
-        for (key, value) in given {
-            let Some(default) = all.get_mut(&key) else {
-                let known: Vec<String> = all.keys().map(|key| format!("`{key}`")).collect();
-                return Err(format!("unknown field `{key}`, expected one of {}", known.join(", ")));
-            };
-            *default = fitted(value, default)?;
-        }
-        Ok(Arc::new(InPython { class: self.0.clone(), settings: all }))
+        let settings = self.0.read(settings)?;
+        Ok(Arc::new(InPython { class: self.0.clone(), settings }))
     }
 
     fn schema(&self) -> Schema {
-        let key = |(key, default): (&String, &Value)| {
-            let about = format!("Default {default} (class {}).", self.0.title);
-            (key.clone(), json!({ "type": kind(default).0, "default": default, "description": about }))
-        };
-        let keys: Map<String, Value> = self.0.defaults.iter().map(key).collect();
-        let table = json!({ "type": "object", "properties": keys, "additionalProperties": false });
-        Schema::try_from(table).unwrap_or_default()
+        self.0.schema()
     }
 }
 
@@ -174,14 +204,8 @@ impl Config for InPython {
         Facts::plain(self.class.sprays)
     }
 
-    /// The class judges its settings by raising.
     fn validate(&self, _: &Plan) -> Result<Vec<Finding>, Finding> {
-        Python::attach(|py| match self.class.object(py, &self.settings) {
-            Ok(_) => Ok(Vec::new()),
-            Err(error) => {
-                Err(code::RANGE.at("", format!("{} refuses these settings: {error}", self.class.title)))
-            }
-        })
+        self.class.judge(&self.settings).map(|()| Vec::new())
     }
 
     fn validate_nic(&self, _: &NicConfig, _: &Plan) -> Result<Vec<Finding>, Finding> {
@@ -230,7 +254,7 @@ pub(crate) fn register_scheme(
 ) -> PyResult<()> {
     let wrong = |text: String| named("RequestError", (text,));
     let defaults = serde_json::from_str(defaults).map_err(|error| wrong(error.to_string()))?;
-    let class = Arc::new(Class { class, title, defaults, sprays, queues, sends, code });
+    let class = Arc::new(Class { sprays, queues, sends, ..Class::new(class, title, defaults, code) });
     // A scheme lives as long as the program, as those of Rust do. A notebook makes few.
     let maker: &'static dyn Maker<dyn Config> = Box::leak(Box::new(Makes(class)));
     Entry::of(String::leak(name), String::leak(about), maker).replace().map_err(wrong)

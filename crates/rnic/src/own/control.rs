@@ -30,6 +30,23 @@ impl ControlEntry {
         ControlEntry(Entry { name, about, maker: &Of::<C>(PhantomData) })
     }
 
+    /// A control whose settings `maker` makes.
+    pub const fn of(
+        name: &'static str,
+        about: &'static str,
+        maker: &'static dyn Maker<dyn ControlParts>,
+    ) -> Self {
+        ControlEntry(Entry { name, about, maker })
+    }
+
+    /// Adds the control to the list, in the place of an added one of the same name. Scenarios that have been read keep theirs.
+    ///
+    /// # Errors
+    /// If a control of this crate has the name, or if it is no name.
+    pub fn replace(self) -> Result<(), String> {
+        CONTROLS.replace(self.0)
+    }
+
     /// Its name.
     pub const fn name(&self) -> &'static str {
         self.0.name

@@ -1,4 +1,4 @@
-//! `ropewalk new-scheme`: a crate outside the repository with a scheme of one's own.
+//! `ropewalk new-scheme`: a crate outside the repository with a scheme, a congestion control and a recovery mode of one's own.
 
 use crate::commands::new::write_new;
 use crate::print;
