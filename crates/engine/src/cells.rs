@@ -72,7 +72,8 @@ impl Cells {
     /// Free bytes of a slice.
     #[inline]
     pub(crate) fn free(&self, slice: usize) -> u64 {
-        self.slice.saturating_sub(self.used[slice]).min(self.left())
+        let free = self.slice.saturating_sub(self.used[slice]);
+        if self.held == 0 { free } else { free.min(self.left()) }
     }
 
     /// Bytes that neither slices nor packets that a scheme holds use.

@@ -7,7 +7,11 @@ use engine::outcome::{PriorityRoom, Room};
 type Count = (&'static str, &'static str, fn(&Room) -> u64);
 
 const ROOM: [Count; 2] = [
-    ("max_shared_bytes", "most bytes of the shared part of the buffer at one time", |room| room.shared),
+    (
+        "max_shared_bytes",
+        "most bytes outside headroom at one time; of a lossless priority, those above its guarantee",
+        |room| room.shared,
+    ),
     ("max_headroom_bytes", "most bytes of headroom at one time; with credits, of credits in use", |room| {
         room.headroom
     }),
