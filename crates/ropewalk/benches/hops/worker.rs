@@ -110,7 +110,7 @@ fn arguments(name: &str, length: Length, threads: usize) -> Vec<String> {
     let length = match length {
         Length::Short => "--length=short",
         Length::Long => "--length=long",
-        Length::Whole | Length::Small => "--length=whole",
+        Length::Whole | Length::Small | Length::SmallOf(_) => "--length=whole",
     };
     vec![format!("--worker={name}"), length.to_owned(), format!("--threads={threads}")]
 }

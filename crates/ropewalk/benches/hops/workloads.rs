@@ -32,6 +32,8 @@ pub(crate) enum Length {
     Long,
     /// On a small fabric, a few dozen packets per message.
     Small,
+    /// On the small fabric, with as many bytes as stated.
+    SmallOf(u64),
 }
 
 /// A run that leaves out what repeats, with an error of 1 %.
@@ -100,11 +102,13 @@ impl Workload {
         let text = (self.scenario)();
         let jobs = text.matches("[[workload]]").count();
         let of_jobs = |bytes: u64| (0..jobs).map(|i| format!("workload.{i}.{}={bytes}B", self.key)).collect();
+        let small = || self.small.iter().map(|&set| set.to_owned());
         let set: Vec<String> = match length {
             Length::Whole => of_jobs(self.bytes),
             Length::Short => of_jobs(self.counted.0),
             Length::Long => of_jobs(self.counted.1),
-            Length::Small => self.small.iter().map(|&set| set.to_owned()).collect(),
+            Length::Small => small().collect(),
+            Length::SmallOf(bytes) => small().chain(of_jobs(bytes)).collect(),
         };
         scenario::check(&scenario::Source::new(self.name, text), &set)
     }
