@@ -3,8 +3,6 @@
 //!
 //! `GOLDEN=write cargo test -p ropewalk --test instructions` writes the table anew; review its diff as you would a measurement.
 
-#![expect(clippy::print_stdout, reason = "the worker tells its hops, and the test what it leaves out")]
-
 #[path = "../benches/hops/workloads.rs"]
 #[expect(dead_code, reason = "the bench runs them at other lengths, and others")]
 mod workloads;
