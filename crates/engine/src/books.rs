@@ -95,6 +95,20 @@ impl Tally {
         self.control.looped += u64::from(how == Lost::Loop && !pkt.is_data());
     }
 
+    /// True if these counts, with those of all hosts, leave nothing on a link, in a queue or at a scheme: each packet has had its fate, and
+    /// each pause its resume.
+    pub(crate) const fn is_settled(&self) -> bool {
+        let Tally { data, control, .. } = self;
+        let data_ended =
+            data.accepted + data.duplicate + data.discarded + data.noticed + data.dropped() + data.cut;
+        let headers_ended = data.headers_arrived + data.headers_lost;
+        let control_ended = control.arrived + control.heard + control.blocked + control.dropped;
+        data.sent == data_ended
+            && data.cut == headers_ended
+            && control.created == control_ended
+            && control.pause == control.resume
+    }
+
     /// Counts a data packet that a switch cuts.
     pub(crate) fn cut(&mut self, last_hop: bool) {
         self.data.cut += 1;

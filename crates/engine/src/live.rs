@@ -29,7 +29,7 @@ pub trait Live: Send {
     fn post_task(&mut self, task: Task) -> u32;
 
     /// True if a message that this idle queue pair gets at `at`, now or later, and that meets nobody on its path would leave it, and the NICs at
-    /// both ends, as they are, but for their numbers. Then the program may keep it to itself, if it knows when the message would arrive. False
+    /// both ends, as they are, but for their numbers. Nothing else is under way then, not even a late CNP. Then the program may keep it to itself, if it knows when the message would arrive. False
     /// is always correct.
     fn forgets(&mut self, qp: QpId, at: Time) -> bool;
 

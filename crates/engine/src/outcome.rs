@@ -391,7 +391,7 @@ pub struct Data {
 
 impl Data {
     /// Packets dropped for any reason.
-    pub fn dropped(&self) -> u64 {
+    pub const fn dropped(&self) -> u64 {
         self.dropped_buffer
             + self.dropped_link
             + self.dropped_loop

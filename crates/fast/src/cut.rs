@@ -10,7 +10,7 @@ use engine::cut::Refusal;
 use engine::outcome::{Ending, Recording};
 use engine::{Kind, Observer, Outcome};
 use model::plan::PortSettings;
-use model::{LinkId, Plan, Time};
+use model::{HostId, LinkId, Plan, Time};
 use scenario::Checked;
 use watch::{Cutting, Watch};
 
@@ -53,9 +53,27 @@ pub fn met(checked: &Checked) -> Option<&'static str> {
         Some("the fabric changes during the run")
     } else if plan.stop_after.is_some() {
         Some("the run ends at a time")
+    } else if narrows(plan) {
+        Some("a link is slower than a NIC, so that a message alone waits in queues")
+    } else if marks_few(plan) {
+        Some("switches mark queues of less than four frames")
     } else {
         remembers(checked)
     }
+}
+
+/// True if a link of some path may be slower than the NIC that sends: then a long message fills buffers, and is marked.
+fn narrows(plan: &Plan) -> bool {
+    let fabric = &plan.fabric;
+    let fastest = (0..fabric.hosts()).map(|host| fabric.uplink(HostId(host as u32)).rate.bps()).max();
+    fabric.links().iter().any(|link| Some(link.rate.bps()) < fastest)
+}
+
+/// True if a queue of a few frames may be marked, each by a draw. Where no link is slower than a NIC, a message alone has two frames in a
+/// queue at most: our choice is twice as many.
+fn marks_few(plan: &Plan) -> bool {
+    let few = 4 * u64::from(plan.wire.max_frame());
+    plan.ports.iter().any(|port| kmin(port) < few)
 }
 
 /// What of the fabric would remember packets, or draw for each of them.

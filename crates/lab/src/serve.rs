@@ -6,7 +6,7 @@ use crate::execute::{Prepared, Run};
 use crate::progress::Progress;
 use crate::session::{Event, Kind, LATEST, Next, Session};
 use crate::tape::Tape;
-use engine::outcome::Recording;
+use engine::outcome::{Ending, Recording};
 use lone::Lone;
 use model::plan::Work;
 use model::{HostId, Plan, Rate, Time};
@@ -37,8 +37,12 @@ pub(crate) fn run(
     let Laid { spec, assumed, .. } = serving;
     let reason = if leave { fast::cut::met(session.checked()) } else { None };
     let mut lone = (leave && reason.is_none()).then(|| Lone::new(&plan, idle.pace));
-    let program = drive(Program::new(spec, idle), (&mut session, &mut lone), progress);
+    let (program, stopped) = drive(Program::new(spec, idle), (&mut session, &mut lone), progress);
     let mut run = session.finish();
+    if stopped {
+        run.outcome.ending = Ending::Interrupted;
+        run.summary.ending = run.outcome.ending.name().to_owned();
+    }
     if let (Some((checked, serving)), true) = (spare, lone.as_ref().is_some_and(|lone| lone.is_wrong)) {
         let mut run = self::run(Prepared { checked, setup_s }, serving, (kind, false), progress, tape);
         run.summary.fast = Some(left_out(None, Some("one of them took longer than it should"), &run));
@@ -82,16 +86,19 @@ fn left_out(lone: Option<&Lone<'_>>, reason: Option<&str>, run: &Run) -> Fast {
     Fast { sent: sent.1, left_out: all.1 - sent.1, alone: all.0 - sent.0, ..Fast::default() }
 }
 
-/// Plays the program and the engine until all requests have ended, or the run ends early.
+/// Plays the program and the engine until all requests have ended, or the run ends early. Also returns true if the user stopped it.
 fn drive<'p>(
     mut program: Program<Idle<'p>>,
     (session, lone): (&mut Session, &mut Option<Lone<'p>>),
     progress: &Progress<'_>,
-) -> Program<Idle<'p>> {
-    let mut told = 0;
+) -> (Program<Idle<'p>>, bool) {
+    let (mut told, mut stopped) = (0, false);
     loop {
         if progress.stopped() {
+            // An engine with nothing under way would not ask.
             session.stop();
+            stopped = true;
+            break;
         }
         let until = program.next().filter(|until| *until <= LATEST);
         let next = match lone {
@@ -123,7 +130,7 @@ fn drive<'p>(
         progress.part_done(&mut told, ended, all, "requests");
     }
     progress.run_done(told);
-    program
+    (program, stopped)
 }
 
 /// The most that NICs send of the job's traffic class.

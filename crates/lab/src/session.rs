@@ -303,19 +303,6 @@ impl Session {
         Ok(())
     }
 
-    /// The queue pair of a pair of ranks; `None` if they are of one server, or have none.
-    pub(crate) fn queue_pair(&self, (from, to): (u32, u32), tag: u32) -> Option<QpId> {
-        match self.ranks.way(from, to, 1, tag) {
-            Ok(Way::Message(qp)) => Some(qp),
-            _ => None,
-        }
-    }
-
-    /// See [`Live::forgets`].
-    pub(crate) fn forgets(&mut self, qp: QpId, at: Time) -> bool {
-        self.drive(|live, _| live.forgets(qp, at)).unwrap_or(false)
-    }
-
     fn checked_send(&self, id: u64, (from, to): (u32, u32), bytes: u64, tag: u32) -> Result<Send, Failure> {
         if bytes > MOST_BYTES {
             return Err(Failure::Asked(format!("a message has at most 1024TiB, found {bytes} B")));

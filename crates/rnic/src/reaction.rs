@@ -240,7 +240,7 @@ impl Congestion for Reacting {
     }
 
     fn forgets_sending(&self, now: Time) -> bool {
-        self.inner.control.forgets_sending(now)
+        now >= self.inner.stalled_until && self.inner.control.forgets_sending(now)
     }
 
     fn gap_ahead(&self, now: Time, bytes: u64) -> Option<Time> {
@@ -322,6 +322,15 @@ mod tests {
     fn a_stall_holds_the_packets_and_keeps_the_rate() {
         let (before, after) = after_nack(Reaction::Stall(Time::from_us(17)));
         assert_eq!((after.pace, after.not_before), (before.pace, Time::from_us(18)));
+    }
+
+    #[test]
+    fn a_stalled_control_forgets_nothing() {
+        let config = NicConfig { on_timeout: Reaction::Stall(Time::from_us(17)), ..NicConfig::default() };
+        let mut control = config.build().congestion(Rate::from_gbps(100));
+        control.on_timeout(Time::from_us(1));
+        assert!(!control.forgets_sending(Time::from_us(17)));
+        assert!(control.forgets_sending(Time::from_us(18)));
     }
 
     #[test]

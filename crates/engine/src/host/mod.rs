@@ -54,4 +54,5 @@ mod timers;
 
 pub(crate) use nic::{Abroad, Host, Replies};
 pub(crate) use receiving::Received;
+pub(crate) use resting::quiet_from;
 pub(crate) use sharing::Vacancy;

@@ -1,6 +1,7 @@
 //! The reference engine, driven by a program, see [`crate::live`].
 
 use super::{End, Reference};
+use crate::host::quiet_from;
 use crate::live::{Desk, Live, Next, grown};
 use crate::observer::Observer;
 use crate::outcome::{Ending, Outcome};
@@ -102,6 +103,10 @@ impl<P: Parts> Live for LiveReference<'_, P> {
 
     fn forgets(&mut self, qp: QpId, at: Time) -> bool {
         let setup = &self.run.setup;
+        let quiet = quiet_from(setup.plan, self.run.hosts.iter(), [self.run.tally].into_iter());
+        if !self.desk.is_idle() || quiet.is_none_or(|quiet| at.ps() < quiet) {
+            return false;
+        }
         let ends = &setup.plan.qps[qp.index()];
         let (from, to) = (setup.home(ends.from).index(), setup.home(ends.to).index());
         self.run.hosts[from].forgets(qp, at) && self.run.hosts[to].keeps_nothing()

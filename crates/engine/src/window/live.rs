@@ -12,13 +12,14 @@ use super::layout::Layout;
 use super::out::Window;
 use super::setup::Setup;
 use super::{board_of, clock, ending, finish, groups_of, views_of};
+use crate::host::{Host, quiet_from};
 use crate::live::{Desk, Live, Next, grown};
 use crate::observer::Observer;
 use crate::outcome::Outcome;
 use crate::posted::Posted;
 use crate::setup;
 use model::plan::Task;
-use model::{NodeId, Parcel, Parts, Plan, QpId, Time};
+use model::{HostId, NodeId, Parcel, Parts, Plan, QpId, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -37,6 +38,8 @@ struct LiveWindow<'p, P: Parts> {
     /// Next events of parked hosts, by time and node. An entry is stale unless its time equals the host's `booked`.
     schedule: BinaryHeap<Reverse<(u64, NodeId)>>,
     desk: Desk,
+    /// Time from which nothing is under way, if that is known since the last post, ps.
+    quiet: Option<u64>,
     ended: Option<End>,
 }
 
@@ -52,6 +55,7 @@ pub(crate) fn live<'p, P: Parts + 'p>(plan: &'p Plan, parts: &P) -> Option<Box<d
         mail: Mail::new(layout.mail_words(), 1),
         board: board_of(&groups),
         desk: Desk::new(plan),
+        quiet: None,
         workspace: Workspace::default(),
         open: None,
         schedule: BinaryHeap::new(),
@@ -270,6 +274,7 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
         let plan = self.setup.plan;
         let (from, to) = (plan.qps[qp.index()].from, plan.qps[qp.index()].to);
         self.desk.post();
+        self.quiet = None;
         let now = self.desk.now;
         let number = self.setup.posted.as_mut().map_or(0, |posted| posted.add(plan, qp, bytes, Time(now)));
         let receiver = self.layout.locate(plan.fabric.node_of(to));
@@ -294,6 +299,7 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
 
     fn post_task(&mut self, mut task: Task) -> u32 {
         self.desk.post();
+        self.quiet = None;
         task.start = self.now();
         let mut number = 0;
         self.at_host(task.node, |group, _, n| {
@@ -306,14 +312,27 @@ impl<P: Parts> Live for LiveWindow<'_, P> {
     }
 
     fn forgets(&mut self, qp: QpId, at: Time) -> bool {
+        if !self.desk.is_idle() {
+            return false;
+        }
+        if self.quiet.is_none() {
+            let hosts = self.groups.iter().flat_map(|group| group.hosts());
+            self.quiet = quiet_from(self.setup.plan, hosts, self.groups.iter().map(|group| group.tally()));
+        }
+        if self.quiet.is_none_or(|quiet| at.ps() < quiet) {
+            return false;
+        }
         let ends = &self.setup.plan.qps[qp.index()];
-        let (from, to) = (self.setup.home(ends.from), self.setup.home(ends.to));
-        let mut hosts = self.groups.iter_mut().flat_map(|group| group.hosts_mut());
-        hosts.all(|host| match host.id() {
-            id if id == from => host.forgets(qp, at),
-            id if id == to => host.keeps_nothing(),
-            _ => true,
-        })
+        let host = |id: HostId| {
+            let location = self.layout.locate(self.setup.plan.fabric.node_of(id));
+            let id = self.setup.home(id);
+            self.groups[location.group as usize]
+                .endpoints(location.index as usize)
+                .iter()
+                .find(|host| host.id() == id)
+        };
+        host(ends.from).is_some_and(|host| host.forgets(qp, at))
+            && host(ends.to).is_some_and(Host::keeps_nothing)
     }
 
     fn finish(mut self: Box<Self>, observer: &mut dyn Observer) -> (Plan, Outcome) {

@@ -3,7 +3,7 @@
 //! While nothing is under way in the engine, messages that share no link are *kept*. When a message comes that shares a link with one of them, all
 //! kept messages are posted at their own times, and the engine plays them up to now; what it says then, the program knows already. From
 //! then on every message is sent, until the engine is idle. Nothing is approximated: a queue pair keeps its messages to itself only after one
-//! that was alone has arrived at the picosecond of its closed form, and only while NICs would forget it.
+//! that was alone, and at least as long, has arrived at the picosecond of its closed form, and only while NICs would forget it.
 
 use crate::event::{Event, Kind, Line, Next};
 use crate::failure::Failure;
@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is known of a queue pair.
 #[derive(Clone, Copy, Debug)]
 enum Alone {
-    /// A message alone took its closed form, and the ACK of its last packet so long.
-    Exact(Time),
+    /// Messages alone of up to so many bytes took their closed form, and the ACK of the last packet so long.
+    Exact { ack: Time, bytes: u64 },
     /// It did not.
     Other,
 }
@@ -37,6 +37,7 @@ struct Kept {
 #[derive(Clone, Copy, Debug)]
 struct Audit {
     qp: QpId,
+    bytes: u64,
     expected: Time,
     received: Option<Time>,
     acked: Option<Time>,
@@ -135,12 +136,13 @@ impl<'p> Lone<'p> {
         });
         let alone = if self.sending { None } else { self.alone(session, messages) };
         match alone {
-            Some(qps) if self.are_exact(session, now, &qps) => self.keep(now, messages, &qps),
+            Some(qps) if self.are_exact(session, now, (messages, &qps)) => self.keep(now, messages, &qps),
             Some(qps) if self.kept.is_empty() => {
                 self.audits = std::iter::zip(messages, &qps)
                     .map(|(message, &qp)| {
                         let expected = now + self.arrival(qp, message.bytes);
-                        (message.id, Audit { qp, expected, received: None, acked: None })
+                        let bytes = message.bytes;
+                        (message.id, Audit { qp, bytes, expected, received: None, acked: None })
                     })
                     .collect();
                 self.play(session, now)?;
@@ -172,8 +174,20 @@ impl<'p> Lone<'p> {
         all.flat_map(|qp| &self.links[&qp]).all(|link| used.insert(*link)).then_some(qps)
     }
 
-    fn are_exact(&self, session: &mut impl Line, now: Time, qps: &[QpId]) -> bool {
-        qps.iter().all(|qp| matches!(self.known.get(qp), Some(Alone::Exact(_))) && session.forgets(*qp, now))
+    /// A message sends what a longer one begins with, but for its last packet. So its ACKs come as those of the longer one, if none of them
+    /// waits for the one before: if no packet is shorter than an ACK.
+    fn are_exact(&self, session: &mut impl Line, now: Time, (messages, qps): (&[Message], &[QpId])) -> bool {
+        let wire = &self.plan.wire;
+        std::iter::zip(messages, qps).all(|(message, qp)| {
+            let last = wire.payload_of(message.bytes, wire.packets(message.bytes) - 1);
+            let known = match self.known.get(qp) {
+                Some(Alone::Exact { bytes, .. }) => {
+                    message.bytes <= *bytes && wire.data_frame(last) >= wire.ack
+                }
+                _ => false,
+            };
+            known && session.forgets(*qp, now)
+        })
     }
 
     fn arrival(&mut self, qp: QpId, bytes: u64) -> Time {
@@ -184,7 +198,7 @@ impl<'p> Lone<'p> {
     fn keep(&mut self, now: Time, messages: &[Message], qps: &[QpId]) {
         for (&message, &qp) in std::iter::zip(messages, qps) {
             let at = now + self.arrival(qp, message.bytes);
-            let Some(Alone::Exact(ack)) = self.known.get(&qp) else { continue };
+            let Some(Alone::Exact { ack, .. }) = self.known.get(&qp) else { continue };
             // Twice the time of an ACK, and a frame at the pace of the class: our choice, as a longer span is always right.
             let line = self.plan.line(self.plan.qps[qp.index()].from);
             let frame = self.plan.wire.transmission(self.pace.unwrap_or(line), self.plan.wire.max_frame());
@@ -243,9 +257,15 @@ impl<'p> Lone<'p> {
     /// The engine is idle: what was sent alone can be compared.
     fn rest(&mut self) {
         self.sending = false;
-        for Audit { qp, expected, received, acked } in std::mem::take(&mut self.audits).into_values() {
+        for Audit { qp, bytes, expected, received, acked } in std::mem::take(&mut self.audits).into_values() {
+            let before = match self.known.get(&qp) {
+                Some(Alone::Exact { bytes, .. }) => *bytes,
+                _ => 0,
+            };
             let alone = match (received, acked) {
-                (Some(received), Some(acked)) if received == expected => Alone::Exact(acked.since(received)),
+                (Some(received), Some(acked)) if received == expected => {
+                    Alone::Exact { ack: acked.since(received), bytes: bytes.max(before) }
+                }
                 _ => Alone::Other,
             };
             self.known.insert(qp, alone);

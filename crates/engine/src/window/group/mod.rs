@@ -125,6 +125,11 @@ impl<P: Parts> Group<P> {
         self.nodes.hosts()
     }
 
+    /// The endpoints of host `n`.
+    pub(super) fn endpoints(&self, n: usize) -> &[Host<P>] {
+        self.nodes.endpoints(n)
+    }
+
     /// [`Group::hosts`], to change them.
     pub(super) fn hosts_mut(&mut self) -> &mut [Host<P>] {
         self.nodes.hosts_mut()

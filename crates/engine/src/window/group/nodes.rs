@@ -268,6 +268,11 @@ impl<P: Parts> Nodes<P> {
         AtHost { node, hosts, tasks: self.tasks.get_mut(n).and_then(Option::as_mut) }
     }
 
+    /// The endpoints of node `n`, which is a host.
+    pub(super) fn endpoints(&self, n: usize) -> &[Host<P>] {
+        &self.hosts[self.all[n].hosts()]
+    }
+
     /// Node `n`, which is a host with one port.
     #[inline(always)]
     pub(super) fn endpoint(&mut self, n: usize) -> (&mut Node, &mut Host<P>) {

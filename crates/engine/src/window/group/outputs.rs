@@ -148,6 +148,11 @@ impl<A: Annex> Outputs<A> {
         data.in_flight + data.headers_in_flight + control.in_flight > 0
     }
 
+    /// The counts of all ports together so far.
+    pub(super) fn tally(&self) -> Tally {
+        self.tally
+    }
+
     /// The counts of all ports together.
     pub(super) fn tally_mut(&mut self) -> &mut Tally {
         &mut self.tally

@@ -31,6 +31,11 @@ impl<P: Parts> Group<P> {
         self.nodes.unfinished()
     }
 
+    /// The counts outside its hosts so far.
+    pub(crate) fn tally(&self) -> Tally {
+        self.outputs.tally()
+    }
+
     /// Recent progress and planned starts of the group's nodes.
     pub(crate) fn liveness(&self) -> Liveness {
         self.nodes.liveness()
