@@ -15,6 +15,7 @@ use scenario::{Checked, Finding, Resolved};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// How much a fast run may leave out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -228,18 +229,27 @@ fn in_common(resolved: &Resolved) -> String {
     }
     let mut job = jobs.and_then(|jobs| jobs.get(0)?.as_table().cloned()).unwrap_or_default();
     job.retain(|key, value| !value.is_table() && !["name", "start"].contains(&key));
+    format!("ropewalk {}{}\n{all}\n{job}", env!("CARGO_PKG_VERSION"), own_code(resolved))
+}
+
+/// The code of the parts of one's own in a scenario, as a text: the program, and numbers of code that can change while it runs. Empty
+/// for a scenario without such parts.
+pub(crate) fn own_code(resolved: &Resolved) -> String {
     let own = resolved.own_parts();
-    let program = if own.is_empty() { String::new() } else { format!("{} {own:?}", this_program()) };
-    format!("ropewalk {}{program}\n{all}\n{job}", env!("CARGO_PKG_VERSION"))
+    if own.is_empty() { String::new() } else { format!("{} {own:?}", this_program()) }
 }
 
 /// The program that runs, as the code of a part of one's own may change without a new version. A program that cannot be read has a
 /// number of its own.
-fn this_program() -> String {
-    let code = std::env::current_exe().and_then(std::fs::read);
-    let number =
-        code.map_or_else(|_| u64::from(std::process::id()), |code| xxhash_rust::xxh3::xxh3_64(&code));
-    format!(" {number:016x}")
+fn this_program() -> &'static str {
+    // Each point of a sweep asks.
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let code = std::env::current_exe().and_then(std::fs::read);
+        let number =
+            code.map_or_else(|_| u64::from(std::process::id()), |code| xxhash_rust::xxh3::xxh3_64(&code));
+        format!(" {number:016x}")
+    })
 }
 
 fn driven(

@@ -238,6 +238,11 @@ impl Resolved {
         schemes.chain(of_nics).collect()
     }
 
+    /// True if the code of one of its parts can change while the program runs.
+    pub fn may_change(&self) -> bool {
+        self.own_parts().iter().any(Option::is_some)
+    }
+
     /// The scenario as TOML with every default filled in; a run needs nothing else.
     pub fn to_toml(&self) -> String {
         show::plain(&self.scenario)

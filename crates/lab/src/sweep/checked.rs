@@ -7,7 +7,7 @@ use crate::fast::Leave;
 use crate::progress::Progress;
 use scenario::sheet::oversubscription;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A sweep whose points were all checked.
 #[derive(Clone, Debug)]
@@ -18,6 +18,7 @@ pub struct Sweep {
     pub fast: Option<Leave>,
     /// Ids of the runs by point; points with equal configurations have one id.
     ids: Vec<String>,
+    may_change: bool,
     /// Settings that are valid but probably not intended. Each warning stands here once, with its first point.
     pub warnings: Vec<String>,
 }
@@ -43,12 +44,14 @@ impl Sweep {
     ) -> Result<Self, Failure> {
         // Points are taken in order, so all points before a faulty one are checked: the first error is always the same.
         let first_wrong = AtomicUsize::new(usize::MAX);
+        let may_change = AtomicBool::new(false);
         let one = |number: usize, _| {
             if progress.stopped() || number > first_wrong.load(Ordering::Relaxed) {
                 return None;
             }
             let checked = spec.point(number).and_then(|resolved| {
                 let id = Point::new(&resolved, spec.flows, fast.clone()).id;
+                may_change.fetch_or(resolved.may_change(), Ordering::Relaxed);
                 let checked = crate::fast::check(resolved, fast.as_ref())?;
                 Ok((id, checked.warnings(), oversubscription(&checked.plan.fabric)))
             });
@@ -79,12 +82,17 @@ impl Sweep {
         };
         let changes = changing(&capacities, &|number| spec.label(number));
         let warnings = changes.into_iter().chain(warnings.into_iter().map(at)).collect();
-        Ok(Sweep { spec, fast, ids, warnings })
+        Ok(Sweep { spec, fast, ids, may_change: may_change.into_inner(), warnings })
     }
 
     /// The number of points.
     pub fn len(&self) -> usize {
         self.ids.len()
+    }
+
+    /// True if the code of a part can change while the program runs, see [`scenario::Resolved::may_change`].
+    pub fn may_change(&self) -> bool {
+        self.may_change
     }
 
     /// Always false, as a sweep has at least one point.
@@ -93,7 +101,7 @@ impl Sweep {
     }
 
     /// Ids of the runs by point: 16 hexadecimal digits (XXH3 of the resolved configuration, the scenario's name, the kept
-    /// tables and the version).
+    /// tables, the version, and the code of parts of one's own).
     pub fn ids(&self) -> &[String] {
         &self.ids
     }

@@ -1,7 +1,7 @@
 //! A point as text for other machines, and its result.
 
 use crate::failure::Failure;
-use crate::fast::{Leave, Ready};
+use crate::fast::{Leave, Ready, own_code};
 use crate::progress::Progress;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -33,6 +33,9 @@ pub struct Point {
     /// How much a fast run may leave out; left out to send everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fast: Option<Leave>,
+    /// The code of parts of one's own, as far as the program can tell; empty for a point without such parts.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub own: String,
     /// The resolved configuration, TOML.
     pub config: String,
 }
@@ -47,6 +50,7 @@ impl Point {
             label: String::new(),
             flows,
             fast,
+            own: own_code(resolved),
             config: resolved.to_toml(),
         };
         point.id = point.hash();
@@ -58,6 +62,8 @@ impl Point {
         let fast = self.fast.as_ref().map_or_else(String::new, |leave| format!("fast {}", leave.tolerance));
         let mut of = vec![&*self.ropewalk, &self.scenario, flows, &self.config];
         of.extend(self.fast.is_some().then_some(&*fast));
+        let own = format!("own{}", self.own);
+        of.extend((!self.own.is_empty()).then_some(&*own));
         hash(&of)
     }
 
@@ -174,6 +180,10 @@ pub fn run_point(
     let source = Source { name: point.scenario.clone(), ..Source::new(file, point.config.clone()) };
     let run = Ready::of(Resolved::of(&source, &[])?, point.fast.as_ref())?.run(Some(threads), progress)?;
     run.ran_to_its_end()?;
+    // A part of one's own that fails near the end stops the run too late.
+    if progress.stopped() {
+        return Err(Failure::Interrupted);
+    }
     let flows = match point.flows {
         true => {
             let table = flows::table(run.data());

@@ -285,3 +285,13 @@ fn comparisons_and_sweeps_leave_out_what_a_run_leaves_out() {
     }
     assert_eq!(alone.number("fast.error_us"), alone.fast.as_ref().map(|fast| fast.error_us));
 }
+
+#[test]
+fn a_point_of_other_own_code_is_another_point() {
+    let resolved = Resolved::of(&scenario::find("quickstart").unwrap(), &[]).unwrap();
+    let plain = Point::new(&resolved, false, None);
+    assert!(plain.own.is_empty() && !plain.to_json().contains("\"own\""), "{}", plain.to_json());
+    let edited = Point { own: " 01 [Some(2)]".into(), ..plain };
+    let told = Point::from_json(&edited.to_json()).unwrap_err().to_string();
+    assert!(told.contains("its content does not match its id"), "{told}");
+}

@@ -150,8 +150,8 @@ impl Work {
         match others.count() {
             0 => {}
             n => self.notes.push(format!(
-                "{n} points that were done are no longer part of this sweep, or come from another version; they go when \
-                 it is finished"
+                "{n} points that were done are no longer part of this sweep, or come from another version or other \
+                 code; they go when it is finished"
             )),
         }
         self.reused = done.len();
