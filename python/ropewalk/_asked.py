@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ropewalk._errors import ScenarioWarning
+from ropewalk._errors import RequestError, ScenarioWarning
 from ropewalk._own import named
 
 Scenario = str | os.PathLike[str] | Mapping[str, Any]
@@ -26,16 +26,19 @@ def asked(what: Scenario) -> tuple[str, bool]:
 
 
 def as_json(value: Any) -> str:
+    classes: dict[tuple[str, str], type] = {}
     try:
-        return json.dumps(value, default=_plain, allow_nan=False)
+        return json.dumps(value, default=lambda part: _plain(part, classes), allow_nan=False)
+    except RequestError:
+        raise  # It is about a class.
     except ValueError as error:
         raise ValueError(f"TOML cannot express this value: {error}") from None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, classes: dict[tuple[str, str], type]) -> Any:
     """Converts paths, ranges, other mappings, numpy's numbers and arrays, and classes that are schemes."""
     if isinstance(value, type):
-        return named(value)
+        return named(value, classes)
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
@@ -59,7 +62,8 @@ def seeds(which: Any) -> str | None:
 def schemes(which: Any) -> list[str]:
     """Names of schemes, from `["ecmp", "themis"]` or `"ecmp,themis"`; a class stands for the scheme that it is."""
     names = which.split(",") if isinstance(which, str) else list(which) if isinstance(which, Iterable) else None
-    names = None if names is None else [named(name) for name in names]
+    classes: dict[tuple[str, str], type] = {}
+    names = None if names is None else [named(name, classes) for name in names]
     if names is None or not all(isinstance(name, str) for name in names):
         raise TypeError(f'schemes are a list of names such as ["ecmp", "themis"], or "ecmp,themis", not {which!r}')
     names = [name.strip() for name in names]

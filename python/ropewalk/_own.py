@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import re
 import secrets
 from typing import Any, TypeVar
@@ -97,15 +98,19 @@ def register_control(cls: C, /) -> C:
     return cls
 
 
-def named(part: Any) -> Any:
-    """The name of a class, which becomes a scheme or a control if it is none; anything else stays as it is."""
+def named(part: Any, others: dict[tuple[str, str], type]) -> Any:
+    """The name of a class, which becomes a scheme or a control if it is none; anything else stays as it is. `others` collects the classes of
+    a call, in which no class may replace another."""
     if not inspect.isclass(part):
         return part
     controls = callable(getattr(part, CONTROLS, None))
     kind, register = ("control", register_control) if controls else ("scheme", register_scheme)
-    if _known.get((kind, _name(part))) is not part:
+    name = _name(part)
+    if others.setdefault((kind, name), part) is not part:
+        raise RequestError(f"two classes are named `{name}`; give one an attribute `name`")
+    if _known.get((kind, name)) is not part:
         register(part)
-    return _name(part)
+    return name
 
 
 def _name(cls: type) -> str:
@@ -133,5 +138,7 @@ def _defaults(cls: type) -> dict[str, Any]:
             raise RequestError(
                 f"{cls.__name__}.__init__: the setting `{name}` needs a default that is a number, a string, True or False"
             )
+        if isinstance(default, float) and not math.isfinite(default):
+            raise RequestError(f"{cls.__name__}.__init__: the setting `{name}` needs a finite default, and {default} is none")
         settings[name.replace("_", "-")] = default
     return settings
