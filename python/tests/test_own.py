@@ -1,5 +1,6 @@
 """Schemes in Python: they decide as schemes in Rust do, and their mistakes are told."""
 
+import concurrent.futures
 import os
 import shutil
 import subprocess
@@ -234,3 +235,105 @@ def test_a_class_of_the_same_name_replaces_the_first():
         return Turn
 
     assert digest(made(0)) != digest(made(1))
+
+
+def made(port, raises=None):
+    """A class that sends everything to one port, or raises."""
+
+    class Mine:
+        """One port."""
+
+        name = "mine-of-tests"
+
+        def on_packet(self, switch, packet, ports):
+            if raises is not None:
+                raise raises
+            return ports[port]
+
+    return Mine
+
+
+SHORT = {"name": "short", "scenario": {**FABRIC, "workload": [{"permutation": {"bytes": "1kB"}}]}, "seeds": "1..6"}
+
+
+def points(out):
+    return list(out.with_name(out.name + ".part").glob("points/*.json"))
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_no_point_is_kept_whose_class_has_raised(tmp_path, elsewhere):
+    """The points are so short that each ends before anyone looks after it."""
+    broken = {**SHORT, "set": {"scheme": made(0, RuntimeError("no"))}}
+    with concurrent.futures.ThreadPoolExecutor(2) as threads, pytest.raises(rw.Error, match="Mine.on_packet .*RuntimeError: no"):
+        rw.sweep(broken, tmp_path / "out", check=False, threads=1, executor=threads if elsewhere else None)
+    assert points(tmp_path / "out") == []
+
+
+class Tired:
+    """An executor that takes two points."""
+
+    def __init__(self):
+        self.taken = 0
+
+    def submit(self, call, *args):
+        self.taken += 1
+        if self.taken > 2:
+            raise RuntimeError("enough")
+        done = concurrent.futures.Future()
+        done.set_result(call(*args))
+        return done
+
+
+def test_a_sweep_goes_on_with_its_class_and_begins_again_with_another_of_that_name(tmp_path):
+    def swept(scheme, directory, **how):
+        return rw.sweep({**SHORT, "set": {"scheme": scheme, "workload.0.permutation.bytes": "50kB"}}, tmp_path / directory, check=False, **how)
+
+    first, edited = made(0), made(1)
+    for how, done in (({}, 2), ({"resume": True}, 4)):
+        with pytest.raises(rw.SweepError) as stopped:
+            swept(first, "out", executor=Tired(), **how)
+        assert stopped.value.done == done
+    with pytest.warns(rw.ScenarioWarning, match="4 points that were done are no longer part of this sweep"):
+        resumed = swept(edited, "out", resume=True)
+    fresh = swept(edited, "fresh")
+    assert list(resumed.points["digest"]) == list(fresh.points["digest"])
+    # The finished sweep of a class is not that of another.
+    assert list(swept(first, "out", resume=True).points["digest"]) != list(fresh.points["digest"])
+
+
+def test_two_classes_of_one_name_in_a_call_are_refused():
+    first, second = made(0), made(1)
+    with pytest.raises(rw.RequestError, match="two classes are named `mine-of-tests`; give one an attribute `name`"):
+        rw.compare(FABRIC, [first, second], check=False)
+    with pytest.raises(rw.RequestError, match="two classes are named `mine-of-tests`"):
+        rw.check({**FABRIC, "scheme": first, "class": {"background": {"scheme": second}}})
+    assert len(rw.compare(FABRIC, [first, "rps"], check=False)) == 2
+
+
+def test_an_exception_ends_no_run_without_classes():
+    fabric = {**FABRIC, "workload": [{"program": {}}]}
+    with rw.Session(fabric, scheme="rps") as session:
+        session.send(0, 0, 8, "1MB")
+        session.next()
+        with pytest.raises(rw.SchemeError):
+            rw.run(FABRIC, scheme=made(0, RuntimeError("no")))
+        assert session.finish().summary["complete"]
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_is_no_mistake_of_a_class(kind):
+    with pytest.raises(kind):
+        rw.run(FABRIC, scheme=made(0, kind()))
+
+
+@pytest.mark.parametrize("default", [float("inf"), float("nan")])
+def test_a_default_that_no_file_can_say_is_refused(default):
+    class Endless:
+        def __init__(self, most=default):
+            pass
+
+        def on_packet(self, switch, packet, ports):
+            return ports[0]
+
+    with pytest.raises(rw.RequestError, match="the setting `most` needs a finite default"):
+        rw.register_scheme(Endless)

@@ -4,8 +4,8 @@ use crate::errors;
 use lab::fast::Leave;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use scenario::Source;
 use scenario::sweep::Sweep;
+use scenario::{Resolved, Source};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -75,6 +75,11 @@ impl Asked {
         words.extend(sets.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
         words
     }
+}
+
+/// True if classes of Python may take part in a run of this scenario.
+pub(crate) fn has_classes(source: &Source, sets: &[String]) -> bool {
+    Resolved::of(source, sets).map_or(true, |resolved| resolved.may_change())
 }
 
 /// The `KEY=VALUE` texts of settings that came as a JSON object.

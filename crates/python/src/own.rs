@@ -14,6 +14,7 @@ use crate::errors::named;
 use finding::{Finding, code};
 use model::annex::NoticeRules;
 use model::{Plan, QpSite, Site};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rnic::NicConfig;
@@ -105,7 +106,11 @@ impl Class {
     }
 
     /// What the class has raised in `method`, as one exception with the class's own as its cause.
+    /// KeyboardInterrupt, SystemExit and the like are not the class's, and stay as they are.
     fn raised(&self, py: Python<'_>, method: &str, place: &str, error: PyErr) -> PyErr {
+        if !error.is_instance_of::<PyException>(py) {
+            return error;
+        }
         let text = format!("{}.{method} {place}: {error}", self.title);
         let all = named("SchemeError", (text,));
         all.set_cause(py, Some(error));

@@ -18,6 +18,7 @@ use lab::{Crew, Failure, Prepared, Run};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use report::{self, PageFile};
+use schemes::{FeedbackConfig, SchemeConfig};
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -126,8 +127,10 @@ impl Results {
     /// The text that `ropewalk explain` prints about a flow.
     fn explain(&self, py: Python<'_>, flow: &str, listener: Option<Py<PyAny>>) -> PyResult<String> {
         let results = py.detach(|| self.whole()).map_err(failure)?;
-        watched(py, 1, listener, |progress| explain::subject::of_results(&results, flow, progress))?
-            .map_err(failure)
+        let text = |key: &str| results.manifest[key].as_str().unwrap_or_default().to_owned();
+        let has_classes = asked::has_classes(&scenario::Source::new(text("scenario"), text("config")), &[]);
+        let explain = |progress: &lab::Progress<'_>| explain::subject::of_results(&results, flow, progress);
+        watched(py, 1, has_classes, listener, explain)?.map_err(failure)
     }
 
     /// The counters under the names of NICs or switches, or with a dump a comparison, as JSON.
@@ -248,20 +251,24 @@ pub(crate) fn run(
             command.extend(leave.options());
         }
         let resolved = scenario::Resolved::of(&source, &sets).map_err(errors::scenario)?;
-        let run = watched(py, 1, listener, |progress| lab::fast::run(resolved, Some(leave), progress))?;
+        let has_classes = resolved.may_change();
+        let run = |progress: &lab::Progress<'_>| lab::fast::run(resolved, Some(leave), progress);
+        let run = watched(py, 1, has_classes, listener, run)?;
         let run = run.map_err(failure)?;
         for warning in run.checked.warnings() {
             warn.call1((warning,))?;
         }
         return Ok(py.detach(|| Results::of(run, command)));
     }
-    let prepared = watched(py, 1, None, |_| Prepared::by(|| scenario::check(&source, &sets)))?;
+    let has_classes = asked::has_classes(&source, &sets);
+    let prepared = watched(py, 1, has_classes, None, |_| Prepared::by(|| scenario::check(&source, &sets)))?;
     let prepared = prepared.map_err(errors::scenario)?;
     for warning in prepared.checked.warnings() {
         warn.call1((warning,))?;
     }
     let kind = window_on(threads, &prepared.checked.plan);
-    watched(py, 1, listener, |progress| Results::of(execute(prepared, kind, progress), command))
+    let run = |progress: &lab::Progress<'_>| Results::of(execute(prepared, kind, progress), command);
+    watched(py, 1, has_classes, listener, run)
 }
 
 /// Runs a scenario with several schemes and seeds: by scheme, then by seed. With `check`, the second value is what decides the
@@ -286,8 +293,14 @@ pub(crate) fn compare(
     let (source, sets) = (asked.scenario()?, asked::sets(sets)?);
     let resolved = scenario::Resolved::of(&source, &sets).map_err(errors::scenario)?;
     let fast = asked::leave(fast);
-    let base =
-        watched(py, 1, None, |_| lab::fast::check(resolved, fast.as_ref()))?.map_err(errors::scenario)?;
+    let is_added = |entry: &String| {
+        entry
+            .split('+')
+            .any(|name| !SchemeConfig::BUILT_IN.contains(&name) && !FeedbackConfig::NAMES.contains(&name))
+    };
+    let has_classes = resolved.may_change() || schemes.iter().any(is_added);
+    let base = watched(py, 1, has_classes, None, |_| lab::fast::check(resolved, fast.as_ref()))?
+        .map_err(errors::scenario)?;
     for warning in base.warnings() {
         warn.call1((warning,))?;
     }
@@ -308,7 +321,7 @@ pub(crate) fn compare(
         let decides = if check { decides(&comparison, &runs, progress)? } else { None };
         Ok((runs, decides))
     };
-    let (runs, decides) = watched(py, comparison.runs(), listener, decide)?.map_err(failure)?;
+    let (runs, decides) = watched(py, comparison.runs(), has_classes, listener, decide)?.map_err(failure)?;
     if !command.is_empty() {
         command.extend(comparison.class.iter().flat_map(|class| ["--class".to_owned(), class.clone()]));
     }
@@ -399,6 +412,6 @@ pub(crate) fn reproduce(
     }
     let crew = Crew::new(threads, jobs);
     let reports =
-        watched(py, work.runs(), listener, |progress| work.run(crew, progress))?.map_err(failure)?;
+        watched(py, work.runs(), false, listener, |progress| work.run(crew, progress))?.map_err(failure)?;
     reports.into_iter().next().map(Experiment).ok_or_else(|| failure(Failure::Interrupted))
 }

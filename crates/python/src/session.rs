@@ -61,12 +61,12 @@ impl Session {
         record: bool,
         warn: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
-        let trouble = Trouble::watch();
         let source = Asked::new(scenario, is_dict)?.scenario()?;
         let mut sets = asked::sets(sets)?;
         if record {
             sets.splice(..0, RECORD_EVERYTHING.map(str::to_owned));
         }
+        let trouble = Trouble::watch(asked::has_classes(&source, &sets));
         let mut session = py.detach(|| lab::Session::open_source(&source, &sets)).map_err(failure)?;
         for warning in session.checked().warnings() {
             warn.call1((warning,))?;

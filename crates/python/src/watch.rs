@@ -4,7 +4,7 @@ use crate::own::Trouble;
 use lab::Progress;
 use lab::progress::Reporter;
 use pyo3::prelude::*;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,25 +21,26 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// Does `work` on another thread. Meanwhile this thread checks for signals and calls `listener(fraction, text)` with
-/// the progress; it holds Python's lock only for that.
+/// Does `work` on another thread; `has_classes` says that classes of Python may take part. Meanwhile this thread checks for signals and
+/// calls `listener(fraction, text)` with the progress; it holds Python's lock only for that.
 ///
 /// # Errors
 /// `KeyboardInterrupt`, or the exception that `listener` or a scheme in Python raises. In all cases the work has been stopped before.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     runs: usize,
+    has_classes: bool,
     listener: Option<Py<PyAny>>,
     work: impl FnOnce(&Progress<'_>) -> T + Send,
 ) -> PyResult<T> {
-    let stop = AtomicBool::new(false);
-    let trouble = Trouble::watch();
+    let trouble = Trouble::watch(has_classes);
+    let stop = &trouble.stop;
     let latest: Mutex<Option<(f64, String)>> = Mutex::new(None);
     let note =
         |fraction, text| *latest.lock().unwrap_or_else(PoisonError::into_inner) = Some((fraction, text));
     let progress = match listener {
-        Some(_) => Progress::new(runs, &stop, Some(Reporter { every_s: 0.1, show: Box::new(note) })),
-        None => Progress::new(runs, &stop, None),
+        Some(_) => Progress::new(runs, stop, Some(Reporter { every_s: 0.1, show: Box::new(note) })),
+        None => Progress::new(runs, stop, None),
     };
     let (ended, bell) = (Mutex::new(false), Condvar::new());
     std::thread::scope(|scope| {
@@ -57,9 +58,6 @@ pub(crate) fn watched<T: Send>(
         };
         let mut wrong = None;
         while !py.detach(wait) {
-            if trouble.is_told() {
-                stop.store(true, Ordering::Relaxed);
-            }
             let checked = py.check_signals().and_then(|()| {
                 let latest = latest.lock().unwrap_or_else(PoisonError::into_inner).take();
                 match (&listener, latest) {

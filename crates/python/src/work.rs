@@ -71,8 +71,9 @@ impl Work {
         let crew = Crew::new(threads, None);
         let runs = spec.len();
         let fast = asked::leave(fast);
-        let sweep = watched(py, runs, listener, |progress| sweep::Sweep::check(spec, fast, crew, progress))?
-            .map_err(failure)?;
+        // The check asks classes for their opinion alone: what they raise is a mistake in the sweep.
+        let check = |progress: &lab::Progress<'_>| sweep::Sweep::check(spec, fast, crew, progress);
+        let sweep = watched(py, runs, false, listener, check)?.map_err(failure)?;
         let directory = output.unwrap_or_else(|| Path::new("results").join(&sweep.spec.name));
         let warnings = sweep.warnings.clone();
         py.detach(|| {
@@ -133,7 +134,8 @@ impl Work {
     ) -> PyResult<Vec<(usize, String, String)>> {
         let work = self.work()?;
         let crew = Crew::new(threads, jobs);
-        let ran = watched(py, work.wanted().len(), listener, |progress| sweep::run(&work, crew, progress))?;
+        let run = |progress: &lab::Progress<'_>| sweep::run(&work, crew, progress);
+        let ran = watched(py, work.wanted().len(), work.sweep().may_change(), listener, run)?;
         let label = |number: usize| work.sweep().spec.label(number);
         let refused = ran.map_err(failure)?.refused.into_iter();
         Ok(refused.map(|(number, why)| (number, label(number), why.to_string())).collect())
@@ -154,6 +156,7 @@ impl Work {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
         let work = work.and_then(Arc::into_inner);
         let mut work = work.ok_or_else(|| PyValueError::new_err("this sweep is closed, or still running"))?;
+        let has_classes = work.sweep().may_change();
         let finish = |progress: &lab::Progress<'_>| {
             work.finish_with(|sweep, points| match check {
                 // The results are complete, whatever prevents this.
@@ -162,7 +165,7 @@ impl Work {
                 false => Value::Null,
             })
         };
-        let finished = watched(py, 1, listener, finish)?.map_err(failure)?;
+        let finished = watched(py, 1, has_classes, listener, finish)?.map_err(failure)?;
         Ok(converted(finished, work.sweep()))
     }
 
@@ -177,7 +180,7 @@ impl Work {
 pub(crate) fn run_point(py: Python<'_>, point: &str) -> PyResult<String> {
     let point = Point::from_json(point).map_err(failure)?;
     let run = |progress: &lab::Progress<'_>| sweep::run_point(&point, NonZeroUsize::MIN, progress);
-    Ok(watched(py, 1, None, run)?.map_err(failure)?.to_json())
+    Ok(watched(py, 1, !point.own.is_empty(), None, run)?.map_err(failure)?.to_json())
 }
 
 /// Writes the page of a finished sweep.

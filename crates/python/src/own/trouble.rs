@@ -7,18 +7,23 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// The first exception of a class during a run.
 #[derive(Default)]
 pub(crate) struct Trouble {
+    /// Stops the run. An exception sets it before the class's run goes on, so no run ends as if its scheme had decided all.
+    pub(crate) stop: AtomicBool,
     told: AtomicBool,
     error: Mutex<Option<PyErr>>,
 }
 
-/// The runs that go on. A class does not know which of them it serves, so all of them learn of its exception: in a program that makes
-/// several runs at once, none of them may pass off a stopped scheme as the scheme.
+/// The runs with classes that go on. A class does not know which of them it serves, so all of them learn of its exception: in a program
+/// that makes several runs at once, none of them may pass off a stopped scheme as the scheme.
 static GOING: Mutex<Vec<Weak<Trouble>>> = Mutex::new(Vec::new());
 
 impl Trouble {
-    /// For a run that begins. It ends when this is dropped.
-    pub(crate) fn watch() -> Arc<Trouble> {
+    /// For a run that begins. It ends when this is dropped. A run without classes learns of no exception.
+    pub(crate) fn watch(has_classes: bool) -> Arc<Trouble> {
         let trouble = Arc::<Trouble>::default();
+        if !has_classes {
+            return trouble;
+        }
         let mut going = GOING.lock().unwrap_or_else(PoisonError::into_inner);
         going.retain(|other| other.strong_count() > 0);
         going.push(Arc::downgrade(&trouble));
@@ -45,5 +50,6 @@ pub(crate) fn tell(py: Python<'_>, error: PyErr) {
             *first = Some(error.clone_ref(py));
         }
         trouble.told.store(true, Ordering::Release);
+        trouble.stop.store(true, Ordering::Release);
     }
 }
