@@ -89,7 +89,7 @@ pub enum Command {
         /// Name of the scenario; the file is NAME.toml.
         name: String,
     },
-    /// Write a crate with a scheme, a control and a recovery mode of your own, which inherits this command line
+    /// Write a crate with a scheme, a congestion control and a recovery mode of your own, which inherits this command line
     #[command(after_help = "\
 Example:
   ropewalk new-scheme two-choices ~/two-choices
@@ -97,7 +97,7 @@ Example:
   cargo test
   cargo run --release -- compare quickstart --schemes two-choices,themis")]
     NewScheme {
-        /// Name of the parts, as scenarios spell it.
+        /// Name of the parts, which no part of ropewalk has, as scenarios spell it.
         name: String,
         /// Directory for the crate.
         dir: PathBuf,

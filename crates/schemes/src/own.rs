@@ -9,8 +9,8 @@ use crate::{
 use finding::Finding;
 use model::annex::NoticeRules;
 use model::{Plan, QpSite, Site};
-use rnic::NicConfig;
 use rnic::own::{List, Maker, Settings, Written, schema_of};
+use rnic::{CongestionConfig, NicConfig, TransportConfig};
 use schemars::Schema;
 use serde_json::Value;
 use std::marker::PhantomData;
@@ -68,6 +68,12 @@ impl Entry {
 pub fn unfit(name: &str) -> Option<&'static str> {
     let taken = SchemeConfig::BUILT_IN.contains(&name) || FeedbackConfig::NAMES.contains(&name);
     rnic::own::unfit(name).or(taken.then_some("there is a scheme or a feedback of that name already"))
+}
+
+/// Why a scheme, a recovery mode and a congestion control cannot all have this name; `None` if they can.
+pub fn unfit_for_all(name: &str) -> Option<&'static str> {
+    let taken = TransportConfig::NAMES.contains(&name) || CongestionConfig::NAMES.contains(&name);
+    unfit(name).or(taken.then_some("there is a recovery mode or a congestion control of that name already"))
 }
 
 /// Adds schemes to the list. A program does so before it reads a scenario; an entry may be added again.

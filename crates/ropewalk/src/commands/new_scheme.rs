@@ -33,7 +33,7 @@ const KEYWORDS: [&str; 47] = [
 /// If the name is no name or taken, a file exists, or the folder has no sources of ropewalk.
 pub fn run(name: &str, dir: &Path, sources: Option<&Path>) -> Result<(), Failure> {
     if let Some(why) = unfit(name) {
-        return Err(Failure::Asked(format!("`{name}` cannot be the name of a scheme of your own: {why}")));
+        return Err(Failure::Asked(format!("`{name}` cannot be the name of parts of your own: {why}")));
     }
     let face = match sources {
         Some(sources) => Some(face_in(sources)?),
@@ -77,10 +77,10 @@ fn face_in(sources: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Why a crate and its scheme cannot have this name.
+/// Why a crate and its parts cannot have this name.
 fn unfit(name: &str) -> Option<&'static str> {
     let reserved = CRATES.contains(&name) || KEYWORDS.contains(&name);
-    schemes::own::unfit(name).or(reserved.then_some("cargo or Rust gives this word another meaning"))
+    schemes::own::unfit_for_all(name).or(reserved.then_some("cargo or Rust gives this word another meaning"))
 }
 
 /// A file of `crates/mine` for a scheme of another name.
@@ -166,9 +166,23 @@ mod tests {
     }
 
     #[test]
-    fn names_that_no_scheme_can_have_are_refused() {
+    fn names_that_a_crate_or_one_of_its_parts_cannot_have_are_refused() {
         assert_eq!(unfit("two-choices2"), None);
-        for name in ["", "2c", "-a", "a-", "Two", "a_b", "a b", "themis", "long-haul", "loop", "strand"] {
+        for name in [
+            "",
+            "2c",
+            "-a",
+            "a-",
+            "Two",
+            "a_b",
+            "a b",
+            "themis",
+            "long-haul",
+            "swift",
+            "irn",
+            "loop",
+            "strand",
+        ] {
             assert!(unfit(name).is_some(), "{name}");
         }
     }
