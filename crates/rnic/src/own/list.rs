@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -49,7 +50,7 @@ pub trait Written: Debug + Send + Sync {
 }
 
 /// Makes settings behind a pointer, where `T` is what a list asks of them.
-pub trait Maker<T: ?Sized>: Sync {
+pub trait Maker<T: ?Sized>: Any + Sync {
     /// The settings with their defaults.
     fn default(&self) -> Arc<T>;
 
@@ -131,7 +132,13 @@ impl<T: ?Sized + Written> List<T> {
     /// # Panics
     /// If its name is taken or is no name.
     pub fn add(&self, entry: Entry<T>) {
-        if self.entry(entry.name).is_some_and(|known| known.about == entry.about) {
+        // The type of its settings tells two parts with one description apart.
+        let kind = |of: &Entry<T>| {
+            let maker: &dyn Any = of.maker;
+            maker.type_id()
+        };
+        let is_same = |known: Entry<T>| known.about == entry.about && kind(&known) == kind(&entry);
+        if self.entry(entry.name).is_some_and(is_same) {
             return;
         }
         let taken = self.built_in.contains(&entry.name) || self.entry(entry.name).is_some();
@@ -276,5 +283,47 @@ impl<T: ?Sized + Written> PartialEq for Own<T> {
 impl<T: ?Sized + Written> Serialize for Own<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map([(self.entry.name, self.config.written())])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Config;
+
+    impl Written for Config {
+        fn written(&self) -> Value {
+            json!({})
+        }
+    }
+
+    /// Makes the settings of the part `N`.
+    struct Part<const N: u8>;
+
+    impl<const N: u8> Maker<dyn Written> for Part<N> {
+        fn default(&self) -> Arc<dyn Written> {
+            Arc::new(Config)
+        }
+
+        fn read(&self, _: Value) -> Result<Arc<dyn Written>, String> {
+            Ok(Arc::new(Config))
+        }
+
+        fn schema(&self) -> Schema {
+            Schema::default()
+        }
+    }
+
+    #[test]
+    #[should_panic = "a part cannot have the name `x`: it is taken already"]
+    fn a_part_does_not_take_the_name_of_another_with_the_same_description() {
+        let list = List::<dyn Written>::new("part", &[]);
+        let of = |maker| Entry { name: "x", about: "", maker };
+        list.add(of(&Part::<1>));
+        // A program may add its parts twice.
+        list.add(of(&Part::<1>));
+        list.add(of(&Part::<2>));
     }
 }

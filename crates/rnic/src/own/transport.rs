@@ -10,6 +10,7 @@ use finding::Finding;
 use model::{Receiver, Sender};
 use schemars::Schema;
 use serde_json::Value;
+use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -151,17 +152,79 @@ impl<C: Transport + Settings> TransportParts for Config<C> {
 }
 
 impl OwnTransport {
+    /// The mode, its settings as a scenario writes them, and what ends of a NIC share. A Debug by hand may leave out settings.
+    fn what(&self, shared: &impl Debug) -> Arc<str> {
+        format!("{} {} {shared:?}", self.name(), self.written()).into()
+    }
+
     /// Makes senders with this timer.
     pub(crate) fn sending(&self, timing: Timing) -> Makes<dyn Sender + Send> {
-        let (mode, what) = (self.clone(), format!("{self:?} {timing:?}").into());
+        let (mode, what) = (self.clone(), self.what(&timing));
         let most_outstanding = self.most_outstanding();
         Makes { what, end: Arc::new(move || mode.sender(&timing)), most_outstanding }
     }
 
     /// Makes receivers that answer so.
     pub(crate) fn receiving(&self, answers: Answers) -> Makes<dyn Receiver + Send> {
-        let (mode, what) = (self.clone(), format!("{self:?} {answers:?}").into());
+        let (mode, what) = (self.clone(), self.what(&answers));
         let most_outstanding = self.most_outstanding();
         Makes { what, end: Arc::new(move || mode.receiver(&answers)), most_outstanding }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeout::Timeout;
+    use crate::{AnyReceiver, AnySender};
+    use model::Time;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use std::fmt;
+
+    /// A mode whose Debug does not show its setting.
+    #[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    struct Quiet {
+        patience: u32,
+    }
+
+    impl Debug for Quiet {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Quiet")
+        }
+    }
+
+    fn base() -> TransportConfig {
+        TransportConfig::named(TransportConfig::NAMES[0]).unwrap()
+    }
+
+    impl Transport for Quiet {
+        type Sender = AnySender;
+        type Receiver = AnyReceiver;
+
+        fn facts(&self) -> TransportFacts {
+            base().facts()
+        }
+
+        fn sender(&self, timing: &Timing) -> AnySender {
+            base().sender(timing)
+        }
+
+        fn receiver(&self, answers: &Answers) -> AnyReceiver {
+            base().receiver(answers)
+        }
+    }
+
+    #[test]
+    fn ends_with_other_settings_are_other_ends_whatever_debug_shows() {
+        let list = List::new("recovery mode", &[]);
+        list.add(TransportEntry::new::<Quiet>("quiet", "").0);
+        let of = |patience: u32| {
+            list.named("quiet").unwrap().read(serde_json::json!({ "patience": patience })).unwrap()
+        };
+        let (timing, answers) = (Timing::new(Timeout::Fixed(Time(1)), None), Answers::default());
+        assert!(of(1).sending(timing.clone()) == of(1).sending(timing.clone()));
+        assert!(of(1).sending(timing.clone()) != of(2).sending(timing));
+        assert!(of(1).receiving(answers.clone()) != of(2).receiving(answers));
     }
 }
