@@ -207,6 +207,33 @@ fn a_driven_run_that_stalls_names_the_posted_messages_that_wait() {
     ));
 }
 
+/// A far host's only packet is marked amid those of two near ones. In one queue, its CNP leaves right after its ACK, which is the last.
+#[test]
+fn nothing_is_forgotten_while_a_cnp_is_under_way() {
+    let forgets = |list: &str, kind: Kind| {
+        let checked = lay(&format!(
+            "{}[switch]\nclasses = \"one\"\necn = {{ kmin = \"1kB\", kmax = \"1kB\", pmax = 1.0 }}\n[nic]\n\
+             cnp-interval-per = \"queue-pair\"\n[nic.congestion.dcqcn]\n[[workload]]\nflows = {{ list = [{list}] }}\n",
+            leaf_spine(2, 1, 4, "")
+        ));
+        let bare = bare(&checked.plan);
+        let mut run = sim::live(&bare, &checked.schemes, &checked.nics, kind);
+        for message in &checked.plan.messages {
+            run.post(message.qp, message.bytes);
+        }
+        while run.next(Time::NEVER, &mut ()) != Next::Idle {}
+        let at = Time(run.now().ps() + Time::from_us(1).ps());
+        run.forgets(QpId(0), at)
+    };
+    let far = "{ from = \"host0\", to = \"host4\", bytes = \"1kB\" }";
+    let near = |host: &str| format!("{{ from = \"{host}\", to = \"host4\", bytes = \"107850B\" }}");
+    let amid = [far.to_owned(), near("host5"), near("host6")].join(", ");
+    for kind in [Kind::Reference, Kind::Window] {
+        assert!(forgets(far, kind), "{kind:?}: one message is not marked");
+        assert!(!forgets(&amid, kind), "{kind:?}");
+    }
+}
+
 #[test]
 fn servers_copy_and_compute_for_a_program() {
     check_driven(
