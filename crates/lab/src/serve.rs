@@ -83,7 +83,9 @@ fn left_out(lone: Option<&Lone<'_>>, reason: Option<&str>, run: &Run) -> Fast {
         });
         return Fast { reason, sent, ..Fast::default() };
     };
-    Fast { sent: sent.1, left_out: all.1 - sent.1, alone: all.0 - sent.0, ..Fast::default() }
+    let reason =
+        (sent == all).then(|| "every message met another, or its time alone was not known".to_owned());
+    Fast { reason, sent: sent.1, left_out: all.1 - sent.1, alone: all.0 - sent.0, ..Fast::default() }
 }
 
 /// Plays the program and the engine until all requests have ended, or the run ends early. Also returns true if the user stopped it.

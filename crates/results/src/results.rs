@@ -29,8 +29,10 @@ pub struct Results {
 impl Results {
     /// The results of a fresh run that `command` started.
     pub fn new(summary: &Summary, run: RunData<'_>, config: Config, command: Vec<String>) -> Self {
-        let tables: BTreeMap<_, _> =
-            TABLES.iter().filter_map(|&(name, make)| Some((name, make(run)?))).collect();
+        // Shares of what was sent would pass for shares of all.
+        let sent_all = summary.fast.as_ref().is_none_or(|fast| fast.alone == 0);
+        let made = TABLES.iter().filter(|(name, _)| sent_all || *name != "shares");
+        let tables: BTreeMap<_, _> = made.filter_map(|&(name, make)| Some((name, make(run)?))).collect();
         let manifest = Manifest::new(summary, config, command, run, &tables);
         Results { summary: summary.clone(), manifest: json(&manifest), tables }
     }

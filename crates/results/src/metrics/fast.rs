@@ -21,7 +21,8 @@ section! {
     /// Cuts: moments at which long messages left out their middle, as all that was under way repeated.
     cuts: u64;
 
-    /// Messages of KV that were left out because they met nobody: each arrives at the picosecond of its closed form.
+    /// Messages of KV that were left out because they met nobody: each arrives at the picosecond of its closed form. If there are any, `flows` has what was sent alone, and there is
+    /// no `shares.parquet`.
     alone: u64;
 
     /// Exchanges over NICs: collectives and transfers.
