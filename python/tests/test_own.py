@@ -178,6 +178,7 @@ def test_a_control_that_would_hang_a_run_is_told():
     marking = {"switch.ecn.kmin": "1kB", "switch.ecn.kmax": "2kB"}
     with pytest.raises(rw.SchemeError, match="Closing.on_(ack|cnp) at .* its window is 0"):
         rw.run(FABRIC, nic__congestion=Closing, **marking)
+    rw.register_control(Halving)
     with pytest.raises(rw.ScenarioError, match="leaves must be above 0"):
         rw.check(FABRIC, **{"nic.congestion": {"halving": {"leaves": 2.0}}})
     long = {**marking, "workload.0.permutation.bytes": "2MB"}
