@@ -36,7 +36,8 @@ pub(crate) fn run(
     let idle = Idle { ideals: Ideals::new(&plan), plan: &plan, ranks, pace: pace(&plan) };
     let Laid { spec, assumed, .. } = serving;
     let reason = if leave { fast::cut::met(session.checked()) } else { None };
-    let mut lone = (leave && reason.is_none()).then(|| Lone::new(&plan, idle.pace));
+    let mut lone = (leave && reason.is_none())
+        .then(|| Lone::new(&plan, idle.pace, session.checked().nics.most_per_ack()));
     let (program, stopped) = drive(Program::new(spec, idle), (&mut session, &mut lone), progress);
     let mut run = session.finish();
     if stopped {

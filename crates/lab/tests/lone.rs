@@ -140,6 +140,22 @@ fn a_small_message_says_nothing_of_a_large_one() {
     assert!(fast.alone > 0, "{fast:?}");
 }
 
+/// A message of many round trips that took its closed form speaks for all longer ones, if no window holds it: only the KV of a queue pair's
+/// first request is sent. Where an ACK waits for a thousand packets, each KV that is longer than those before is sent, too.
+#[test]
+fn a_message_of_many_round_trips_speaks_for_longer_ones() {
+    let head = |nic: &str| {
+        format!(
+            "[topology.rails]\nservers = 2\nservers-per-segment = 2\nspines = 1\n[nic]\n{nic}\n[nic.congestion.none]\n[scheme.ecmp]\n"
+        )
+    };
+    let work = "arrivals = { rate = 1.0, count = 12, input = { min = 40, max = 200 }, output = 2 }\n\
+                transfer = { reserve = \"early\" }";
+    let alone =
+        ["", "ack-every = 1000"].map(|nic| compared(&served(&head(nic), 2, 2, work), Kind::Window).alone);
+    assert_eq!(alone, [22, 20], "of 24");
+}
+
 /// Spraying keeps no path, and a checkpoint is another job.
 #[test]
 fn what_cannot_be_exact_is_sent_and_the_answer_says_why() {

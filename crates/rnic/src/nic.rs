@@ -63,6 +63,11 @@ impl Nic {
         }
     }
 
+    /// Data packets per ACK, [`u32::MAX`] if it acknowledges whole messages.
+    pub fn per_ack(&self) -> u32 {
+        self.config.answers().ack_every()
+    }
+
     /// True if replies name single packets, which takes an annex ([`model::annex`]).
     pub fn is_selective(&self) -> bool {
         self.config.transport.facts().names_packets

@@ -59,6 +59,11 @@ impl Nics {
         self.kinds.iter().any(|nic| nic.telemetry().is_some())
     }
 
+    /// Most data packets per ACK, [`u32::MAX`] if a NIC acknowledges whole messages.
+    pub fn most_per_ack(&self) -> u32 {
+        self.kinds.iter().map(|nic| nic.per_ack()).max().unwrap_or(1)
+    }
+
     /// NIC of a queue pair.
     pub fn of(&self, qp: QpId) -> &Nic {
         let kind = self.kind_of.get(qp.index()).copied().unwrap_or_default();

@@ -2,8 +2,9 @@
 //!
 //! While nothing is under way in the engine, messages that share no link are *kept*. When a message comes that shares a link with one of them, all
 //! kept messages are posted at their own times, and the engine plays them up to now; what it says then, the program knows already. From
-//! then on every message is sent, until the engine is idle. Nothing is approximated: a queue pair keeps its messages to itself only after one
-//! that was alone, and at least as long, has arrived at the picosecond of its closed form, and only while NICs would forget it.
+//! then on every message is sent, until the engine is idle. Nothing is approximated: a queue pair keeps a message to itself only after one
+//! that was alone, and as long or longer than several round trips, has arrived at the picosecond of its closed form, and only while NICs would
+//! forget it.
 
 use crate::event::{Event, Kind, Line, Next};
 use crate::failure::Failure;
@@ -17,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is known of a queue pair.
 #[derive(Clone, Copy, Debug)]
 enum Alone {
-    /// Messages alone of up to so many bytes took their closed form, and the ACK of the last packet so long.
+    /// Messages alone of up to so many bytes take their closed form, and the ACK of the last packet took so long.
     Exact { ack: Time, bytes: u64 },
     /// It did not.
     Other,
@@ -49,6 +50,8 @@ pub(super) struct Lone<'p> {
     ideals: Ideals<'p>,
     paths: Footprints<'p>,
     pace: Option<Rate>,
+    /// Most data packets per ACK.
+    per_ack: u32,
     links: BTreeMap<QpId, Vec<u32>>,
     known: BTreeMap<QpId, Alone>,
     kept: Vec<Kept>,
@@ -71,12 +74,13 @@ pub(super) struct Lone<'p> {
 }
 
 impl<'p> Lone<'p> {
-    pub(super) fn new(plan: &'p Plan, pace: Option<Rate>) -> Self {
+    pub(super) fn new(plan: &'p Plan, pace: Option<Rate>, per_ack: u32) -> Self {
         Lone {
             plan,
             ideals: Ideals::new(plan),
             paths: Footprints::new(plan, true),
             pace,
+            per_ack,
             links: BTreeMap::new(),
             known: BTreeMap::new(),
             kept: Vec::new(),
@@ -195,6 +199,18 @@ impl<'p> Lone<'p> {
         self.ideals.arrival(from, to, bytes, self.pace)
     }
 
+    /// Bytes from which on a message that took its closed form speaks for all longer ones, if the ACK of its last packet took so long. What is
+    /// unacknowledged grows until the first ACK returns, and then repeats with every ACK, so a window that has not held the message by then
+    /// never does. This is four times as much: our choice, as more is always right.
+    fn steady(&mut self, qp: QpId, ack: Time) -> u64 {
+        let (wire, from) = (&self.plan.wire, self.plan.qps[qp.index()].from);
+        let (line, frame, full) =
+            (self.plan.line(from), u64::from(wire.max_frame()), wire.payload_of(u64::MAX, 0));
+        let turn = self.arrival(qp, full.into()) + ack;
+        let crossing = (u128::from(line.bps()) * u128::from(turn.ps()) / 8_000_000_000_000) as u64;
+        (crossing + u64::from(self.per_ack) * frame).saturating_mul(4)
+    }
+
     fn keep(&mut self, now: Time, messages: &[Message], qps: &[QpId]) {
         for (&message, &qp) in std::iter::zip(messages, qps) {
             let at = now + self.arrival(qp, message.bytes);
@@ -264,7 +280,9 @@ impl<'p> Lone<'p> {
             };
             let alone = match (received, acked) {
                 (Some(received), Some(acked)) if received == expected => {
-                    Alone::Exact { ack: acked.since(received), bytes: bytes.max(before) }
+                    let ack = acked.since(received);
+                    let speaks = if bytes >= self.steady(qp, ack) { u64::MAX } else { bytes };
+                    Alone::Exact { ack, bytes: speaks.max(before) }
                 }
                 _ => Alone::Other,
             };
