@@ -17,9 +17,7 @@ fn resolved(text: &str) -> Resolved {
 fn fast_on(text: &str, kind: Kind) -> Run {
     let stop = AtomicBool::new(false);
     let run = run_on(resolved(text), Leave::asked(Some(0.01), None), kind, &Progress::silent(&stop));
-    let run = run.unwrap_or_else(|e| panic!("{e}\n{text}"));
-    assert_eq!(run.faults(), [""; 0], "{text}");
-    run
+    run.unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 fn full(text: &str) -> Run {
@@ -29,6 +27,8 @@ fn full(text: &str) -> Run {
 /// What a run left out, once it is known that its requests fare as in the full run.
 fn compared(text: &str, kind: Kind) -> results::summary::Fast {
     let (fast, full) = (fast_on(text, kind), full(text));
+    // Short timeouts may keep both from their end.
+    assert_eq!(fast.faults(), full.faults(), "{text}");
     assert_eq!(fast.served, full.served, "{text}");
     assert_eq!(fast.outcome.end, full.outcome.end, "{text}");
     let told = |run: &Run| run.summary.serving.clone().map(|told| Serving { loads: BTreeMap::new(), ..told });
