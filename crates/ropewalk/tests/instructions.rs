@@ -1,7 +1,7 @@
 //! Instructions per hop of some workloads of the bench, on small fabrics: a change that makes every hop dearer is seen at once.
 //! valgrind counts them, so they depend on the compiler, and on neither the machine nor what else it does.
 //!
-//! `GOLDEN=write cargo test -p ropewalk --test instructions` writes the table anew; review its diff as you would a measurement.
+//! `GOLDEN=write CARGO_INCREMENTAL=0 cargo test --workspace --test instructions` writes the table anew; review its diff as you would a measurement.
 
 #[path = "../benches/hops/workloads.rs"]
 #[expect(dead_code, reason = "the bench runs them at other lengths, and others")]
@@ -18,7 +18,7 @@ const HELD: [(&str, u64, u64); 5] = [
     ("all-to-all", 4_000, 12_000),
     ("short-links", 60_000, 180_000),
     ("incast", 50_000, 150_000),
-    ("hpcc", 60_000, 180_000),
+    ("drill", 60_000, 180_000),
 ];
 
 /// The table of the repository: the compiler in its first line, then a workload and its instructions per hop in each.
