@@ -118,7 +118,7 @@ impl Class {
     }
 }
 
-/// A scheme in Python with its settings.
+/// A part in Python: a class with its settings.
 #[derive(Debug)]
 struct InPython {
     class: Arc<Class>,
@@ -131,17 +131,17 @@ impl std::fmt::Debug for Class {
     }
 }
 
-/// Makes the scheme of a class.
-struct Makes(Arc<Class>);
+/// Makes the part of a class, behind what a list asks of it.
+struct Makes<T: ?Sized>(Arc<Class>, fn(InPython) -> Arc<T>);
 
-impl Maker<dyn Config> for Makes {
-    fn default(&self) -> Arc<dyn Config> {
-        Arc::new(InPython { class: self.0.clone(), settings: self.0.defaults.clone() })
+impl<T: ?Sized + 'static> Maker<T> for Makes<T> {
+    fn default(&self) -> Arc<T> {
+        self.1(InPython { class: self.0.clone(), settings: self.0.defaults.clone() })
     }
 
-    fn read(&self, settings: Value) -> Result<Arc<dyn Config>, String> {
+    fn read(&self, settings: Value) -> Result<Arc<T>, String> {
         let settings = self.0.read(settings)?;
-        Ok(Arc::new(InPython { class: self.0.clone(), settings }))
+        Ok(self.1(InPython { class: self.0.clone(), settings }))
     }
 
     fn schema(&self) -> Schema {
@@ -261,6 +261,6 @@ pub(crate) fn register_scheme(
     let defaults = serde_json::from_str(defaults).map_err(|error| wrong(error.to_string()))?;
     let class = Arc::new(Class { sprays, queues, sends, ..Class::new(class, title, defaults, code) });
     // A scheme lives as long as the program, as those of Rust do. A notebook makes few.
-    let maker: &'static dyn Maker<dyn Config> = Box::leak(Box::new(Makes(class)));
+    let maker = Box::leak(Box::new(Makes::<dyn Config>(class, |scheme| Arc::new(scheme))));
     Entry::of(String::leak(name), String::leak(about), maker).replace().map_err(wrong)
 }

@@ -1,6 +1,6 @@
 //! Congestion controls in Python. A class keeps its window, and its pace if it has one, as attributes, which are read after each event.
 
-use super::{Class, trouble};
+use super::{Class, InPython, Makes, trouble};
 use crate::errors::named;
 use finding::Finding;
 use model::{Allowance, Congestion, Pace, Rate, Time};
@@ -8,10 +8,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use rnic::notification::CnpScope;
-use rnic::own::{ControlEntry, ControlParts, Maker, Written};
+use rnic::own::{ControlEntry, ControlParts};
 use rnic::{Advised, AnyCongestion, ControlFacts, Evidence, Path, Variation};
-use schemars::Schema;
-use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// The path of a queue pair, as a control in Python gets it.
@@ -23,41 +21,6 @@ pub(crate) struct QueuePair {
     round_trip: u64,
     /// Full packets that line rate sends in this time, rounded up.
     bdp: u32,
-}
-
-/// A control in Python with its settings.
-#[derive(Debug)]
-struct InPython {
-    class: Arc<Class>,
-    settings: Map<String, Value>,
-}
-
-/// Makes the control of a class.
-struct Makes(Arc<Class>);
-
-impl Maker<dyn ControlParts> for Makes {
-    fn default(&self) -> Arc<dyn ControlParts> {
-        Arc::new(InPython { class: self.0.clone(), settings: self.0.defaults.clone() })
-    }
-
-    fn read(&self, settings: Value) -> Result<Arc<dyn ControlParts>, String> {
-        let settings = self.0.read(settings)?;
-        Ok(Arc::new(InPython { class: self.0.clone(), settings }))
-    }
-
-    fn schema(&self) -> Schema {
-        self.0.schema()
-    }
-}
-
-impl Written for InPython {
-    fn written(&self) -> Value {
-        Value::Object(self.settings.clone())
-    }
-
-    fn code(&self) -> Option<u64> {
-        Some(self.class.code)
-    }
 }
 
 impl ControlParts for InPython {
@@ -227,7 +190,7 @@ pub(crate) fn register_control(
 ) -> PyResult<()> {
     let wrong = |text: String| named("RequestError", (text,));
     let defaults = serde_json::from_str(defaults).map_err(|error| wrong(error.to_string()))?;
-    let class = Class { marks, paces, methods, ..Class::new(class, title, defaults, code) };
-    let maker: &'static dyn Maker<dyn ControlParts> = Box::leak(Box::new(Makes(Arc::new(class))));
+    let class = Arc::new(Class { marks, paces, methods, ..Class::new(class, title, defaults, code) });
+    let maker = Box::leak(Box::new(Makes::<dyn ControlParts>(class, |control| Arc::new(control))));
     ControlEntry::of(String::leak(name), String::leak(about), maker).replace().map_err(wrong)
 }
