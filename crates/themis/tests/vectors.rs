@@ -231,7 +231,8 @@ fn the_c_for_ebpf_gives_the_same_answers() {
         expected.push(format!("path {path}"));
     }
     let Some(answers) = answers_of_c(&lines) else {
-        println!("LEFT OUT: the C for eBPF (no C compiler)");
+        // A test that passes does not show what `println!` writes.
+        std::io::stderr().write_all(b"LEFT OUT: the C for eBPF (no C compiler)\n").unwrap();
         return;
     };
     assert!(expected.len() > 10_000);
