@@ -28,9 +28,9 @@ pub trait Live: Send {
     /// Posts a task, which is ready now. Returns its number among the posted tasks of its host.
     fn post_task(&mut self, task: Task) -> u32;
 
-    /// True if a message that this idle queue pair gets at `at`, now or later, and that meets nobody on its path would leave it, and the NICs at
-    /// both ends, as they are, but for their numbers. Nothing else is under way then, not even a late CNP. Then the program may keep it to itself, if it knows when the message would arrive. False
-    /// is always correct.
+    /// True if a message that meets nobody on its path would leave this idle queue pair, and the NICs at both ends, as they are, but for
+    /// their numbers. It comes at `at`, now or later. Nothing else is under way then, not even a late CNP. The program may keep such a
+    /// message to itself, if it knows when it would arrive. False is always correct.
     fn forgets(&mut self, qp: QpId, at: Time) -> bool;
 
     /// Plays everything posted to its end. Returns the plan with the posted messages and tasks, and the outcome, which equals
