@@ -102,6 +102,23 @@ struct Added<T: ?Sized + 'static> {
     names: Option<&'static [&'static str]>,
 }
 
+impl<T: ?Sized> Added<T> {
+    fn entry(&self, name: &str) -> Option<Entry<T>> {
+        self.entries.iter().find(|entry| entry.name == name).copied()
+    }
+
+    fn set(&mut self, entry: Entry<T>, built_in: &[&'static str]) {
+        match self.entries.iter_mut().find(|known| known.name == entry.name) {
+            Some(known) => *known = entry,
+            None => self.entries.push(entry),
+        }
+        let names = built_in.iter().copied().chain(self.entries.iter().map(|entry| entry.name));
+        // Names live as long as the program, as those of a crate's parts do. A program adds few.
+        self.names = Some(Vec::leak(names.collect()));
+        CHANGES.fetch_add(1, Ordering::Release);
+    }
+}
+
 /// Why a name is not free.
 const TAKEN: &str = "it is taken already";
 
@@ -127,7 +144,7 @@ impl<T: ?Sized + Written> List<T> {
         List { kind, built_in, added: RwLock::new(Added { entries: Vec::new(), names: None }) }
     }
 
-    /// Adds a part. The same part may be added again.
+    /// Adds a part. The same part may be added again, also by several threads at once.
     ///
     /// # Panics
     /// If its name is taken or is no name.
@@ -137,14 +154,16 @@ impl<T: ?Sized + Written> List<T> {
             let maker: &dyn Any = of.maker;
             maker.type_id()
         };
-        let is_same = |known: Entry<T>| known.about == entry.about && kind(&known) == kind(&entry);
-        if self.entry(entry.name).is_some_and(is_same) {
-            return;
+        let mut added = self.added.write().unwrap_or_else(PoisonError::into_inner);
+        let refused = match added.entry(entry.name) {
+            Some(known) if known.about == entry.about && kind(&known) == kind(&entry) => return,
+            Some(_) => Some(TAKEN),
+            None => self.refuses(entry.name),
+        };
+        match refused {
+            Some(why) => panic!("{}", self.refusal(entry.name, why)),
+            None => added.set(entry, self.built_in),
         }
-        let taken = self.built_in.contains(&entry.name) || self.entry(entry.name).is_some();
-        let why = unfit(entry.name).or(taken.then_some(TAKEN)).unwrap_or_default();
-        assert!(why.is_empty(), "a {} cannot have the name `{}`: {why}", self.kind, entry.name);
-        self.set(entry);
     }
 
     /// Adds a part, or puts it in the place of an added one of the same name. Scenarios that have been read keep the part that they have.
@@ -152,26 +171,22 @@ impl<T: ?Sized + Written> List<T> {
     /// # Errors
     /// If its name is that of a part of the crate, or no name.
     pub fn replace(&self, entry: Entry<T>) -> Result<(), String> {
-        let taken = self.built_in.contains(&entry.name);
-        match unfit(entry.name).or(taken.then_some(TAKEN)) {
-            Some(why) => Err(format!("a {} cannot have the name `{}`: {why}", self.kind, entry.name)),
+        match self.refuses(entry.name) {
+            Some(why) => Err(self.refusal(entry.name, why)),
             None => {
-                self.set(entry);
+                self.added.write().unwrap_or_else(PoisonError::into_inner).set(entry, self.built_in);
                 Ok(())
             }
         }
     }
 
-    fn set(&self, entry: Entry<T>) {
-        let mut added = self.added.write().unwrap_or_else(PoisonError::into_inner);
-        match added.entries.iter_mut().find(|known| known.name == entry.name) {
-            Some(known) => *known = entry,
-            None => added.entries.push(entry),
-        }
-        let names = self.built_in.iter().copied().chain(added.entries.iter().map(|entry| entry.name));
-        // Names live as long as the program, as those of a crate's parts do. A program adds few.
-        added.names = Some(Vec::leak(names.collect()));
-        CHANGES.fetch_add(1, Ordering::Release);
+    /// Why no part that is added can have this name, if it cannot.
+    fn refuses(&self, name: &str) -> Option<&'static str> {
+        unfit(name).or(self.built_in.contains(&name).then_some(TAKEN))
+    }
+
+    fn refusal(&self, name: &str, why: &str) -> String {
+        format!("a {} cannot have the name `{name}`: {why}", self.kind)
     }
 
     /// Names of all parts, those of the crate first.
@@ -180,8 +195,7 @@ impl<T: ?Sized + Written> List<T> {
     }
 
     fn entry(&self, name: &str) -> Option<Entry<T>> {
-        let added = self.added.read().unwrap_or_else(PoisonError::into_inner);
-        added.entries.iter().find(|entry| entry.name == name).copied()
+        self.added.read().unwrap_or_else(PoisonError::into_inner).entry(name)
     }
 
     /// The added part of that name with its defaults.
@@ -325,5 +339,22 @@ mod tests {
         // A program may add its parts twice.
         list.add(of(&Part::<1>));
         list.add(of(&Part::<2>));
+    }
+
+    #[test]
+    fn threads_may_add_the_same_part_at_once() {
+        for _ in 0..500 {
+            let list = List::<dyn Written>::new("part", &[]);
+            let start = std::sync::Barrier::new(4);
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        start.wait();
+                        list.add(Entry { name: "x", about: "", maker: &Part::<1> });
+                    });
+                }
+            });
+            assert_eq!(list.names(), ["x"]);
+        }
     }
 }
