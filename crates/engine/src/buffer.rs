@@ -223,6 +223,15 @@ impl Buffer {
         self.share(used, self.alphas.get(i).copied().unwrap_or(pfc.alpha))
     }
 
+    /// True if an account may hold so many bytes now.
+    #[inline]
+    fn is_below(&self, held: u64, i: usize, pfc: &Pfc) -> bool {
+        let (num, den) = self.alphas.get(i).copied().unwrap_or(pfc.alpha);
+        // As `held <= self.threshold(..)`: a multiplication takes less time than a division.
+        let free = self.shared.saturating_sub(self.used);
+        u128::from(held) * u128::from(den) <= u128::from(free) * u128::from(num)
+    }
+
     pub(crate) fn lossless(&self) -> bool {
         self.flow_control.is_lossless()
     }
@@ -262,7 +271,7 @@ impl Buffer {
         }
         match flow_control {
             FlowControl::Lossless(pfc) => {
-                if self.ingress[i] + bytes <= self.threshold(self.used, i, &pfc) {
+                if self.is_below(self.ingress[i] + bytes, i, &pfc) {
                     self.charge(account, bytes);
                     return Admission::Admitted;
                 }
@@ -295,6 +304,19 @@ impl Buffer {
                 Admission::Admitted
             }
         }
+    }
+
+    /// Charges a packet of a class that pauses to the share of its account, where it is below the threshold. False if
+    /// [`Buffer::admit`] must decide.
+    #[inline(always)]
+    pub(crate) fn admit_to_share(&mut self, account: Account, bytes: u64) -> bool {
+        let FlowControl::Lossless(pfc) = self.rule(account.0.into()).0 else { return false };
+        let i = account.0 as usize;
+        let fits = self.cells.is_none() && self.is_below(self.ingress[i] + bytes, i, &pfc);
+        if fits {
+            self.charge(account, bytes);
+        }
+        fits
     }
 
     /// Pauses an account with packets in headroom.
@@ -473,7 +495,7 @@ impl Buffer {
         if !self.paused[i] || self.headroom[i] > 0 {
             return false;
         }
-        let below = self.ingress[i] + pfc.resume_offset.get() <= self.threshold(self.used, i, &pfc);
+        let below = self.is_below(self.ingress[i] + pfc.resume_offset.get(), i, &pfc);
         if below || self.ingress[i] == 0 {
             self.paused[i] = false;
             self.pauses -= 1;

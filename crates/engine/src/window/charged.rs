@@ -28,6 +28,8 @@ use model::{Annex, Parcel, Parts};
 #[derive(Debug, Default)]
 pub(super) struct Charging {
     ports: Vec<Charged>,
+    /// Place of the next event of each of these ports in the order of all.
+    places: Vec<u64>,
     /// Pause and resume frames that ports without charged packets owe, in order of time.
     pub(super) owed: Vec<Owed>,
 }
@@ -47,8 +49,6 @@ pub(super) struct Owed {
 #[derive(Clone, Copy, Debug)]
 struct Charged {
     p: usize,
-    /// Place of its next event in the order of all ports.
-    next: u64,
     /// Key of the next departure from the queue: the time at which the wire is free.
     free: u64,
     /// Key of the next arrival of data, and the number of arrivals before it.
@@ -67,14 +67,18 @@ struct Charged {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Pause,
+    /// Data arrives.
     Arrival,
+    /// Data departs that has waited.
     Departure,
+    /// A reply or CNP departs.
+    Control,
 }
 
 /// What decides about data that arrives.
 trait Rule<A> {
-    /// Decides whether a packet may join its queue.
-    fn admit(&mut self, setup: &Setup<'_>, pkt: &Parcel<A>, egress: Egress) -> Admission;
+    /// Decides whether a packet may join its queue. The rule asks for the queue if it counts.
+    fn admit(&mut self, setup: &Setup<'_>, pkt: &Parcel<A>, egress: impl FnOnce() -> Egress) -> Admission;
 
     /// Notes that a packet leaves its queue; true if its ingress must be resumed.
     fn release(&mut self, pkt: &Parcel<A>, place: Place) -> bool;
@@ -85,8 +89,16 @@ struct ByBuffer<'s, P: Parts>(&'s mut Switch<P>);
 
 impl<P: Parts> Rule<P::Annex> for ByBuffer<'_, P> {
     #[inline(always)]
-    fn admit(&mut self, setup: &Setup<'_>, pkt: &Parcel<P::Annex>, egress: Egress) -> Admission {
-        self.0.admit(setup, pkt, Some(egress))
+    fn admit(
+        &mut self,
+        setup: &Setup<'_>,
+        pkt: &Parcel<P::Annex>,
+        egress: impl FnOnce() -> Egress,
+    ) -> Admission {
+        match self.0.buffer.admit_to_share(self.0.plain_account(pkt), pkt.frame().into()) {
+            true => Admission::Admitted,
+            false => self.0.admit(setup, pkt, Some(egress())),
+        }
     }
 
     #[inline(always)]
@@ -97,8 +109,8 @@ impl<P: Parts> Rule<P::Annex> for ByBuffer<'_, P> {
 
 impl<A: Annex> Rule<A> for Caps {
     #[inline(always)]
-    fn admit(&mut self, _: &Setup<'_>, pkt: &Parcel<A>, egress: Egress) -> Admission {
-        Caps::admit(self, pkt.frame().into(), egress, may_be_cut(pkt))
+    fn admit(&mut self, _: &Setup<'_>, pkt: &Parcel<A>, egress: impl FnOnce() -> Egress) -> Admission {
+        Caps::admit(self, pkt.frame().into(), egress(), may_be_cut(pkt))
     }
 
     #[inline(always)]
@@ -119,32 +131,49 @@ impl<A: Annex> Play<'_, A> {
     #[inline(never)]
     pub(super) fn charged<P: Parts<Annex = A>>(&mut self, switch: &mut Switch<P>) {
         let mut ports = std::mem::take(&mut self.charging.ports);
+        let mut places = std::mem::take(&mut self.charging.places);
         let mut by_buffer = ByBuffer(switch);
         for word in 0..self.layer.busy.len() {
             for p in bits(self.layer.busy[word], word * 64) {
                 if self.may_charge(p) {
                     self.layer.busy[word] &= !(1 << (p % 64));
-                    ports.push(self.begin_charged(p));
+                    let port = self.begin_charged(p);
+                    places.push(place(self.next_event(&port).0, p));
+                    ports.push(port);
                 }
             }
         }
         let end = line::instant(self.out.window.length);
+        if let Some(middle) = self.middle.take() {
+            self.take_turns((&mut ports, &mut places), middle, &mut by_buffer);
+            by_buffer.0.buffer.sample();
+        }
+        self.take_turns((&mut ports, &mut places), end, &mut by_buffer);
+        ports.drain(..).for_each(|port| self.end_charged(port));
+        places.clear();
+        (self.charging.ports, self.charging.places) = (ports, places);
+    }
+
+    /// Computes the events of these ports before `end`, a key, in order of their places.
+    #[inline(always)]
+    fn take_turns(
+        &mut self,
+        (ports, places): (&mut [Charged], &mut [u64]),
+        end: u64,
+        rule: &mut impl Rule<A>,
+    ) {
         loop {
             let (mut first, mut next, mut limit) = (0, end, end);
-            for (i, port) in ports.iter().enumerate() {
-                if port.next < next {
-                    (first, next, limit) = (i, port.next, next);
-                } else {
-                    limit = limit.min(port.next);
-                }
+            for (i, place) in places.iter().enumerate() {
+                limit = limit.min(next.max(*place));
+                first = if *place < next { i } else { first };
+                next = next.min(*place);
             }
             if next == end {
-                break;
+                return;
             }
-            self.advance(&mut ports[first], limit, &mut by_buffer);
+            places[first] = self.advance(&mut ports[first], limit, rule);
         }
-        ports.drain(..).for_each(|port| self.end_charged(port));
-        self.charging.ports = ports;
     }
 
     /// Computes all ports that may reach their caps. They are then no longer busy.
@@ -207,10 +236,7 @@ impl<A: Annex> Play<'_, A> {
         let [arrival, reply, cnp] =
             [DATA, REPLIES, CNPS].map(|class| key(&self.layer.line(p, class).packets, 0));
         let (control, pause) = (reply.min(cnp), self.next_pause(p, 0));
-        let mut port =
-            Charged { p, next: 0, free, arrival, data: 0, control, replies: 0, cnps: 0, pause, pauses: 0 };
-        port.next = place(self.next_event(&port).0, p);
-        port
+        Charged { p, free, arrival, data: 0, control, replies: 0, cnps: 0, pause, pauses: 0 }
     }
 
     /// Puts the port's lines back, empty. What has not left goes into its queues.
@@ -227,11 +253,14 @@ impl<A: Annex> Play<'_, A> {
     fn next_event(&self, port: &Charged) -> (u64, Event) {
         let own = &self.ports[port.p];
         // Data waits in the port's queue.
-        let waiting = if own.data.is_empty() || own.paused() { port.control } else { 0 };
-        let departure = port.free.max(waiting);
+        let data = if own.data.is_empty() || own.paused() { NEVER } else { port.free };
+        let (departure, event) = match port.control < data.max(port.free) {
+            true => (port.control.max(port.free), Event::Control),
+            false => (data, Event::Departure),
+        };
         // A resumed port starts its packet before another frame of the same instant takes effect.
         match departure <= port.arrival.min(port.pause) {
-            true => (departure, Event::Departure),
+            true => (departure, event),
             false if port.pause < port.arrival => (port.pause, Event::Pause),
             false => (port.arrival, Event::Arrival),
         }
@@ -247,17 +276,21 @@ impl<A: Annex> Play<'_, A> {
         own.nth(count).map_or(NEVER, |pause| line::instant(pause.at - self.out.window.opened))
     }
 
-    /// Computes the events of a port that come before the place `limit`.
+    /// Computes the events of a port that come before the place `limit`. Returns the place of the next one.
     #[inline(never)]
-    fn advance(&mut self, port: &mut Charged, limit: u64, rule: &mut impl Rule<A>) {
+    fn advance(&mut self, port: &mut Charged, limit: u64, rule: &mut impl Rule<A>) -> u64 {
         loop {
             let (key, event) = self.next_event(port);
-            port.next = place(key, port.p);
-            if port.next >= limit {
-                return;
+            let next = place(key, port.p);
+            if next >= limit {
+                return next;
             }
             match event {
                 Event::Departure => self.depart_charged(port, key, rule),
+                Event::Control => {
+                    let pkt = self.take_control(port);
+                    self.start_charged(port, self.out.window.opened + line::time(key), pkt);
+                }
                 Event::Arrival => self.arrive_charged(port, key, rule),
                 Event::Pause => self.pause_charged(port, key),
             }
@@ -286,8 +319,8 @@ impl<A: Annex> Play<'_, A> {
         let mut pkt = self.shelf.unkeyed(&line[port.data], self.layer.tie);
         port.data += 1;
         port.arrival = line::key(line, port.data);
-        let own = &self.ports[p];
-        let egress = Egress { queue: own.waiting, cap: self.cap(p), place: Some(self.place(p)) };
+        let queue = self.ports[p].waiting;
+        let egress = || Egress { queue, cap: self.cap(p), place: Some(self.place(p)) };
         match rule.admit(self.out.setup, &pkt, egress) {
             Admission::Admitted => {}
             Admission::AdmittedPause => self.send_pause(&pkt, (key, p), true),
@@ -343,16 +376,11 @@ impl<A: Annex> Play<'_, A> {
         waiting.is_some()
     }
 
-    /// The port's next packet departs.
+    /// The port's next packet of data departs.
     #[inline(always)]
     fn depart_charged(&mut self, port: &mut Charged, key: u64, rule: &mut impl Rule<A>) {
         let (p, at) = (port.p, self.out.window.opened + line::time(key));
         let own = &mut self.ports[p];
-        let data = if own.data.is_empty() || own.paused() { NEVER } else { 0 };
-        if port.control < port.free.max(data) {
-            let pkt = self.take_control(port);
-            return self.start_charged(port, at, pkt);
-        }
         let Some(mut pkt) = own.data.pop() else { return };
         own.waiting -= u64::from(pkt.frame());
         if own.waiting > own.unmarked.into() && !own.is(MARKS_EARLY) {

@@ -78,6 +78,8 @@ pub(super) struct Departures<A> {
     /// True if the link loses packets, is tapped, or is long, or if arrivals may be marked.
     special: bool,
     paused: bool,
+    /// Number of pause frames that have taken effect in [`Departures::run_to_pauses`].
+    pauses: usize,
     annex: PhantomData<A>,
 }
 
@@ -112,6 +114,7 @@ impl<A: Annex> Departures<A> {
             short,
             special,
             paused: port.paused(),
+            pauses: 0,
             annex: PhantomData,
         }
     }
@@ -512,18 +515,21 @@ impl<A: Annex> Departures<A> {
         }
     }
 
-    /// Computes all departures before the port's last pause frame, and lets the frames take effect.
+    /// Computes all departures before the port's last pause frame before `limit`, a key, and lets the frames take effect.
     #[cold]
     #[inline(never)]
     pub(super) fn run_to_pauses(
         &mut self,
         port: &mut Port<A>,
         lines: &mut Lines<'_, A>,
-        pauses: &[Pause],
+        (pauses, limit): (&[Pause], u64),
         out: &mut Out<'_, A>,
     ) {
         let p = self.p;
-        for pause in pauses.iter().filter(|pause| pause.port.index() == p) {
+        while let Some(pause) = pauses.iter().filter(|pause| pause.port.index() == p).nth(self.pauses)
+            && instant(pause.at - out.window.opened) < limit
+        {
+            self.pauses += 1;
             let after = pause.at - out.window.opened;
             self.run_unwatched(port, lines, instant(after), out);
             out.paused(p, port, pause.at, pause.channel, pause.on);

@@ -230,8 +230,7 @@ impl<'v> Ways<'v> {
     }
 }
 
-/// Computes the window with the arrivals of these lanes. The buffer is sampled at `middle`, which is possible under caps and
-/// without pauses only. Returns the time of the switch's next event of its own, ps.
+/// Computes the window with the arrivals of these lanes. The buffer is sampled at `middle`. Returns the time of the switch's next event of its own, ps.
 #[inline(never)]
 pub(super) fn visit<P: Parts>(
     state: SwitchState<'_, P>,
@@ -331,10 +330,10 @@ pub(super) fn visit<P: Parts>(
     play.pauses.clear();
     play.charging.owed.clear();
     play.shelf.clear();
-    if middle.is_some() {
-        switch.buffer.sample_past(play.bytes_before);
-    }
     if !matches!(bound, Bound::Buffer) {
+        if middle.is_some() {
+            switch.buffer.sample_past(play.bytes_before);
+        }
         let (bytes, setup) = (play.bytes, play.out.setup);
         settle(switch, play.ports, bytes, setup);
     }
@@ -525,14 +524,15 @@ impl<A: Annex> Play<'_, A> {
         let Play { layer, shelf, ports, out, pauses, sent, .. } = self;
         let mut lines = in_order(&mut layer.lines[p], &queue, shelf.reborrow(), sent);
         let (port, limit) = (&mut ports[p], line::instant(out.window.length));
-        if !pauses.is_empty() {
-            departures.run_to_pauses(port, &mut lines, pauses, out);
+        for limit in self.middle.into_iter().chain([limit]) {
+            if !pauses.is_empty() {
+                departures.run_to_pauses(port, &mut lines, (pauses, limit), out);
+            }
+            departures.run_unwatched(port, &mut lines, limit, out);
+            if self.middle == Some(limit) {
+                self.bytes_before += departures.waiting_before(&lines, limit);
+            }
         }
-        if let Some(middle) = self.middle {
-            departures.run_unwatched(port, &mut lines, middle, out);
-            self.bytes_before += departures.waiting_before(&lines, middle);
-        }
-        departures.run_unwatched(port, &mut lines, limit, out);
         let left = departures.end(port, &mut lines, self.mixed, out);
         self.put_back(p, queue, left, uncharged);
     }

@@ -133,9 +133,9 @@ fn advance<P: Parts>(
     let mut groups = groups_of(setup, parts, &layout, length);
     let views = views_of(setup, &groups);
     let mut clock = Clock::new(setup, length, views, size_of::<Parcel<P::Annex>>());
-    // Other schemes need an order among the ports of a switch, so their visits would be split.
-    let local = groups.iter().flat_map(|group| group.switches()).all(|switch| switch.interest.local);
-    if let Some(sides) = sides.filter(|_| local && !clock.views.are_asked_for()) {
+    if let Some(sides) =
+        sides.filter(|_| !clock.views.are_asked_for() && groups.iter().all(|g| g.knows_middles()))
+    {
         groups.iter_mut().for_each(|group| group.take_sides(sides));
         clock = clock.in_turns();
     }

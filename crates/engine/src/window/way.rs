@@ -91,6 +91,11 @@ impl Static {
         }
     }
 
+    /// True if most visits know the bytes in the buffer at their middle: they go by port, and queues have nothing but arrivals.
+    pub(super) fn knows_middle(&self) -> bool {
+        self.by_port && self.only_arrivals
+    }
+
     /// True if caps may be all that bounds the queues. The headers of cut packets must then be replies.
     pub(super) fn asks_for_caps(&self, now: &Now) -> bool {
         self.by_port
@@ -102,23 +107,22 @@ impl Static {
 
     /// True if the thresholds of the buffer decide whether the visit is light.
     pub(super) fn asks_for_thresholds(&self, now: &Now) -> bool {
-        now.caps.is_none() && !now.has_middle && !self.unbounded
+        now.caps.is_none() && !self.unbounded && !(now.has_middle && now.has_others)
     }
 }
 
 /// The way of a visit.
 pub(super) fn way(fixed: &Static, now: &Now) -> Way {
-    match now.caps {
-        Some(caps) => return Way::ByPort(Bound::Caps(caps)),
-        None if now.has_middle => return Way::Split,
-        None => {}
+    if let Some(caps) = now.caps {
+        return Way::ByPort(Bound::Caps(caps));
     }
     let (by_port, light) = (fixed.by_port && now.calm, !fixed.unbounded && now.stays_below);
-    // In a heavy visit ports can take turns if refused packets are dropped.
-    let in_turns = fixed.only_arrivals && !now.has_others && !fixed.cuts;
+    let only_arrivals = fixed.only_arrivals && !now.has_others;
     match by_port {
-        true if light => Way::ByPort(Bound::Nothing),
-        true if in_turns => Way::ByPort(Bound::Buffer),
+        true if light && (only_arrivals || !now.has_middle) => Way::ByPort(Bound::Nothing),
+        // In a heavy visit ports can take turns if refused packets are dropped.
+        true if only_arrivals && !fixed.cuts => Way::ByPort(Bound::Buffer),
+        _ if now.has_middle => Way::Split,
         _ => Way::InOrder { heavy: !light },
     }
 }
@@ -157,7 +161,11 @@ mod tests {
             (local, Now { calm: false, ..full }, "heavy in order"),
             (local, Now { has_others: true, ..calm }, "light by port"),
             (local, Now { has_others: true, ..full }, "heavy in order"),
-            (local, Now { has_middle: true, ..full }, "split"),
+            (local, Now { has_middle: true, ..calm }, "light by port"),
+            (local, Now { has_middle: true, ..full }, "heavy by port"),
+            (local, Now { has_middle: true, has_others: true, ..calm }, "split"),
+            (cuts, Now { has_middle: true, ..full }, "split"),
+            (watches, Now { has_middle: true, ..calm }, "split"),
             (local, Now { has_middle: true, ..capped }, "caps by port"),
             (cuts, calm, "light by port"),
             (cuts, full, "heavy in order"),
@@ -186,6 +194,7 @@ mod tests {
         assert!(!local.asks_for_caps(&Now { has_others: true, ..calm }), "held packets may fill a queue");
         let mixed = Static { cuts: true, headers_with_data: true, ..local };
         assert!(!mixed.asks_for_caps(&calm), "headers would join the queues of data");
-        assert!(!local.asks_for_thresholds(&Now { has_middle: true, ..calm }), "the visit is split");
+        let held = Now { has_middle: true, has_others: true, ..calm };
+        assert!(!local.asks_for_thresholds(&held), "the visit is split");
     }
 }

@@ -106,6 +106,11 @@ impl<P: Parts> Group<P> {
         self.nodes.add_outgoing(setup, parts, node as usize, qp);
     }
 
+    /// True if the visits of its switches know the buffer at their middle, and need not be split there.
+    pub(super) fn knows_middles(&self) -> bool {
+        self.nodes.knows_middles()
+    }
+
     /// Prepares the group for a run in which the sides of nodes take turns.
     pub(super) fn take_sides(&mut self, side_of: &[u8]) {
         self.schedule.take_sides(self.nodes.all().iter().map(|node| side_of[node.id.index()]));

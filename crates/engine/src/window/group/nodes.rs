@@ -260,6 +260,11 @@ impl<P: Parts> Nodes<P> {
         AtSwitch { node, switch: &mut self.switches[index], fixed: &self.fixed[index] }
     }
 
+    /// True if the visits of all switches know the buffer at their middle.
+    pub(super) fn knows_middles(&self) -> bool {
+        self.fixed.iter().all(Static::knows_middle)
+    }
+
     /// Node `n`, which is a host.
     #[inline(always)]
     pub(super) fn host(&mut self, n: usize) -> AtHost<'_, P> {

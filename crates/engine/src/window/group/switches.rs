@@ -63,7 +63,8 @@ impl<P: Parts> Group<P> {
     ) -> Option<u64> {
         let Workspace { incoming, pool, sorter, scratch, .. } = workspace;
         let AtSwitch { node, switch, fixed } = self.nodes.switch(n);
-        if middle.is_some() && !node.pauses.is_empty() {
+        // A visit that may be split leaves pauses to its halves.
+        if middle.is_some() && !node.pauses.is_empty() && !knows_middle(fixed, switch) {
             return None;
         }
         node.collect(context, &mut scratch.events);
@@ -93,6 +94,12 @@ impl<P: Parts> Group<P> {
         self.outputs.give(pool, incoming.drain(..));
         Some(next.min(self.nodes.switch(n).switch.next_ruling()))
     }
+}
+
+/// True if the bytes in the buffer at the middle of a visit follow from its ports, and the visit need not be split.
+#[cold]
+fn knows_middle<P: Parts>(fixed: &Static, switch: &Switch<P>) -> bool {
+    fixed.knows_middle() && !switch.buffer.cuts() && switch.uncharged + switch.held_bytes == 0
 }
 
 /// The state of a switch when a visit opens. The buffer is asked only for what decides on the way.
