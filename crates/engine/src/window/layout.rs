@@ -26,6 +26,9 @@ pub(super) struct Layout {
     port_words: u32,
 }
 
+/// Parts of a step from one group to the next.
+const FINE: u64 = 1 << 16;
+
 impl Layout {
     pub(super) fn new(fabric: &Fabric) -> Self {
         let groups = division::groups(fabric);
@@ -50,6 +53,22 @@ impl Layout {
 
     pub(super) fn locate(&self, node: NodeId) -> Location {
         self.locations[node.index()]
+    }
+
+    /// The groups, with neighbours close to each other: those with hosts come in the order of their numbers, and each of the others
+    /// where the groups beside it have their middle.
+    pub(super) fn neighbourhoods(&self, fabric: &Fabric) -> Vec<usize> {
+        let middle = |group: usize| {
+            let links = || self.groups[group].iter().flat_map(|node| fabric.ports(*node));
+            if links().any(|link| fabric.is_host(link.from)) {
+                return group as u64 * FINE;
+            }
+            let beside: Vec<u64> = links().map(|link| self.locate(link.to).group.into()).collect();
+            beside.iter().sum::<u64>() * FINE / beside.len().max(1) as u64
+        };
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        order.sort_by_cached_key(|group| (middle(*group), *group));
+        order
     }
 
     /// Index of a port among the ports of its group.

@@ -161,7 +161,8 @@ fn advance<P: Parts>(
             }
         }
     } else {
-        crew::run(setup, &mut groups, &mut board, &mail, threads, &mut clock, observer)
+        let order = layout.neighbourhoods(setup.fabric());
+        crew::run(setup, &mut groups, &mut board, &mail, (&order, threads), &mut clock, observer)
     };
     Advanced { layout, groups, board, clock, end }
 }
