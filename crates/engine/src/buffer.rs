@@ -656,10 +656,10 @@ impl Buffer {
     }
 
     /// Starts a visit whose ports keep their caps by themselves: if the shared buffer cannot fill, caps are all that bounds
-    /// queues. Returns the caps, or `None` if the buffer has none or could fill. The charges by account are then unknown.
+    /// queues. Returns the caps, or `None` if the buffer has none, could fill, or must be known at every instant. The charges by account are then unknown.
     pub(crate) fn caps(&mut self, incoming: u64) -> Option<Caps> {
         let FlowControl::Capped { least } = self.flow_control else { return None };
-        if self.cells.is_some() {
+        if self.cells.is_some() || self.watermarks.is_some() || !self.own_rules.is_empty() {
             return None;
         }
         let fits = self.light_without_detail(self.used + incoming <= self.shared);

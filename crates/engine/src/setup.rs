@@ -95,6 +95,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) data_class: usize,
     /// True if this class is marked.
     marks_data: bool,
+    /// True if all marks go by the length of a queue alone, and by the settings of the port.
+    pub(crate) marks_by_length: bool,
     /// [`Plan::has_plain_queues`].
     pub(crate) plain_queues: bool,
     /// Kinds of packets in the class of data.
@@ -219,6 +221,8 @@ impl<'a> Setup<'a> {
             },
             data_class: plan.classes.of(Kind::Data),
             marks_data: plan.classes.data().marked,
+            marks_by_length: plan.own_queues.is_empty()
+                && !plan.ports.iter().any(|port| port.marking.is_some_and(|marking| marking.weight > 0)),
             plain_queues: plan.has_plain_queues(),
             with_data: plan.classes.with_data(),
             cnps_with_acks: plan.classes.of(Kind::Cnp) == plan.classes.of(Kind::Ack),

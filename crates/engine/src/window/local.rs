@@ -140,7 +140,7 @@ impl<H> Layer<'_, H> {
 }
 
 /// The ports by which packets leave.
-struct Ways<'v> {
+pub(super) struct Ways<'v> {
     router: Router<'v>,
     key: Key,
     salt: u64,
@@ -165,7 +165,7 @@ struct Last<'v> {
 }
 
 impl<'v> Ways<'v> {
-    fn new<P: Parts>(switch: &Switch<P>, router: Router<'v>, opened: u64) -> Self {
+    pub(super) fn new<P: Parts>(switch: &Switch<P>, router: Router<'v>, opened: u64) -> Self {
         let (key, salt) = switch.hash_keys();
         let none = Last { address: u64::MAX, entropy: 0, ports: &[], to_host: false, flow: 0 };
         Ways { router, key, salt, opened, by_flow: switch.interest.by_flow, last: [none; KINDS] }
@@ -173,7 +173,7 @@ impl<'v> Ways<'v> {
 
     /// The port of an arrival from a switch.
     #[inline(always)]
-    fn port<S: Scheme, A: Annex>(&self, scheme: &S, pkt: &Parcel<A>) -> usize {
+    pub(super) fn port<S: Scheme, A: Annex>(&self, scheme: &S, pkt: &Parcel<A>) -> usize {
         match self.router.ports(pkt.to()).0 {
             [port] => port.index(),
             ports => {
@@ -186,7 +186,12 @@ impl<'v> Ways<'v> {
     /// The port of an arrival from a host, and whether it leads to the packet's host. Most packets of a host belong to the
     /// queue pairs of the packets before.
     #[inline(always)]
-    fn port_from_host<S: Scheme>(&mut self, scheme: &S, pkt: &Packet, entropy: u16) -> (usize, bool) {
+    pub(super) fn port_from_host<S: Scheme>(
+        &mut self,
+        scheme: &S,
+        pkt: &Packet,
+        entropy: u16,
+    ) -> (usize, bool) {
         // No host sends signals or headers, so all packets of a place go the same way.
         let last = &mut self.last[pkt.kind_number() as usize % KINDS];
         let elsewhere = last.address != pkt.address();
@@ -239,9 +244,9 @@ pub(super) fn visit<P: Parts>(
     bound: Bound,
     middle: Option<u64>,
 ) -> u64 {
-    let SwitchState { node, switch, ports, backlog, scratch, line_of, with_data, .. } = state;
+    let SwitchState { node, switch, ports, backlog, scratch, line_of, .. } = state;
     if let Bound::Buffer = bound {
-        recount(switch, ports, with_data);
+        recount(switch, (ports, &[]), out.setup);
     }
     let Window { opened, length, .. } = out.window;
     let tie = out.setup.tie(node.0, opened);

@@ -29,10 +29,12 @@
 mod charged;
 mod classed;
 mod classed_host;
+mod classed_switch;
 mod clock;
 mod context;
 mod crew;
 mod departures;
+mod desk;
 mod far;
 mod group;
 mod host;

@@ -1,6 +1,6 @@
 //! The egress side of a node: packets go onto lanes and into the counts.
 
-use super::lanes::{Address, InnerMail, Lane, Outbox, Pause, Pool, add, bits};
+use super::lanes::{Address, InnerMail, Lane, Outbox, Pause, Pool, add, add_with, bits};
 use super::port::{LATER, LOSSY, Port, TAPPED};
 use super::setup::Setup;
 use crate::books::{Lost, Tally};
@@ -106,6 +106,29 @@ impl<A: Annex> Out<'_, A> {
         lost.is_none()
     }
 
+    /// [`Out::launch`] of a packet with this label and annex, which goes straight from place to place. The caller updates the start
+    /// of the next packet.
+    #[inline(always)]
+    pub(super) fn launch_with(
+        &mut self,
+        p: usize,
+        port: &mut Port<A>,
+        at: u64,
+        (label, annex): (Packet, &A),
+    ) {
+        let time = self.take_wire(port, at, &label);
+        let (from, span) = self.lane_span(p);
+        let after = port.busy + port.delay - from;
+        debug_assert_eq!(port.busy, at + time);
+        let label = label.arriving(after as u32, port.peer_port);
+        if after < span {
+            let unit = self.unit;
+            add_with(self.lane(p).packets(), label, annex, unit);
+        } else {
+            self.send_far(p, port, after, &Parcel { label, annex: *annex });
+        }
+    }
+
     /// Counts a packet that the link of port `p` loses.
     #[cold]
     #[inline(never)]
@@ -167,11 +190,18 @@ impl<A: Annex> Out<'_, A> {
 
     /// Occupies the wire from `at` on; returns the transmission time, ps.
     #[inline(always)]
-    fn occupy(&mut self, port: &mut Port<A>, at: u64, pkt: &Parcel<A>) -> u64 {
+    fn occupy(&mut self, port: &mut Port<A>, at: u64, pkt: &Packet) -> u64 {
+        let time = self.take_wire(port, at, pkt);
+        port.schedule();
+        time
+    }
+
+    /// [`Out::occupy`] without an update of the start of the next packet.
+    #[inline(always)]
+    fn take_wire(&mut self, port: &mut Port<A>, at: u64, pkt: &Packet) -> u64 {
         let time = self.setup.time_on_wire(port.row, pkt.frame());
         port.busy = at + time;
         port.last = port.busy;
-        port.schedule();
         port.busy_for += time;
         port.frames += 1;
         port.bytes += pkt.frame() as u64;

@@ -2,7 +2,7 @@
 //! the buffer. It never releases memory.
 
 use crate::gentle::LARGE;
-use model::{Annex, Parcel};
+use model::{Annex, Packet, Parcel};
 
 /// A first-in first-out queue of packets.
 #[derive(Clone, Debug)]
@@ -39,6 +39,18 @@ impl<A: Annex> Queue<A> {
         self.tail += 1;
     }
 
+    /// [`Queue::push`] of a packet with this label and annex, which goes straight from place to place.
+    #[inline(always)]
+    pub(super) fn push_with(&mut self, label: Packet, annex: &A) {
+        if self.tail as usize == self.slots.len() {
+            self.make_room();
+        }
+        let slot = &mut self.slots[self.tail as usize];
+        slot.label = label;
+        slot.annex = *annex;
+        self.tail += 1;
+    }
+
     /// Adds a packet for each of these elements; `fill` writes it to its slot, without a copy on the way.
     #[inline(always)]
     pub(super) fn extend_with<T>(&mut self, elements: &[T], fill: impl Fn(&mut Parcel<A>, &T)) {
@@ -65,6 +77,12 @@ impl<A: Annex> Queue<A> {
         let pkt = self.slots[self.head as usize];
         self.head += 1;
         Some(pkt)
+    }
+
+    /// The packet that has just been removed as the first one.
+    #[inline(always)]
+    pub(super) fn removed(&self) -> &Parcel<A> {
+        &self.slots[self.head as usize - 1]
     }
 
     /// The first packet. The queue must have one.
@@ -187,7 +205,7 @@ impl<A: Annex> Queue<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{HostId, Kind, Packet, Psn, QpId};
+    use model::{HostId, Kind, Psn, QpId};
 
     #[test]
     fn packets_leave_in_the_order_in_which_they_came_while_it_grows() {

@@ -84,10 +84,20 @@ impl<'v, A: Annex> Shelf<'v, A> {
 /// The form on a line of the annex of the packet in this slot of a lane.
 #[inline(always)]
 pub(super) fn in_lane<A: Annex>(annex: &A, lane: usize, slot: usize) -> A::Held {
-    annex.hold(|| {
-        debug_assert!(lane < OWN as usize && slot < 1 << SLOT_BITS, "a lane or a slot without a place");
-        (lane << SLOT_BITS | slot) as u32
-    })
+    annex.hold(|| place_of(lane, slot))
+}
+
+/// The place of the packet in this slot of a lane.
+#[inline(always)]
+pub(super) fn place_of(lane: usize, slot: usize) -> u32 {
+    debug_assert!(lane < OWN as usize && slot < 1 << SLOT_BITS, "a lane or a slot without a place");
+    (lane << SLOT_BITS | slot) as u32
+}
+
+/// The packet in a place that some lane has.
+#[inline(always)]
+pub(super) fn in_lanes<A>(lanes: &[Vec<Parcel<A>>], place: u32) -> &Parcel<A> {
+    &lanes[(place >> SLOT_BITS) as usize][(place & ((1 << SLOT_BITS) - 1)) as usize]
 }
 
 /// [`Shelf::put`] for a shelf that is not yet there.

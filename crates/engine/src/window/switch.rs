@@ -7,11 +7,16 @@
 //! Otherwise the visit is *heavy*. The engine then takes all departures in order of time and keeps every buffer
 //! account at every instant, so that pauses and drops get their exact times.
 //!
+//! A *capped* visit is one of a switch whose classes are not plain, where the caps of queues are all that bounds them. Each
+//! port then refuses and cuts packets by itself. So the engine computes its events one by one, but needs no order among the
+//! ports, and sums up the buffer at the end.
+//!
 //! Light visits also take departures in order of time at ports where the scheme watches them.
 //!
 //! Most light visits need no order among the ports at all: see [`super::local`].
 
 use super::classed::Queues;
+use super::desk::{Desk, mark_classed};
 use super::lanes::{Pause, bits};
 use super::local::{Floor, LineOf};
 use super::order::DepartureOrder;
@@ -21,7 +26,7 @@ use super::port::{LOSSY, PARTLY_PAUSED, Port, TAPPED, TO_HOST, UNCHARGED, WATCHE
 use super::setup::Setup;
 use super::tie::Tie;
 use crate::books::Lost;
-use crate::buffer::Admission;
+use crate::buffer::{Admission, Caps};
 use crate::cells::Place;
 use crate::failing::FailureEvent;
 use crate::outcome::EventKind;
@@ -32,7 +37,7 @@ use crate::watchdog::Ruling;
 use model::draw::below;
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
-use model::plan::{MarkAt, Victim};
+use model::plan::{Overflow, Victim};
 use model::scheme::{Effects, flow_of, flow_tuple};
 use model::{
     Annex, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Stamped, Switched, Time, Verdict,
@@ -48,6 +53,9 @@ pub(super) struct Scratch<A: Annex> {
     queued: Vec<u32>,
     order: DepartureOrder,
     effects: Effects,
+    /// Lines of capped visits by port, empty between visits, and room to sort them.
+    pub(super) lines: Vec<Vec<Parcel<u32>>>,
+    pub(super) room: Vec<Parcel<u32>>,
     pub(super) floor: Floor<A>,
 }
 
@@ -56,7 +64,7 @@ pub(super) struct SwitchState<'v, P: Parts> {
     pub(super) node: NodeId,
     pub(super) switch: &'v mut Switch<P>,
     pub(super) ports: &'v mut [Port<P::Annex>],
-    /// Queues of all ports, if the plan's classes are not plain. The visit is then heavy.
+    /// Queues of all ports, if the plan's classes are not plain. The visit is then heavy or capped.
     pub(super) classed: &'v mut [Queues<P::Annex>],
     /// A bit for every port with a queue.
     pub(super) backlog: &'v mut [u64],
@@ -67,21 +75,23 @@ pub(super) struct SwitchState<'v, P: Parts> {
 
 /// The visit of one switch in one window.
 ///
-/// A `HEAVY` visit keeps exact account of the buffer. With `FOLLOWS`, it records the queues that followed packets
+/// A visit keeps exact account of the buffer if it is [`HEAVY`]. With `FOLLOWS`, it records the queues that followed packets
 /// meet; runs that follow no queue pair use code without these checks.
-pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
-    node: NodeId,
-    switch: &'v mut Switch<P>,
-    ports: &'v mut [Port<P::Annex>],
+pub(super) struct Visit<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> {
+    pub(super) node: NodeId,
+    pub(super) switch: &'v mut Switch<P>,
+    pub(super) ports: &'v mut [Port<P::Annex>],
     classed: &'v mut [Queues<P::Annex>],
-    backlog: &'v mut [u64],
-    out: Out<'v, P::Annex>,
-    scratch: &'v mut Scratch<P::Annex>,
-    router: Router<'v>,
+    pub(super) backlog: &'v mut [u64],
+    pub(super) out: Out<'v, P::Annex>,
+    pub(super) scratch: &'v mut Scratch<P::Annex>,
+    pub(super) router: Router<'v>,
+    /// The caps, if the visit is [`CAPPED`].
+    caps: Caps,
     /// True if routes go by group, or packets can run in circles.
     special_ways: bool,
-    interest: Interest,
-    tie: Tie,
+    pub(super) interest: Interest,
+    pub(super) tie: Tie,
     /// Kinds of packets in the class of data.
     with_data: Kinds,
     /// Kinds of packets that take a hashed path unseen, see [`Interest::plain_replies`].
@@ -92,11 +102,24 @@ pub(super) struct Visit<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> {
     guarded: bool,
 }
 
-/// Recounts the buffer's charges by account, which light visits do not keep.
-pub(super) fn recount<P: Parts>(switch: &mut Switch<P>, ports: &[Port<P::Annex>], with_data: Kinds) {
+/// The queues of a switch by port, with plain classes and with others.
+type QueuesOf<'q, A> = (&'q [Port<A>], &'q [Queues<A>]);
+
+/// Recounts the buffer's charges by account, which light and capped visits do not keep.
+pub(super) fn recount<P: Parts>(
+    switch: &mut Switch<P>,
+    (ports, classed): QueuesOf<'_, P::Annex>,
+    setup: &Setup<'_>,
+) {
     if !switch.buffer.detailed() {
-        let queued = ports.iter().filter(|p| p.waiting > 0).flat_map(|p| p.queued_data());
-        switch.recount(queued, with_data);
+        let plain = ports.iter().filter(|p| p.waiting > 0).flat_map(|p| p.queued_data());
+        match classed.is_empty() {
+            true => switch.recount(plain, setup.with_data),
+            false => {
+                let queued = classed.iter().flat_map(Queues::queued);
+                switch.recount(queued.filter(|pkt| setup.charged.take(pkt)), setup.charged);
+            }
+        }
     }
 }
 
@@ -120,14 +143,32 @@ fn count<P: Parts>(switch: &mut Switch<P>, ports: &[Port<P::Annex>], setup: &Set
     switch.count(setup, queued.flat_map(|(p, port)| port.queued_data().iter().map(move |pkt| (p, pkt))));
 }
 
+/// Weights of visits: no queue can reach a bound, caps alone bound the queues, or the buffer decides.
+pub(super) const LIGHT: u8 = 0;
+pub(super) const CAPPED: u8 = 1;
+pub(super) const HEAVY: u8 = 2;
+
 /// Replies of hosts.
 const REPLIES: Kinds = Kinds::of(&[Kind::Ack, Kind::Nack, Kind::Cnp]);
+
+impl<'v, P: Parts> Visit<'v, P, CAPPED, false> {
+    /// A visit of a switch whose queues are bounded by these caps alone.
+    pub(super) fn capped(state: SwitchState<'v, P>, out: Out<'v, P::Annex>, caps: Caps) -> Self {
+        let mut visit = Visit::new(state, out);
+        visit.caps = caps;
+        visit
+    }
+}
 
 /// Flags of ports that even light visits compute event by event. A port has no packets to play when it gets one of
 /// these flags.
 const IMMEDIATE: u8 = WATCHED | LOSSY | TAPPED | UNCHARGED | PARTLY_PAUSED;
 
-impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, FOLLOWS> {
+impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, FOLLOWS> {
+    const LIGHT: bool = WEIGHT == LIGHT;
+    const CAPPED: bool = WEIGHT == CAPPED;
+    const HEAVY: bool = WEIGHT == HEAVY;
+
     pub(super) fn new(state: SwitchState<'v, P>, out: Out<'v, P::Annex>) -> Self {
         let SwitchState { node, switch, ports, classed, backlog, scratch, with_data, .. } = state;
         let (router, interest) = (out.setup.router(node, switch.route_change), switch.interest);
@@ -140,6 +181,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             backlog,
             scratch,
             router,
+            caps: Caps { overflow: Overflow::Drop, least: 0 },
             special_ways: router.is_grouped() || out.setup.has_loops(),
             interest,
             tie: out.setup.tie(node.0, out.window.opened),
@@ -159,10 +201,10 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             self.scratch.joining.resize_with(self.ports.len(), Joining::default);
             self.scratch.queued.resize(self.ports.len(), 0);
         }
-        if HEAVY {
-            recount(self.switch, self.ports, self.with_data);
+        if Self::HEAVY {
+            recount(self.switch, (self.ports, self.classed), self.out.setup);
         }
-        if HEAVY || self.interest.watches() {
+        if Self::HEAVY || self.interest.watches() {
             self.scratch.order.clear(self.ports.len());
             self.each_backlogged(|visit, p| visit.note_start(p));
         }
@@ -175,20 +217,44 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             self.forward(now, pkt);
         }
         self.catch_up(close, close);
-        let (mut next, mut waiting) = (self.switch.wake, 0);
-        self.each_backlogged(|visit, p| {
-            if !HEAVY {
+        self.end()
+    }
+
+    /// Computes the rest of the window at each port. Returns the time of the switch's next event of its own, ps.
+    fn end(self) -> u64 {
+        let close = self.out.window.close;
+        self.close_ports(|visit, p| {
+            if !Self::HEAVY {
                 visit.serve(p, close);
             }
-            let port = &visit.ports[p];
-            next = next.min(port.due);
-            waiting += port.waiting;
+        })
+    }
+
+    /// Closes the visit, after `serve` has computed the rest of the window at each port. Returns the time of the switch's next
+    /// event of its own, ps.
+    #[inline(always)]
+    pub(super) fn close_ports(mut self, mut serve: impl FnMut(&mut Self, usize)) -> u64 {
+        let (mut next, mut waiting) = (self.switch.wake, 0);
+        self.each_backlogged(|visit, p| {
+            serve(visit, p);
+            next = next.min(visit.ports[p].due);
+            waiting += visit.charged(p);
             visit.note_backlog(p);
         });
-        if !HEAVY {
+        if !Self::HEAVY {
             settle(self.switch, self.ports, waiting, self.out.setup);
         }
         next
+    }
+
+    /// Bytes in the queues of port `p` that the buffer charges.
+    #[inline(always)]
+    fn charged(&self, p: usize) -> u64 {
+        if !Self::CAPPED {
+            return self.ports[p].waiting;
+        }
+        let classes = self.out.setup.plan.classes.all().iter().enumerate();
+        classes.filter(|(_, of)| of.charged).map(|(class, _)| self.classed[p].bytes(class)).sum()
     }
 
     #[inline(always)]
@@ -203,7 +269,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Time and port of the earliest departure that must be computed in order.
     #[inline(always)]
     fn first_ordered(&self) -> (u64, usize) {
-        if !HEAVY && !self.interest.watches() {
+        if Self::CAPPED || Self::LIGHT && !self.interest.watches() {
             return (u64::MAX, 0);
         }
         self.scratch.order.first().map_or((u64::MAX, 0), |(after, p)| (self.out.window.opened + after, p))
@@ -220,7 +286,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Time of the watchdog's next ruling, ps. A visit with a ruling or a pause is heavy.
     #[inline(always)]
     fn next_ruling(&self) -> u64 {
-        if HEAVY && self.guarded { self.switch.next_ruling() } else { u64::MAX }
+        if Self::HEAVY && self.guarded { self.switch.next_ruling() } else { u64::MAX }
     }
 
     /// Computes all events of the switch's own before `limit`, and wake-ups before `wake_limit`.
@@ -355,7 +421,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         let port = &mut self.ports[p];
         if resumed && port.busy <= at {
-            if !HEAVY && !port.is(IMMEDIATE) {
+            if Self::LIGHT && !port.is(IMMEDIATE) {
                 // A waiting packet starts at once, even if another frame of this instant pauses the port again.
                 port.busy = at;
                 self.serve(p, at + 1);
@@ -481,7 +547,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
 
     #[inline(always)]
     fn forward_plainly(&mut self, now: u64, pkt: Parcel<P::Annex>) {
-        if HEAVY && self.guarded && self.discards(now, &pkt) {
+        if Self::HEAVY && self.guarded && self.discards(now, &pkt) {
             return;
         }
         let (ports, to_host) = self.router.ports(pkt.to());
@@ -498,7 +564,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let ingress = pkt.ingress();
         let route = self.router.arrived(pkt.annex.route_state(), ingress);
         pkt.annex.set_route_state(route);
-        if HEAVY && self.guarded && self.discards(now, &pkt) {
+        if Self::HEAVY && self.guarded && self.discards(now, &pkt) {
             return;
         }
         let (ports, to_host) = self.router.onward(route, ingress, pkt.to());
@@ -548,9 +614,9 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         let from_host = self.ports[ingress.0 as usize].is(TO_HOST);
         let arrival = Arrival { now, ingress, from_host, to_host, detours, view: self.out.view };
         let Scratch { queued, effects, .. } = &mut *self.scratch;
-        let before = pkt;
+        let before = self.out.setup.grants.any().then_some(pkt);
         let verdict = self.switch.judge(arrival, queued, &mut pkt, ports, effects);
-        if self.out.setup.grants.any() && pkt.kind() != before.kind() {
+        if let Some(before) = before.filter(|before| before.kind() != pkt.kind()) {
             self.rebook(&before, &mut pkt, now);
         }
         match verdict {
@@ -578,13 +644,23 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
 
     #[cold]
     fn hold(&mut self, now: u64, pkt: Parcel<P::Annex>) {
-        let room = !HEAVY || self.admit(&pkt, now, None) != Admission::Dropped;
+        let room = match WEIGHT {
+            LIGHT => true,
+            CAPPED => self.has_room_to_hold(&pkt),
+            _ => self.admit(&pkt, now, None) != Admission::Dropped,
+        };
         if !room {
             self.out.tally.lost(&pkt, Lost::Buffer);
             self.refund(&pkt, now);
             self.out.note(now, EventKind::Dropped, &pkt);
         }
         self.switch.hold(room.then_some(pkt));
+    }
+
+    /// True if a packet that the scheme holds fits, where caps are all that bounds queues.
+    fn has_room_to_hold(&self, pkt: &Parcel<P::Annex>) -> bool {
+        let class = &self.out.setup.plan.classes.all()[self.out.setup.class_in_table(pkt)];
+        class.cap.is_none_or(|most| u64::from(pkt.frame()) <= most.get())
     }
 
     /// Queues an arrival at port `p`.
@@ -614,8 +690,11 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Queues a packet at port `p`, mostly to be played later.
     #[inline(always)]
     fn enqueue(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
+        if Self::CAPPED {
+            return self.enqueue_capped(p, now, &pkt);
+        }
         let port = &mut self.ports[p];
-        if HEAVY || port.is(IMMEDIATE) {
+        if Self::HEAVY || port.is(IMMEDIATE) {
             return self.enqueue_now(p, now, pkt, false);
         }
         let joining = &mut self.scratch.joining[p];
@@ -635,9 +714,13 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// Queues or starts a packet at port `p` at once: in a heavy visit, or at a port that needs exact times.
     /// `charged` is true if the buffer has already charged it.
     #[inline(never)]
-    fn enqueue_now(&mut self, p: usize, now: u64, mut pkt: Parcel<P::Annex>, charged: bool) {
+    pub(super) fn enqueue_now(&mut self, p: usize, now: u64, mut pkt: Parcel<P::Annex>, charged: bool) {
+        if Self::CAPPED {
+            debug_assert!(charged, "the scheme makes no packets");
+            return self.rejoin_capped(p, now, &pkt);
+        }
         self.serve(p, now + 1);
-        if HEAVY
+        if Self::HEAVY
             && self.guarded
             && self.switch.discards_out(self.out.setup, &pkt, (p, self.ports[p].channels()))
         {
@@ -647,7 +730,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             return self.enqueue_classed(p, now, pkt, charged);
         }
         let data = self.with_data.take(&pkt);
-        let counts = HEAVY && data && pkt.ingress() != PortIndex::VIRTUAL;
+        let counts = Self::HEAVY && data && pkt.ingress() != PortIndex::VIRTUAL;
         if counts && !charged && !self.has_room(p, now, self.ports[p].waiting, &pkt) {
             return;
         }
@@ -713,7 +796,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     #[inline(always)]
     fn note_start(&mut self, p: usize) {
         let port = &self.ports[p];
-        if HEAVY || port.is(WATCHED) {
+        if Self::HEAVY || Self::LIGHT && port.is(WATCHED) {
             let Window { opened, length, .. } = self.out.window;
             self.scratch.order.set(p, port.due.saturating_sub(opened), length);
             self.next_own = self.next_own.min(port.due);
@@ -724,7 +807,12 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     #[inline(always)]
     fn serve(&mut self, p: usize, limit: u64) {
         let port = &mut self.ports[p];
-        if HEAVY || port.is(IMMEDIATE) {
+        if Self::CAPPED && port.due >= limit {
+            return;
+        } else if Self::CAPPED {
+            return self.serve_capped(p, limit);
+        }
+        if Self::HEAVY || port.is(IMMEDIATE) {
             return self.serve_in_order(p, limit);
         }
         let joining = (&mut self.scratch.joining[p], self.tie);
@@ -783,7 +871,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             }
             if pkt.ingress() == PortIndex::VIRTUAL {
                 self.switch.uncharged -= pkt.frame() as u64;
-            } else if HEAVY {
+            } else if Self::HEAVY {
                 self.release(&pkt, p, at);
             }
         }
@@ -798,7 +886,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
             let port = PortIndex(p as u16);
             self.switch.starting(at, &mut pkt, port, &mut self.scratch.effects);
         }
-        let queue = self.queue_of(p, &pkt);
+        let queue = if P::Annex::TELEMETRY { self.queue_of(p, &pkt) } else { 0 };
         let port = &mut self.ports[p];
         let sent = port.bytes;
         let hop = self.out.setup.hop::<P::Annex>(self.out.gp + p, port.row);
@@ -838,7 +926,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         }
         for (handle, port) in effects.released.drain(..) {
             if let Some(pkt) = self.switch.unhold(handle) {
-                if HEAVY {
+                if Self::HEAVY {
                     self.switch.join(self.out.setup, &pkt, port.index());
                 }
                 self.enqueue_now(port.0 as usize, now, pkt, true);
@@ -958,7 +1046,43 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     /// True if the plan's classes are not plain.
     #[inline(always)]
     fn is_classed(&self) -> bool {
-        HEAVY && !self.classed.is_empty()
+        Self::CAPPED || Self::HEAVY && !self.classed.is_empty()
+    }
+
+    /// Port `p`, to be played forward in a visit whose queues are bounded by caps alone.
+    #[inline(always)]
+    pub(super) fn desk(&mut self, p: usize) -> Desk<'_, 'v, P::Annex> {
+        Desk::take(p, &mut self.ports[p], &mut self.classed[p], &mut self.out, self.caps)
+    }
+
+    /// [`Visit::serve`] in a visit whose queues are bounded by caps alone.
+    #[inline(never)]
+    fn serve_capped(&mut self, p: usize, limit: u64) {
+        let mut desk = self.desk(p);
+        desk.serve(limit);
+        desk.put_back();
+    }
+
+    /// [`Visit::enqueue`] in a visit whose queues are bounded by caps alone.
+    #[inline(never)]
+    fn enqueue_capped(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
+        let mut desk = self.desk(p);
+        desk.arrive(now, pkt);
+        desk.put_back();
+        if !self.classed[p].is_empty() {
+            self.backlog[p >> 6] |= 1 << (p & 63);
+        }
+    }
+
+    /// Queues a packet that the scheme has held, in a visit whose queues are bounded by caps alone.
+    #[cold]
+    fn rejoin_capped(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
+        let class = self.out.setup.class_in_table(pkt);
+        let mut desk = self.desk(p);
+        desk.serve(now + 1);
+        desk.join(now, class, pkt);
+        desk.put_back();
+        self.backlog[p >> 6] |= 1 << (p & 63);
     }
 
     /// [`Visit::enqueue_now`] if the plan's classes are not plain.
@@ -969,37 +1093,28 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
         if !charged && !self.has_room(p, now, self.classed[p].bytes(class), &pkt) {
             return;
         }
-        let has_data = setup.has_data(class);
+        let (port, queues) = (&mut self.ports[p], &mut self.classed[p]);
         if pkt.is_data() {
-            let waiting = self.seen(p, class, MarkAt::Enqueue);
-            let marks = self.out.links[p].marks;
-            pkt.label = self.out.mark_in::<true>((p, class), now, waiting, pkt.label);
-            self.classed[p].counts[class].marks += self.out.links[p].marks - marks;
+            pkt.label = mark_classed::<_, true>((p, class), queues, &mut self.out, now, pkt.label);
         }
-        self.classed[p].push(class, pkt);
+        queues.push(class, pkt);
         self.backlog[p >> 6] |= 1 << (p & 63);
+        let has_data = setup.has_data(class);
         if has_data {
-            self.ports[p].waiting += u64::from(pkt.frame());
+            port.waiting += u64::from(pkt.frame());
         }
         self.schedule_classed(p);
         match self.ports[p].due <= now {
             true => self.depart_classed(p, now),
             false => self.note_start(p),
         }
-        let waiting = self.classed[p].bytes(class);
-        let counts = &mut self.classed[p].counts[class];
+        let (port, queues) = (&mut self.ports[p], &mut self.classed[p]);
+        let waiting = queues.bytes(class);
+        let counts = &mut queues.counts[class];
         counts.longest = counts.longest.max(waiting);
-        let port = &mut self.ports[p];
         if has_data {
             port.most_waiting = port.most_waiting.max(port.waiting);
         }
-    }
-
-    /// The length of a queue by which port `p` marks data at this moment.
-    fn seen(&mut self, p: usize, class: usize, at: MarkAt) -> u64 {
-        let (queues, marking) = (&mut self.classed[p], self.out.setup.marking_in(class, self.out.gp + p));
-        let waiting = queues.bytes(class);
-        queues.averages.follow(class, marking, at, waiting)
     }
 
     /// [`Visit::depart`] if the plan's classes are not plain.
@@ -1007,17 +1122,15 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     fn depart_classed(&mut self, p: usize, at: u64) {
         let setup = self.out.setup;
         let classes = setup.plan.classes.all();
-        let Some((class, mut pkt)) = self.classed[p].pop(classes, &self.ports[p]) else { return };
+        let (port, queues) = (&mut self.ports[p], &mut self.classed[p]);
+        let Some((class, mut pkt)) = queues.pop(classes, port) else { return };
         if setup.has_data(class) {
-            self.ports[p].waiting -= u64::from(pkt.frame());
+            port.waiting -= u64::from(pkt.frame());
         }
         if pkt.is_data() {
-            let waiting = self.seen(p, class, MarkAt::Dequeue);
-            let marks = self.out.links[p].marks;
-            pkt.label = self.out.mark_in::<false>((p, class), at, waiting, pkt.label);
-            self.classed[p].counts[class].marks += self.out.links[p].marks - marks;
+            pkt.label = mark_classed::<_, false>((p, class), queues, &mut self.out, at, pkt.label);
         }
-        self.classed[p].counts[class].leaves(pkt.frame());
+        queues.counts[class].leaves(pkt.frame());
         if self.guarded {
             self.switch.starts(setup, at, &pkt, (p, self.ports[p].channels()));
         }
@@ -1033,6 +1146,7 @@ impl<'v, P: Parts, const HEAVY: bool, const FOLLOWS: bool> Visit<'v, P, HEAVY, F
     }
 
     /// Updates the start of a port's next packet if the plan's classes are not plain.
+    #[inline(always)]
     fn schedule_classed(&mut self, p: usize) {
         let has_next = self.classed[p].has_next(self.out.setup.plan.classes.all(), &self.ports[p]);
         let port = &mut self.ports[p];

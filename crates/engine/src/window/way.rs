@@ -14,6 +14,9 @@ pub(super) enum Way {
     Split,
     /// One port after the other, see [`super::local`].
     ByPort(Bound),
+    /// Each port by itself, event by event, as the caps of queues are all that bounds them, see [`super::classed_switch`]. The
+    /// scheme acts on every port by itself if `by_port`.
+    Capped { by_port: bool, caps: Caps },
     /// All arrivals in order of time, see [`super::switch`].
     InOrder { heavy: bool },
 }
@@ -46,6 +49,10 @@ pub(super) struct Static {
     only_arrivals: bool,
     /// Arrivals do not bound the queues: a queue that may drop gets packets of the scheme, or classes are not plain.
     unbounded: bool,
+    /// Classes are not plain, and nothing acts on a port but packets that arrive, and pauses.
+    classed: bool,
+    /// The scheme needs to see what passes.
+    passes: bool,
     /// Data without room is cut.
     cuts: bool,
     /// The headers of cut packets wait with data.
@@ -57,6 +64,8 @@ pub(super) struct Static {
 pub(super) struct Now {
     /// The first routes apply, no link fails or recovers in the visit, and the run does not end in it.
     pub(super) calm: bool,
+    /// No pause frame comes in the visit.
+    pub(super) quiet: bool,
     /// The scheme holds packets, or the buffer has not charged some.
     pub(super) has_others: bool,
     /// The visit spans two windows, so the buffer is sampled at its middle.
@@ -78,6 +87,12 @@ impl Static {
         let replies = with_data.has(Kind::Ack) || with_data.has(Kind::Signal);
         let makes = interest.makes_data || replies && interest.makes_replies;
         let unbounded = !plain || makes && !switch.buffer.lossless();
+        let others_act = interest.watches()
+            || interest.makes_data
+            || interest.makes_replies
+            || switch.watchdog.is_some()
+            || setup.grants.any()
+            || setup.follows_any();
         Static {
             by_port: exact_keys
                 && interest.local
@@ -86,6 +101,8 @@ impl Static {
                 && !setup.has_loops(),
             only_arrivals: !unbounded && fabric.channels() == 1 && !interest.watches(),
             unbounded,
+            classed: !plain && !others_act,
+            passes: interest.passes,
             cuts: switch.buffer.cuts(),
             headers_with_data: with_data.has(Kind::Trimmed),
         }
@@ -98,11 +115,8 @@ impl Static {
 
     /// True if caps may be all that bounds the queues. The headers of cut packets must then be replies.
     pub(super) fn asks_for_caps(&self, now: &Now) -> bool {
-        self.by_port
-            && now.calm
-            && self.only_arrivals
-            && !now.has_others
-            && !(self.cuts && self.headers_with_data)
+        let by_port = self.by_port && self.only_arrivals && !(self.cuts && self.headers_with_data);
+        now.calm && !now.has_others && (by_port || self.classed && now.quiet)
     }
 
     /// True if the thresholds of the buffer decide whether the visit is light.
@@ -113,8 +127,12 @@ impl Static {
 
 /// The way of a visit.
 pub(super) fn way(fixed: &Static, now: &Now) -> Way {
-    if let Some(caps) = now.caps {
-        return Way::ByPort(Bound::Caps(caps));
+    match now.caps {
+        Some(caps) if fixed.classed => {
+            return Way::Capped { by_port: fixed.by_port && !fixed.passes, caps };
+        }
+        Some(caps) => return Way::ByPort(Bound::Caps(caps)),
+        None => {}
     }
     let (by_port, light) = (fixed.by_port && now.calm, !fixed.unbounded && now.stays_below);
     let only_arrivals = fixed.only_arrivals && !now.has_others;
@@ -138,6 +156,8 @@ mod tests {
             Way::ByPort(Bound::Nothing) => "light by port",
             Way::ByPort(Bound::Caps(_)) => "caps by port",
             Way::ByPort(Bound::Buffer) => "heavy by port",
+            Way::Capped { by_port: true, .. } => "classes by port",
+            Way::Capped { by_port: false, .. } => "classes in order",
             Way::InOrder { heavy: false } => "light in order",
             Way::InOrder { heavy: true } => "heavy in order",
         }
@@ -153,7 +173,12 @@ mod tests {
         let full = Now { calm: true, ..Now::default() };
         let calm = Now { stays_below: true, ..full };
         let capped = Now { caps: Some(Caps { overflow: Overflow::Drop, least: 0 }), ..full };
+        let classes = Static { classed: true, only_arrivals: false, unbounded: true, ..local };
         let table = [
+            (classes, full, "heavy in order"),
+            (classes, capped, "classes by port"),
+            (Static { by_port: false, ..classes }, capped, "classes in order"),
+            (Static { passes: true, ..classes }, capped, "classes in order"),
             (local, calm, "light by port"),
             (local, full, "heavy by port"),
             (local, capped, "caps by port"),
@@ -192,6 +217,9 @@ mod tests {
         let calm = Now { calm: true, ..Now::default() };
         assert!(local.asks_for_caps(&calm) && local.asks_for_thresholds(&calm));
         assert!(!local.asks_for_caps(&Now { has_others: true, ..calm }), "held packets may fill a queue");
+        let classes = Static { classed: true, unbounded: true, ..Static::default() };
+        assert!(classes.asks_for_caps(&Now { quiet: true, ..calm }));
+        assert!(!classes.asks_for_caps(&calm), "a pause frame comes");
         let mixed = Static { cuts: true, headers_with_data: true, ..local };
         assert!(!mixed.asks_for_caps(&calm), "headers would join the queues of data");
         let held = Now { has_middle: true, has_others: true, ..calm };

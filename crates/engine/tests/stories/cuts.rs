@@ -131,7 +131,8 @@ fn a_coin_cuts_the_arriving_packet_or_the_newest_one_that_waits() {
 #[test]
 fn caps_need_no_heavy_visits_unless_the_shared_buffer_may_fill() {
     let control_first = "classes = [{ kinds = [\"ack\", \"nack\", \"cnp\", \"control\", \"trimmed\"] }, { kinds = [\"data\"] }]";
-    for classes in [control_first, "classes = \"strict\""] {
+    let weighted = "classes = [{ kinds = [\"ack\", \"nack\", \"cnp\", \"control\", \"trimmed\"], weight = 1, cap = \"9kB\" }, { kinds = [\"data\"], weight = 3 }]";
+    for classes in [control_first, "classes = \"strict\"", weighted] {
         for (overflow, cuts) in [("cut = { victim = \"even\" }", true), ("cut = \"on\"", true), ("", false)] {
             let text = incast(12, 7, &format!("{classes}\n{overflow}"));
             let run = agreed_on(&lay(&text), &text);
@@ -143,6 +144,23 @@ fn caps_need_no_heavy_visits_unless_the_shared_buffer_may_fill() {
             agreed_on(&small, &text);
             assert!(run_on(&small).effort.heavy > 10, "{text}");
         }
+    }
+}
+
+/// Switches that spray, hash, or take the shortest queue, with headers and data in weighted classes.
+#[test]
+fn ports_with_weighted_classes_need_no_heavy_visits_whatever_chooses_the_path() {
+    for scheme in ["rps", "ecmp", "ar", "drill", "oblivious"] {
+        let text = format!(
+            "[topology.leaf-spine]\nleaves = 3\nspines = 3\nhosts-per-leaf = 4\nrate = \"100Gbps\"\ndelay = \"500ns\"\n\
+             [wire]\npayload = \"4096B\"\n[switch]\npfc = \"off\"\ncut = {{ frame = \"57B\", victim = \"even\" }}\n\
+             queue-cap = \"33kB\"\nclasses = [{{ kinds = [\"trimmed\", \"control\", \"cnp\", \"nack\", \"signal\"], weight = 1 }}, \
+             {{ kinds = [\"data\", \"ack\"], weight = 2 }}]\n[nic.transport.dcp]\n[scheme.{scheme}]\n[[workload]]\n\
+             permutation = {{ bytes = \"300kB\", kind = \"cross-rack\" }}\n[[workload]]\nincast = {{ senders = 8, bytes = \"100kB\" }}\n"
+        );
+        let run = agreed_on(&lay(&text), &text);
+        assert!(run.data.cut > 20, "{scheme}: {:?}", run.data);
+        assert!(run_on(&lay(&text)).effort.heavy <= 1, "{scheme}");
     }
 }
 

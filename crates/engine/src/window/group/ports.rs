@@ -69,7 +69,11 @@ impl<A: Annex> Ports<A> {
             port.set(WATCHED, interest.departures || interest.host_departures && fabric.is_host(link.to));
             self.all.push(port);
             if !setup.plain_queues {
-                self.classed.push(Queues::new(fabric.is_host(id), fabric.channels()));
+                self.classed.push(Queues::new(
+                    setup.plan.classes.all(),
+                    fabric.is_host(id),
+                    fabric.channels(),
+                ));
             }
             let &Link { to, peer_port, .. } = link;
             self.feeds.push(Feed { group: layout.locate(to).group, port: layout.port(to, peer_port) });

@@ -10,7 +10,7 @@ use crate::window::local;
 use crate::window::out::{LinkEvents, Out};
 use crate::window::port::Port;
 use crate::window::sort::Sorter;
-use crate::window::switch::{SwitchState, Visit};
+use crate::window::switch::{HEAVY, LIGHT, SwitchState, Visit};
 use crate::window::way::{Now, Static, Way, way};
 use model::{NodeId, Parcel, Parts, Scheme};
 
@@ -73,8 +73,8 @@ impl<P: Parts> Group<P> {
         let way = way(fixed, &now);
         let arrivals = match way {
             Way::Split => return None,
-            Way::ByPort(_) => &[],
-            Way::InOrder { .. } => {
+            Way::ByPort(_) | Way::Capped { by_port: true, .. } => &[],
+            Way::InOrder { .. } | Way::Capped { by_port: false, .. } => {
                 let arrivals = arrivals_of(context, (node.id, switch), (incoming, count), sorter);
                 self.outputs.before_the_end(arrivals, context.window)
             }
@@ -87,9 +87,11 @@ impl<P: Parts> Group<P> {
             SwitchState { node: node.id, switch, ports, classed, backlog, scratch, with_data, line_of };
         let next = match way {
             Way::ByPort(bound) => local::visit(state, out, incoming, bound, middle),
+            Way::Capped { by_port: true, caps } => Visit::capped(state, out, caps).run_by_port(incoming),
+            Way::Capped { by_port: false, caps } => Visit::capped(state, out, caps).run(arrivals),
             _ if context.setup.follows_any() => visit_following(way.is_heavy(), state, out, arrivals),
-            _ if way.is_heavy() => Visit::<P, true, false>::new(state, out).run(arrivals),
-            _ => Visit::<P, false, false>::new(state, out).run(arrivals),
+            _ if way.is_heavy() => Visit::<P, HEAVY, false>::new(state, out).run(arrivals),
+            _ => Visit::<P, LIGHT, false>::new(state, out).run(arrivals),
         };
         self.outputs.give(pool, incoming.drain(..));
         Some(next.min(self.nodes.switch(n).switch.next_ruling()))
@@ -121,6 +123,7 @@ fn now_of<P: Parts>(
             && switch.route_change.is_none()
             && events.only_pauses()
             && window.close == window.opened + window.length,
+        quiet: events.next() == u64::MAX,
         has_others: switch.uncharged + switch.held_bytes > 0,
         has_middle: middle.is_some(),
         ..Now::default()
@@ -174,7 +177,7 @@ fn visit_following<'v, P: Parts>(
     arrivals: &[Parcel<P::Annex>],
 ) -> u64 {
     match heavy {
-        true => Visit::<P, true, true>::new(state, out).run(arrivals),
-        false => Visit::<P, false, true>::new(state, out).run(arrivals),
+        true => Visit::<P, HEAVY, true>::new(state, out).run(arrivals),
+        false => Visit::<P, LIGHT, true>::new(state, out).run(arrivals),
     }
 }
