@@ -10,7 +10,7 @@ use model::digest::{Digest, Sight};
 use model::draw::{Key, Purpose};
 use model::fabric::{Link, Router};
 use model::packet::Kinds;
-use model::plan::{Marking, Overflow, PortSettings, SwitchSettings};
+use model::plan::{Class, Marking, Overflow, PortSettings, SwitchSettings};
 use model::telemetry::TracedLink;
 use model::{
     Annex, Fabric, HostId, Kind, LinkId, NodeId, Packet, Parcel, Plan, PortChoice, PortIndex, PortSharing,
@@ -103,6 +103,9 @@ pub(crate) struct Setup<'a> {
     pub(crate) with_data: Kinds,
     /// True if CNPs wait in the class of ACKs.
     pub(crate) cnps_with_acks: bool,
+    /// Kinds of replies that leave a host before all others; `None` if its replies wait in more than two classes, or if pauses stop
+    /// others than the class of data.
+    first_replies: Option<Kinds>,
     /// Kinds of packets that are charged and paused.
     pub(crate) charged: Kinds,
     /// Messages that a program posts; `None` if no program drives the run.
@@ -226,6 +229,7 @@ impl<'a> Setup<'a> {
             plain_queues: plan.has_plain_queues(),
             with_data: plan.classes.with_data(),
             cnps_with_acks: plan.classes.of(Kind::Cnp) == plan.classes.of(Kind::Ack),
+            first_replies: first_replies(plan),
             charged: plan.classes.charged(),
             posted: None,
             behind: AtomicU64::new(0),
@@ -537,6 +541,13 @@ impl<'a> Setup<'a> {
         !self.followed.is_empty()
     }
 
+    /// Kinds of replies that leave a host before all others, if its port keeps replies in the same way as with plain classes.
+    #[inline]
+    pub(crate) fn first_replies<A: Annex>(&self) -> Option<Kinds> {
+        // Without SACKs, hosts expect that all their NACKs wait with ACKs.
+        self.first_replies.filter(|first| A::SACKS || !first.has(Kind::Nack))
+    }
+
     /// The class in which a packet waits if the plan's classes are plain; class 0 leaves first.
     #[inline]
     pub(crate) fn class(&self, pkt: &Packet) -> usize {
@@ -630,6 +641,24 @@ impl Setup<'_> {
         let grant = self.grants.of(gp, class.group).filter(|_| class.charged)?;
         let leg = pkt.annex.route_state().leg();
         Some((class.group * self.fabric().channels() + channel(leg, self.ports[gp].channels), grant))
+    }
+}
+
+/// [`Setup::first_replies`] of a plan.
+fn first_replies(plan: &Plan) -> Option<Kinds> {
+    let classes = &plan.classes;
+    let (data, acks) = (classes.of(Kind::Data), classes.of(Kind::Ack));
+    let is_usual = |(number, class): (usize, &Class)| class.group == 0 && class.charged == (number == data);
+    let usual = classes.all().iter().enumerate().all(is_usual) && plan.own_queues.is_empty();
+    let of_others = [Kind::Nack, Kind::Cnp, Kind::Control, Kind::Probe].map(|kind| classes.of(kind));
+    let mut others = of_others.into_iter().filter(|class| *class != acks);
+    match others.next() {
+        _ if !usual || plan.has_credits() => None,
+        None => Some(Kinds::of(&[])),
+        Some(first) if first < acks && first != data && others.all(|class| class == first) => {
+            Some(classes.all()[first].kinds)
+        }
+        Some(_) => None,
     }
 }
 

@@ -16,6 +16,12 @@ impl<P: Parts> Host<P> {
         std::mem::take(&mut self.made)
     }
 
+    /// Keeps the memory of packets that were taken for those that its timers make next.
+    pub(crate) fn reuse(&mut self, mut taken: Vec<Parcel<P::Annex>>) {
+        taken.clear();
+        self.made = taken;
+    }
+
     /// Makes sure that a timer fires no later than the deadline of a receiver, after the arrival of `pkt`.
     #[inline(always)]
     pub(super) fn arm_receiver(&mut self, now: u64, deadline: Time, index: u32, pkt: &Parcel<P::Annex>) {

@@ -23,6 +23,8 @@ pub(super) struct Visit<'v, P: Parts> {
     pub(super) out: Out<'v, P::Annex>,
     pub(super) events: &'v mut LinkEvents,
     pub(super) with_data: Kinds,
+    /// Kinds of replies that leave before all others.
+    pub(super) first: Kinds,
 }
 
 /// The host's queue of replies and its wire. They are copied here so that the compiler can keep them in registers.
@@ -31,7 +33,7 @@ struct Uplink<'v, A> {
     /// replies that waited when the window opened.
     replies: Queue<A>,
     wire: Wire<'v, A>,
-    /// True if departures depend on replies, queue pairs and the wire alone: no pause, no queued CNP, no losses.
+    /// True if departures depend on replies, queue pairs and the wire alone: no pause, no reply in the queue of CNPs, no losses.
     plain: bool,
 }
 
@@ -165,6 +167,11 @@ impl<'v, P: Parts> Visit<'v, P> {
         }
         if let Some(reply) = got.reply {
             let reply = self.host.make_reply(setup, now, pkt, reply, got.echo);
+            if self.first.take(&reply) {
+                self.catch_up(uplink, now, now);
+                self.reply(uplink, now, reply);
+                return self.calm_before();
+            }
             uplink.replies.push(at_offset(reply, pkt.offset() + 1));
         }
         calm.min(self.host.timer_at().saturating_add(1))
@@ -192,27 +199,20 @@ impl<'v, P: Parts> Visit<'v, P> {
     /// Sends or queues the answers to an arrival, when all departures up to `now` have been computed.
     #[inline(always)]
     fn answer(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64, [reply, cnp]: Replies<P::Annex>) {
-        let cnp = match cnp {
-            Some(cnp) if !self.out.setup.cnps_with_acks => self.send_first(uplink, now, cnp),
-            cnp => cnp,
+        // Of two answers with the same place among replies, the CNP is the second one.
+        let [one, other] = match reply {
+            Some(reply) if self.first.has(Kind::Cnp) && !self.first.take(&reply) => [cnp, Some(reply)],
+            reply => [reply, cnp],
         };
-        if let Some(reply) = reply {
-            self.reply(uplink, now, reply);
-        }
-        match cnp {
-            None => {}
-            Some(cnp) if self.out.setup.cnps_with_acks => self.reply(uplink, now, cnp),
-            Some(cnp) if self.with_data.has(Kind::Ack) => {
-                self.port.cnps.push(cnp);
-                uplink.plain = false;
-            }
-            Some(cnp) => uplink.replies = put_first(std::mem::take(&mut uplink.replies), cnp),
-        }
+        [one, other].into_iter().flatten().for_each(|answer| self.reply(uplink, now, answer));
     }
 
     /// Sends or queues a reply, when all departures up to `now` have been computed. A reply goes before data that the same
     /// arrival releases, so it starts at once if it can.
     fn reply(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64, reply: Parcel<P::Annex>) {
+        if self.first.take(&reply) {
+            return self.reply_first(uplink, now, reply);
+        }
         let barred = self.port.paused() && self.with_data.has(Kind::Ack) || !self.port.cnps.is_empty();
         if uplink.wire.free <= now && !barred {
             self.launch(uplink, now, reply);
@@ -222,24 +222,19 @@ impl<'v, P: Parts> Visit<'v, P> {
         }
     }
 
-    /// Starts a CNP that leaves before all other packets, unless a link event comes first or the window ends. Returns the
-    /// CNP if it must wait.
-    fn send_first(
-        &mut self,
-        uplink: &mut Uplink<'v, P::Annex>,
-        now: u64,
-        cnp: Parcel<P::Annex>,
-    ) -> Option<Parcel<P::Annex>> {
+    /// Starts or queues a reply that leaves before all others. It starts already if nothing comes before it in the window.
+    fn reply_first(&mut self, uplink: &mut Uplink<'v, P::Annex>, now: u64, reply: Parcel<P::Annex>) {
         let start = uplink.wire.free.max(now);
-        if start >= self.out.window.close.min(self.events.next()) || !self.port.cnps.is_empty() {
-            return Some(cnp);
+        let others = uplink.replies.packets().first().is_some_and(|pkt| self.first.take(pkt));
+        let is_next = self.port.cnps.is_empty() && !others;
+        if is_next && start < self.out.window.close.min(self.events.next()) {
+            self.launch(uplink, start, reply);
+        } else if self.with_data.has(Kind::Ack) {
+            self.port.cnps.push(reply);
+            uplink.plain = false;
+        } else {
+            uplink.replies = put_first(std::mem::take(&mut uplink.replies), reply, self.first);
         }
-        let first = uplink.replies.packets().first();
-        if first.is_some_and(|pkt| pkt.kind() == Kind::Cnp) {
-            return Some(cnp);
-        }
-        self.launch(uplink, start, cnp);
-        None
     }
 
     /// Computes the host's own events: departures and link events up to `until`, and timers before `timers_before`.
@@ -406,9 +401,9 @@ impl<'v, P: Parts> Visit<'v, P> {
         }
         let now = frame.min(timer);
         *uplink = self.take(now);
-        for pkt in self.host.take_made() {
-            self.reply(uplink, now, pkt);
-        }
+        let made = self.host.take_made();
+        made.iter().for_each(|pkt| self.reply(uplink, now, *pkt));
+        self.host.reuse(made);
         self.depart_in_turn(uplink, now);
     }
 
@@ -429,8 +424,8 @@ impl<'v, P: Parts> Visit<'v, P> {
         self.port.recount();
     }
 
-    /// The queue of replies: the queue of data if both share a class. CNPs wait there, too, or in the port's own
-    /// queue for CNPs.
+    /// The queue of replies: the queue of data if both share a class. Replies that leave first wait there, too, or in the port's
+    /// own queue for CNPs.
     #[inline(always)]
     fn replies(&mut self) -> &mut Queue<P::Annex> {
         match self.with_data.has(Kind::Ack) {
@@ -446,13 +441,13 @@ fn at_offset<A: Annex>(pkt: Parcel<A>, offset: u32) -> Parcel<A> {
     pkt.arriving(offset, PortIndex(0))
 }
 
-/// Queues a CNP before all other replies.
+/// Queues a reply of the kinds that leave first before all others.
 #[cold]
 #[inline(never)]
-fn put_first<A: Annex>(mut replies: Queue<A>, cnp: Parcel<A>) -> Queue<A> {
+fn put_first<A: Annex>(mut replies: Queue<A>, reply: Parcel<A>, first: Kinds) -> Queue<A> {
     let mut waiting: Vec<Parcel<A>> = std::iter::from_fn(|| replies.pop()).collect();
-    let cnps = waiting.partition_point(|pkt| pkt.kind() == Kind::Cnp);
-    waiting.insert(cnps, cnp);
+    let place = waiting.partition_point(|pkt| first.take(pkt));
+    waiting.insert(place, reply);
     waiting.into_iter().for_each(|pkt| replies.push(pkt));
     replies
 }

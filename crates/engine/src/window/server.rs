@@ -155,11 +155,15 @@ impl<P: Parts> Visit<'_, P> {
             };
             return visit.step(step);
         }
+        let first = self.out.setup.first_replies::<P::Annex>();
         let PortEvents { links: events, far } = &mut self.events[p];
         let (host, port, out) = (&mut self.hosts[p], &mut self.ports[p], self.out.one(p, far));
-        match self.classed.get_mut(p) {
-            None => host::Visit { host, port, out, events, with_data: self.with_data }.step(step),
-            Some(queues) => classed_host::Visit { host, port, queues, out, events }.step(step),
+        match (first, self.classed.get_mut(p)) {
+            (None, Some(queues)) => classed_host::Visit { host, port, queues, out, events }.step(step),
+            (first, _) => {
+                let (with_data, first) = (self.with_data, first.unwrap_or(Kinds::of(&[])));
+                host::Visit { host, port, out, events, with_data, first }.step(step)
+            }
         }
     }
 }

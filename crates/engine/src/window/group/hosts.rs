@@ -8,6 +8,7 @@ use crate::window::context::{Context, Workspace};
 use crate::window::lanes::Pool;
 use crate::window::step::PortEvents;
 use crate::window::{classed_host, host, server};
+use model::packet::Kinds;
 use model::{Parts, PortIndex};
 
 impl<P: Parts> Group<P> {
@@ -36,9 +37,12 @@ impl<P: Parts> Group<P> {
         let mut out = self.outputs.of(node, context, pool);
         out.bring_near(ports);
         let port = &mut ports[0];
-        let next = match classed.first_mut() {
-            None => host::Visit { host, port, out, events, with_data }.run(arrivals),
-            Some(queues) => classed_host::Visit { host, port, queues, out, events }.run(arrivals),
+        let next = match (context.setup.first_replies::<P::Annex>(), classed.first_mut()) {
+            (None, Some(queues)) => classed_host::Visit { host, port, queues, out, events }.run(arrivals),
+            (first, _) => {
+                let first = first.unwrap_or(Kinds::of(&[]));
+                host::Visit { host, port, out, events, with_data, first }.run(arrivals)
+            }
         };
         self.outputs.give(pool, [lane]);
         self.nodes.settle_endpoint(n, waits);

@@ -193,14 +193,12 @@ impl<A: Annex> Ports<A> {
     pub(super) fn blocked(&self, setup: &Setup<'_>, p: usize) -> Blocked {
         let port = &self.all[p];
         let mut blocked = Blocked::new(port.paused_channels(), port.channels());
-        match self.classed.get(p) {
-            Some(queues) => {
-                for class in (0..setup.plan.classes.all().len()).filter(|class| setup.has_data(*class)) {
-                    blocked.add(setup, class, queues.packets(class));
-                }
+        if let Some(queues) = self.classed.get(p) {
+            for class in (0..setup.plan.classes.all().len()).filter(|class| setup.has_data(*class)) {
+                blocked.add(setup, class, queues.packets(class));
             }
-            None => blocked.add(setup, setup.data_class, port.queued_data()),
         }
+        blocked.add(setup, setup.data_class, port.queued_data());
         blocked
     }
 
