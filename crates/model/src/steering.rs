@@ -11,6 +11,10 @@ pub trait Steering {
     /// Fields that the steering writes on packets and reads on replies.
     type Annex: Annex;
 
+    /// Reads a word of each cache line that the next packet or reply will need. This only saves time; the default reads none.
+    #[inline]
+    fn fetch(&self) {}
+
     /// Chooses the path of a packet that starts now.
     fn on_send(&mut self, now: Time, sent: Sent) -> Self::Annex;
 
@@ -141,6 +145,11 @@ macro_rules! within {
 
         impl<S: Steering<Annex = Stamp>> Steering for $with<S> {
             type Annex = $annex;
+
+            #[inline]
+            fn fetch(&self) {
+                self.0.fetch();
+            }
 
             #[inline]
             fn on_send(&mut self, now: Time, sent: Sent) -> $annex {

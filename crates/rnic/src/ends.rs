@@ -209,6 +209,11 @@ macro_rules! calls_any_sender {
     ($any:ty, $of:ident) => {
         impl model::Sender for $any {
             #[inline]
+            fn fetch(&self) {
+                $of!(self, sender => sender.fetch())
+            }
+
+            #[inline]
             fn post_message(&mut self, packets: u64, full: u32, last: u32) {
                 $of!(self, sender => sender.post_message(packets, full, last))
             }
@@ -298,6 +303,11 @@ macro_rules! of_sack_receiver {
 macro_rules! calls_any_receiver {
     ($any:ty, $of:ident) => {
         impl model::Receiver for $any {
+            #[inline]
+            fn fetch(&self) {
+                $of!(self, receiver => receiver.fetch())
+            }
+
             #[inline(always)]
             fn on_plain(&mut self, psn: Psn) -> Option<Plain> {
                 $of!(self, receiver => receiver.on_plain(psn))

@@ -288,6 +288,11 @@ macro_rules! congestions {
 
         impl model::Congestion for AnyCongestion {
             #[inline]
+            fn fetch(&self) {
+                of_control!(self, control => control.fetch())
+            }
+
+            #[inline]
             fn allowance(&mut self, now: model::Time) -> model::Allowance {
                 of_control!(self, control => control.allowance(now))
             }

@@ -205,6 +205,12 @@ impl Reacting {
 
 impl Congestion for Reacting {
     #[inline]
+    fn fetch(&self) {
+        std::hint::black_box(self.inner.window);
+        self.inner.control.fetch();
+    }
+
+    #[inline]
     fn allowance(&mut self, now: Time) -> Allowance {
         let steady = now < self.steady_until;
         let (window, not_before) = if steady { (u64::MAX, Time::ZERO) } else { self.answer(now) };

@@ -619,6 +619,11 @@ impl Steering for AnySteering {
     type Annex = Stamp;
 
     #[inline]
+    fn fetch(&self) {
+        of_steering!(self, steering => steering.fetch())
+    }
+
+    #[inline]
     fn on_send(&mut self, now: Time, sent: Sent) -> Stamp {
         of_steering!(self, steering => steering.on_send(now, sent))
     }

@@ -378,6 +378,17 @@ impl Steers for Config {
 impl model::Steering for Mrc {
     type Annex = Stamp;
 
+    #[inline]
+    fn fetch(&self) {
+        std::hint::black_box((
+            self.sent.front(),
+            self.ring.get(self.cursor),
+            self.bad.len(),
+            self.una,
+            self.usable,
+        ));
+    }
+
     fn port(&mut self, now: Time, ports: u32) -> Option<u8> {
         let ports = self.allowed(now, ports);
         if let Some(place) = self.due.iter().position(|entropy| self.leads(*entropy, ports)) {

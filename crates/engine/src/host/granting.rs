@@ -128,7 +128,7 @@ impl<P: Parts> Host<P> {
             self.on_control(setup, now, pkt);
             return None;
         }
-        let of_sender = setup.home(setup.plan.qps[pkt.qp().index()].from) == self.id;
+        let of_sender = self.received_by(pkt.qp()).is_none();
         let end = match of_sender {
             true => End::Sender(setup.sender_slot[pkt.qp().index()]),
             false => End::Receiver(pkt.qp().0 - self.first_incoming),

@@ -21,7 +21,7 @@ use model::congestion::Congestion;
 use model::plan::Trigger;
 use model::transport::{Due, Receiver, Sender};
 use model::wire::Clock;
-use model::{Granter, HostId, Kind, Pace, Packet, Parcel, Parts, QpId, Steering, Time};
+use model::{Dialogue, Granter, HostId, Kind, Pace, Packet, Parcel, Parts, QpId, Steering, Time};
 
 /// One port of a host, an endpoint. The ports of one host share nothing but triggers, unless they are those of a shared NIC
 /// ([`super::sharing`]).
@@ -238,11 +238,27 @@ impl<P: Parts> Host<P> {
     /// Prefetches the state of a queue pair whose packet will arrive soon. This only saves time.
     #[inline]
     pub(crate) fn prefetch(&self, setup: &Setup<'_>, pkt: &Packet) {
-        if !pkt.is_data() {
-            self.prefetch_outgoing(setup.sender_slot[pkt.qp().index()]);
-        } else if let Some(incoming) = self.incoming.get((pkt.qp().0 - self.first_incoming) as usize) {
-            std::hint::black_box(incoming.receiver.standing().expected);
+        match self.received_by(pkt.qp()) {
+            None if P::Annex::SACKS && pkt.psn() == Packet::PROBE => {}
+            None => self.prefetch_outgoing(setup.sender_slot[pkt.qp().index()]),
+            Some(incoming) if P::Annex::SACKS => {
+                incoming.receiver.fetch();
+                let index = (pkt.qp().0 - self.first_incoming) as usize;
+                std::hint::black_box((
+                    incoming.message_end,
+                    self.reply_timers.get(index).map(|timer| timer.armed),
+                ));
+            }
+            Some(incoming) => {
+                std::hint::black_box(incoming.receiver.standing().expected);
+            }
         }
+    }
+
+    /// The receiving end of a queue pair, if it is at this host.
+    #[inline]
+    pub(super) fn received_by(&self, qp: QpId) -> Option<&Incoming<P>> {
+        self.incoming.get(qp.0.wrapping_sub(self.first_incoming) as usize)
     }
 
     /// Reads a word of most cache lines that a visit of a host with few queue pairs needs. This only saves time.

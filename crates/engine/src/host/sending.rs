@@ -323,6 +323,11 @@ impl<P: Parts> Host<P> {
     #[inline]
     pub(super) fn prefetch_outgoing(&self, slot: u32) {
         if let Some(out) = self.outgoing.get(slot as usize) {
+            if P::Annex::SACKS {
+                out.sender.fetch();
+                out.congestion.fetch();
+                out.steering.fetch();
+            }
             // These fields lie in different cache lines.
             std::hint::black_box((out.sender.position().una, out.armed));
         }

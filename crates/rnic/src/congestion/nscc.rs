@@ -368,6 +368,11 @@ impl Nscc {
 }
 
 impl Congestion for Nscc {
+    #[inline]
+    fn fetch(&self) {
+        std::hint::black_box((self.window, self.average, self.checked, self.is_cut));
+    }
+
     fn allowance(&mut self, _now: Time) -> Allowance {
         Allowance { window: self.window as u64, pace: self.pace, not_before: Time::ZERO }
     }

@@ -197,6 +197,12 @@ impl Receiver {
 }
 
 impl model::Receiver for Receiver {
+    #[inline]
+    fn fetch(&self) {
+        let entropy = self.probed.as_ref().and_then(|probed| probed.entropy(PortIndex(0)));
+        std::hint::black_box((self.expected, self.held, self.sack.bits, &self.rules, entropy));
+    }
+
     #[inline(always)]
     fn on_arrival(&mut self, now: Time, inbound: Inbound) -> (Reception, Standing) {
         let got = match inbound {

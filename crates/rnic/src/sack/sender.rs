@@ -401,6 +401,12 @@ impl Sender {
 }
 
 impl model::Sender for Sender {
+    #[inline]
+    fn fetch(&self) {
+        let counts = (self.flight.bytes(), self.messages.unsent(), self.recovery.end(), self.trips.least());
+        std::hint::black_box((self.oldest(), counts, self.position().deadline));
+    }
+
     fn post_message(&mut self, packets: u64, full: u32, last: u32) {
         self.messages.post(packets, full, last, self.flight.ring().next());
     }
