@@ -70,6 +70,14 @@ pub trait Congestion {
     #[inline]
     fn fetch(&self) {}
 
+    /// Shares constants with the control of another queue pair of the host, if they are the same. This only saves memory and time; the
+    /// default shares none.
+    fn share(&mut self, _other: &Self)
+    where
+        Self: Sized,
+    {
+    }
+
     /// Limits on what the queue pair may send now.
     fn allowance(&mut self, now: Time) -> Allowance;
 

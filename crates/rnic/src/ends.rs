@@ -185,12 +185,36 @@ impl Receiving {
     }
 }
 
-/// An end of any recovery mode in a run with SACKs: calls reach those ends most quickly that most of these runs have.
-pub struct WithSacks<End>(pub End);
+/// An end of any recovery mode in a run with SACKs: calls reach those ends most quickly that most of these runs have, and an end takes
+/// as little room beside other state as a pointer and its kind.
+pub enum WithSacks<Sack, End> {
+    /// An end of a mode with maps.
+    Sack(Box<Sack>),
+    /// Any other end.
+    Other(Box<End>),
+}
 
-impl<End> From<End> for WithSacks<End> {
-    fn from(end: End) -> Self {
-        WithSacks(end)
+/// Sender of any recovery mode in a run with SACKs.
+pub type SackingSender = WithSacks<sack::sender::Sender, AnySender>;
+
+/// Receiver of any recovery mode in a run with SACKs.
+pub type SackingReceiver = WithSacks<sack::receiver::Receiver, AnyReceiver>;
+
+impl From<AnySender> for SackingSender {
+    fn from(sender: AnySender) -> Self {
+        match sender {
+            AnySender::Sack(sender) => WithSacks::Sack(sender),
+            other => WithSacks::Other(Box::new(other)),
+        }
+    }
+}
+
+impl From<AnyReceiver> for SackingReceiver {
+    fn from(receiver: AnyReceiver) -> Self {
+        match receiver {
+            AnyReceiver::Sack(receiver) => WithSacks::Sack(receiver),
+            other => WithSacks::Other(Box::new(other)),
+        }
     }
 }
 
@@ -198,8 +222,8 @@ impl<End> From<End> for WithSacks<End> {
 macro_rules! of_sack_sender {
     ($any:expr, $sender:ident => $call:expr) => {
         match $any {
-            WithSacks(AnySender::Sack($sender)) => $call,
-            WithSacks(any) => rarely(|| of_sender!(any, $sender => $call)),
+            WithSacks::Sack($sender) => $call,
+            WithSacks::Other($sender) => rarely(|| $call),
         }
     };
 }
@@ -287,14 +311,14 @@ macro_rules! calls_any_sender {
 }
 
 calls_any_sender!(AnySender, of_sender);
-calls_any_sender!(WithSacks<AnySender>, of_sack_sender);
+calls_any_sender!(SackingSender, of_sack_sender);
 
 /// [`of_receiver`] in runs with SACKs.
 macro_rules! of_sack_receiver {
     ($any:expr, $receiver:ident => $call:expr) => {
         match $any {
-            WithSacks(AnyReceiver::Sack($receiver)) => $call,
-            WithSacks(any) => rarely(|| of_receiver!(any, $receiver => $call)),
+            WithSacks::Sack($receiver) => $call,
+            WithSacks::Other($receiver) => rarely(|| $call),
         }
     };
 }
@@ -350,4 +374,4 @@ macro_rules! calls_any_receiver {
 }
 
 calls_any_receiver!(AnyReceiver, of_receiver);
-calls_any_receiver!(WithSacks<AnyReceiver>, of_sack_receiver);
+calls_any_receiver!(SackingReceiver, of_sack_receiver);

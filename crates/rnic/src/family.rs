@@ -292,6 +292,13 @@ macro_rules! congestions {
                 of_control!(self, control => control.fetch())
             }
 
+            fn share(&mut self, other: &Self) {
+                match (self, other) {
+                    $((Self::$variant(control), Self::$variant(other)) => control.share(other),)+
+                    _ => {}
+                }
+            }
+
             #[inline]
             fn allowance(&mut self, now: model::Time) -> model::Allowance {
                 of_control!(self, control => control.allowance(now))

@@ -77,7 +77,7 @@ mod tests;
 pub use ack::Answers;
 pub use classes::NicClass;
 pub use config::{NicConfig, OwnNic};
-pub use ends::{AnyReceiver, AnySender, WithSacks};
+pub use ends::{AnyReceiver, AnySender, SackingReceiver, SackingSender};
 pub use facts::{
     Acks, Advised, Control, ControlFacts, CutReport, Digested, Due, Evidence, Golden, Grants, OnNack,
     SilentLoss, TransportFacts, Unit, Variation,

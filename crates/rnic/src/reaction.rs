@@ -77,15 +77,17 @@ pub(crate) struct State {
     pub(crate) is_still: bool,
 }
 
+/// What every packet needs comes first, and shares cache lines with the control.
+#[repr(C, align(64))]
 struct Inner {
-    control: AnyCongestion,
-    stalled_until: Time,
-    on_nack: Reaction,
-    on_timeout: Reaction,
-    cap: Option<Cap>,
-    factor: Factor,
     /// The window of the last answer, as long as it holds in any case.
     window: Option<u64>,
+    stalled_until: Time,
+    factor: Factor,
+    cap: Option<Box<Cap>>,
+    control: AnyCongestion,
+    on_nack: Reaction,
+    on_timeout: Reaction,
 }
 
 /// Conversion of the control's window to the sender's unit, with the bytes of a full frame.
@@ -151,7 +153,7 @@ impl Reacting {
 
     /// Limits the outstanding packets to `cap`.
     pub(crate) fn within(mut self, cap: Cap) -> Self {
-        self.inner.cap = Some(cap);
+        self.inner.cap = Some(Box::new(cap));
         self
     }
 
@@ -208,6 +210,10 @@ impl Congestion for Reacting {
     fn fetch(&self) {
         std::hint::black_box(self.inner.window);
         self.inner.control.fetch();
+    }
+
+    fn share(&mut self, other: &Self) {
+        self.inner.control.share(&other.inner.control);
     }
 
     #[inline]

@@ -127,29 +127,35 @@ struct Bad {
     clean: u8,
 }
 
-/// Sending part of the scheme, in the NIC.
+/// Sending part of the scheme, in the NIC. The first two cache lines have what every packet needs.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Mrc {
     /// Active entropies, planes in turn.
     ring: Vec<Place>,
     cursor: usize,
-    /// Spare entropies by plane.
-    spares: Vec<VecDeque<u16>>,
-    bad: Vec<Bad>,
-    /// Entropies to probe now.
-    due: VecDeque<u16>,
     /// Entropies of the packets from `una` on, as they were sent last.
     sent: VecDeque<u16>,
+    // The second cache line begins here.
     una: u64,
-    /// Entropy of the packet that starts now, and whether a probe starts.
-    chosen: u16,
-    probing: bool,
-    /// Entropies of a plane.
-    per_plane: u16,
+    /// Entropies to probe now.
+    due: VecDeque<u16>,
+    /// Time of the next probe of an entropy of `bad`; [`Time::NEVER`] without any.
+    next_probe: Time,
     /// Planes whose ports are up at both ends, a bit for each.
     usable: u32,
+    /// Entropy of the packet that starts now, and whether a probe starts.
+    chosen: u16,
+    /// Entropies of a plane.
+    per_plane: u16,
+    probing: bool,
     /// True if the queue pair spreads over ports, so that [`model::Steering::port`] precedes each packet.
     spread: bool,
+    /// True if a controller ever denies a plane.
+    denies: bool,
+    bad: Vec<Bad>,
+    /// Spare entropies by plane.
+    spares: Vec<VecDeque<u16>>,
     config: Config,
     skips: u64,
     replaced: u64,
@@ -188,6 +194,8 @@ impl Mrc {
             per_plane,
             usable: u32::MAX,
             spread,
+            denies: !config.denied.is_empty(),
+            next_probe: Time::NEVER,
             config: config.clone(),
             skips: 0,
             replaced: 0,
@@ -206,6 +214,9 @@ impl Mrc {
 
     /// Those of these ports whose planes are not denied.
     fn allowed(&self, now: Time, ports: u32) -> u32 {
+        if !self.denies {
+            return ports;
+        }
         let denied = self.config.denied.iter().filter(|denied| denied.covers(now));
         denied.fold(ports, |ports, denied| ports & !(1 << denied.plane))
     }
@@ -260,6 +271,7 @@ impl Mrc {
         self.replaced += 1;
         let interval = self.config.first_probe;
         self.bad.push(Bad { entropy, next_probe: now + interval, interval, clean: 0 });
+        self.plan_probe();
         for at in 0..self.ring.len() {
             if self.ring[at].entropy == entropy {
                 let other = self.spares[plane].pop_front().or_else(|| self.lends(plane, at));
@@ -281,9 +293,15 @@ impl Mrc {
         after.iter().chain(before).find(usable).map(|place| place.entropy)
     }
 
+    /// Finds the time of the next probe, after a change of the bad entropies.
+    fn plan_probe(&mut self) {
+        self.next_probe = self.bad.iter().map(|bad| bad.next_probe).min().unwrap_or(Time::NEVER);
+    }
+
     /// Ends the time of a bad entropy.
     fn restore(&mut self, entropy: u16) {
         self.bad.retain(|bad| bad.entropy != entropy);
+        self.plan_probe();
         self.due.retain(|due| *due != entropy);
         self.welcome(entropy);
     }
@@ -380,13 +398,7 @@ impl model::Steering for Mrc {
 
     #[inline]
     fn fetch(&self) {
-        std::hint::black_box((
-            self.sent.front(),
-            self.ring.get(self.cursor),
-            self.bad.len(),
-            self.una,
-            self.usable,
-        ));
+        std::hint::black_box((self.sent.front(), self.ring.get(self.cursor), self.una));
     }
 
     fn port(&mut self, now: Time, ports: u32) -> Option<u8> {
@@ -414,8 +426,9 @@ impl model::Steering for Mrc {
         if !self.spread {
             self.chosen = self.pick(1).unwrap_or(0);
         }
-        if self.sent.is_empty() {
+        if self.sent.is_empty() && self.next_probe < now {
             self.bad.iter_mut().for_each(|bad| bad.next_probe = bad.next_probe.max(now));
+            self.plan_probe();
         }
         let place = (sent.seq - self.una.min(sent.seq)) as usize;
         if place >= self.sent.len() {
@@ -429,7 +442,7 @@ impl model::Steering for Mrc {
     fn deadline(&self) -> Time {
         match self.sent.is_empty() {
             true => Time::NEVER,
-            false => self.bad.iter().map(|bad| bad.next_probe).min().unwrap_or(Time::NEVER),
+            false => self.next_probe,
         }
     }
 
@@ -441,6 +454,7 @@ impl model::Steering for Mrc {
                 self.due.push_back(bad.entropy);
             }
         }
+        self.plan_probe();
     }
 
     fn has_aside(&self) -> bool {
@@ -465,9 +479,10 @@ impl model::Steering for Mrc {
     }
 
     fn on_reply(&mut self, _now: Time, una: u64, annex: &Stamp, _room: Room<'_>) -> u32 {
-        let acked = una.saturating_sub(self.una);
-        self.sent.drain(..self.sent.len().min(acked as usize));
-        self.una = self.una.max(una);
+        if una > self.una {
+            self.sent.drain(..self.sent.len().min((una - self.una) as usize));
+            self.una = una;
+        }
         self.judge(annex.entropy(), Verdict::of(annex));
         0
     }

@@ -15,7 +15,7 @@ use model::{
     Sender, Site, Steering, Time,
 };
 use rnic::pacer::AnyGranter;
-use rnic::{AnyReceiver, AnySender, Nics, Reacting};
+use rnic::{AnyReceiver, AnySender, Nics, Reacting, SackingReceiver, SackingSender};
 use schemes::{AnyScheme, AnySteering, Assignment, Carried};
 use std::marker::PhantomData;
 
@@ -182,8 +182,8 @@ impl Steered for Stamp {
 
 impl Steered for SackStamp {
     type Steering = WithSacks<AnySteering>;
-    type Sender = rnic::WithSacks<AnySender>;
-    type Receiver = rnic::WithSacks<AnyReceiver>;
+    type Sender = SackingSender;
+    type Receiver = SackingReceiver;
     type Granter = AnyGranter;
 
     fn steering(schemes: &Assignment, site: QpSite<'_>) -> Self::Steering {

@@ -53,9 +53,13 @@ impl<P: Parts> Host<P> {
         });
         let first_end = self.outbound.get(first as usize).map(|o| o.end);
         let peer = self.first_peer(setup, id, track != NO_TRACK || setup.follows(id));
+        let mut congestion = parts.congestion(plan, id);
+        if let Some(previous) = self.outgoing.last() {
+            congestion.share(&previous.congestion);
+        }
         self.outgoing.push(Outgoing {
             sender: parts.sender(plan, id),
-            congestion: parts.congestion(plan, id),
+            congestion,
             steering: parts.steering(QpSite { plan, qp: id }),
             next_at: 0,
             current_end: first_end.unwrap_or(0),

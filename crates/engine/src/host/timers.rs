@@ -64,8 +64,9 @@ impl Timers {
     }
 }
 
-/// The timer of a receiver.
+/// The timer of a receiver, in one cache line in runs with SACKs.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct ReplyTimer<A> {
     /// Time of its entry in the heap; [`u64::MAX`] if there is none.
     pub(super) armed: u64,

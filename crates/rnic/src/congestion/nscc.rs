@@ -25,6 +25,7 @@ use finding::{Finding, code};
 use model::{Allowance, Congestion, Delivery, Feedback, Pace, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// `[nic.congestion.nscc]`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -126,7 +127,7 @@ impl Control for Config {
         let frame = f64::from(path.mtu);
         let scale = f64::from(if self.like_htsim { path.payload } else { path.mtu });
         let window = self.window * per_ps * rtt;
-        Nscc {
+        let constants = Constants {
             config: self.clone(),
             frame,
             pace: Pace::from_bps(line_rate.bps() as f64),
@@ -137,6 +138,10 @@ impl Control for Config {
             fair: 5.0 * a * scale,
             eta: 0.15 * a * scale,
             fast_scale: 0.25 * a,
+            law: None,
+        };
+        Nscc {
+            constants: Arc::new(constants),
             window: window.max(frame),
             most: window,
             base: rtt,
@@ -153,15 +158,14 @@ impl Control for Config {
             overloaded: false,
             checked: 0,
             is_cut: false,
-            law: None,
             saved: None,
         }
     }
 }
 
-/// State of one queue pair. Times are in ps, amounts in bytes.
-#[derive(Clone, Debug)]
-pub struct Nscc {
+/// What no reply changes. Times are in ps, amounts in bytes.
+#[derive(Clone, Debug, PartialEq)]
+struct Constants {
     config: Config,
     frame: f64,
     pace: Pace,
@@ -174,6 +178,15 @@ pub struct Nscc {
     fair: f64,
     eta: f64,
     fast_scale: f64,
+    /// The law of [`super::smartt`] in place of the four cases.
+    law: Option<smartt::Config>,
+}
+
+/// State of one queue pair. Times are in ps, amounts in bytes.
+#[derive(Clone, Debug)]
+pub struct Nscc {
+    /// One for all queue pairs of a host with the same constants ([`Congestion::share`]).
+    constants: Arc<Constants>,
     window: f64,
     most: f64,
     /// Shortest round trip so far.
@@ -201,16 +214,15 @@ pub struct Nscc {
     checked: u64,
     /// True while the reply at hand reports a cut packet.
     is_cut: bool,
-    /// The law of [`super::smartt`] in place of the four cases.
-    law: Option<Box<smartt::Config>>,
     /// The window before penalties, while they apply.
-    saved: Option<f64>,
+    saved: Option<Box<f64>>,
 }
 
 impl Nscc {
     /// This queue pair under the law of [`super::smartt`].
     pub(super) fn moved_by(self, law: smartt::Config) -> Self {
-        Nscc { fast_scale: law.fast_increase, law: Some(Box::new(law)), ..self }
+        let constants = Constants { fast_scale: law.fast_increase, law: Some(law), ..(*self.constants).clone() };
+        Nscc { constants: Arc::new(constants), ..self }
     }
 
     /// No effect: it has no rate to lower.
@@ -222,19 +234,19 @@ impl Nscc {
     }
 
     fn clamp(&mut self) {
-        self.window = self.window.clamp(self.frame, self.most.max(self.frame));
+        self.window = self.window.clamp(self.constants.frame, self.most.max(self.constants.frame));
     }
 
     /// Notes a round trip that may be the shortest.
     fn shorten(&mut self, rtt: f64) {
         if rtt < self.base {
             self.base = rtt;
-            self.most = self.config.window * self.rate * rtt;
+            self.most = self.constants.config.window * self.constants.rate * rtt;
         }
     }
 
     fn average(&mut self, delay: f64) {
-        self.average += self.config.average_weight * (delay - self.average);
+        self.average += self.constants.config.average_weight * (delay - self.average);
     }
 
     /// Once per round trip: sets the window to what has arrived if the network is overloaded. True if the caller should
@@ -242,15 +254,15 @@ impl Nscc {
     fn quick_adapt(&mut self, now: u64, loss: bool, marked: bool, delay: f64, flight: f64) -> bool {
         let mut hit = self.ignored < self.to_ignore && marked;
         if !hit && now >= self.checked {
-            let slow = delay > self.config.quick_adapt_delay * self.target;
-            let few = self.most / f64::from(1_u32 << self.config.quick_adapt_gate);
+            let slow = delay > self.constants.config.quick_adapt_delay * self.constants.target;
+            let few = self.most / f64::from(1_u32 << self.constants.config.quick_adapt_gate);
             if self.checked > 0 && (self.overloaded || loss || slow) && self.achieved < few {
-                self.window = self.achieved.max(self.frame);
+                self.window = self.achieved.max(self.constants.frame);
                 (self.to_ignore, self.ignored, self.overloaded) = (flight, 0.0, false);
                 hit = true;
             }
             self.achieved = 0.0;
-            self.checked = now + (self.base + self.target) as u64;
+            self.checked = now + (self.base + self.constants.target) as u64;
         }
         if hit {
             (self.earned, self.received) = (0.0, 0.0);
@@ -266,11 +278,11 @@ impl Nscc {
     fn penalise(&mut self, bytes: f64, delivery: &Delivery) -> Option<f64> {
         if delivery.penalty == 0 {
             if delivery.restore {
-                self.window = self.saved.take().unwrap_or(self.window);
+                self.window = self.saved.take().map_or(self.window, |saved| *saved);
             }
             return None;
         }
-        self.saved.get_or_insert(self.window);
+        self.saved.get_or_insert_with(|| Box::new(self.window));
         self.window = self.window.min(delivery.flight as f64) - f64::from(delivery.penalty) * bytes / 128.0;
         self.clamp();
         Some(self.window)
@@ -297,25 +309,25 @@ impl Nscc {
         let rtt = feedback.round_trip.ps() as f64;
         let (marked, delay) = (feedback.echo, rtt - self.base);
         // A delay without a mark is not that of a queue which marks.
-        self.average(if !marked && delay > self.target { self.base / 4.0 } else { delay });
+        self.average(if !marked && delay > self.constants.target { self.base / 4.0 } else { delay });
         if self.quick_adapt(now, false, marked, delay, flight) {
             return;
         }
-        if let Some(law) = &self.law {
-            let reply = smartt::Reply { bytes, marked, round_trip: rtt, target: self.base + self.target };
-            let change = law.change(self.window, self.most, self.frame, reply);
+        if let Some(law) = &self.constants.law {
+            let reply = smartt::Reply { bytes, marked, round_trip: rtt, target: self.base + self.constants.target };
+            let change = law.change(self.window, self.most, self.constants.frame, reply);
             self.window += if self.grows_fast(bytes, marked, delay) { 0.0 } else { change };
             return;
         }
-        match (marked, delay >= self.target) {
-            (false, true) => self.earned += self.fair * bytes,
+        match (marked, delay >= self.constants.target) {
+            (false, true) => self.earned += self.constants.fair * bytes,
             (false, false) => self.grow(bytes, delay),
             (true, true) => self.shrink(now),
             (true, false) => {}
         }
-        let late = now >= self.adjusted + self.rtt as u64;
-        if late || self.received > 8.0 * self.frame {
-            self.window += self.earned / self.window + if late { self.eta } else { 0.0 };
+        let late = now >= self.adjusted + self.constants.rtt as u64;
+        if late || self.received > 8.0 * self.constants.frame {
+            self.window += self.earned / self.window + if late { self.constants.eta } else { 0.0 };
             self.adjusted = if late { now } else { self.adjusted };
             (self.earned, self.received) = (0.0, 0.0);
         }
@@ -323,10 +335,10 @@ impl Nscc {
 
     /// Grows the window fast if a window of replies had no delay; true if it does.
     fn grows_fast(&mut self, bytes: f64, marked: bool, delay: f64) -> bool {
-        if !marked && delay <= if self.config.like_htsim { HARDLY } else { 0.0 } {
+        if !marked && delay <= if self.constants.config.like_htsim { HARDLY } else { 0.0 } {
             self.clear += bytes;
             if self.fast || self.clear > self.window {
-                self.window += self.fast_scale * bytes;
+                self.window += self.constants.fast_scale * bytes;
                 self.fast = true;
             }
         } else {
@@ -337,15 +349,15 @@ impl Nscc {
 
     fn grow(&mut self, bytes: f64, delay: f64) {
         if !self.grows_fast(bytes, false, delay) {
-            self.earned += self.alpha * bytes * (self.target - delay);
+            self.earned += self.constants.alpha * bytes * (self.constants.target - delay);
         }
     }
 
     fn shrink(&mut self, now: u64) {
         (self.fast, self.clear) = (false, 0.0);
-        if self.average > self.target && now > self.cut + self.base as u64 {
-            let excess = (self.average - self.target) / self.average;
-            self.window *= (1.0 - self.config.gamma * excess).max(1.0 - self.config.max_decrease);
+        if self.average > self.constants.target && now > self.cut + self.base as u64 {
+            let excess = (self.average - self.constants.target) / self.average;
+            self.window *= (1.0 - self.constants.config.gamma * excess).max(1.0 - self.constants.config.max_decrease);
             self.cut = now;
         }
     }
@@ -355,10 +367,10 @@ impl Nscc {
         let bytes = feedback.delivery.cut as f64;
         self.is_cut = true;
         self.ignored += bytes;
-        if self.config.base_from_nacks {
+        if self.constants.config.base_from_nacks {
             self.shorten(feedback.round_trip.ps() as f64);
         }
-        self.average(self.rtt);
+        self.average(self.constants.rtt);
         self.overloaded = true;
         if !self.quick_adapt(now, true, true, 0.0, feedback.delivery.flight as f64) {
             self.window -= bytes;
@@ -373,8 +385,14 @@ impl Congestion for Nscc {
         std::hint::black_box((self.window, self.average, self.checked, self.is_cut));
     }
 
+    fn share(&mut self, other: &Self) {
+        if self.constants == other.constants {
+            self.constants = other.constants.clone();
+        }
+    }
+
     fn allowance(&mut self, _now: Time) -> Allowance {
-        Allowance { window: self.window as u64, pace: self.pace, not_before: Time::ZERO }
+        Allowance { window: self.window as u64, pace: self.constants.pace, not_before: Time::ZERO }
     }
 
     fn is_still(&self) -> bool {
@@ -382,7 +400,7 @@ impl Congestion for Nscc {
     }
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback) {
-        if feedback.delivery.lost > 0 && !self.config.like_htsim {
+        if feedback.delivery.lost > 0 && !self.constants.config.like_htsim {
             self.ignored += feedback.delivery.lost as f64;
             self.window -= feedback.delivery.lost as f64;
             self.clamp();
@@ -395,13 +413,13 @@ impl Congestion for Nscc {
         } else if feedback.acked > 0 {
             // The sender counts packets, as those of RoCE NICs do.
             let (arrived, flight) = (feedback.acked as f64, (feedback.high - feedback.una) as f64);
-            self.on_arrived(now.ps(), arrived * self.frame, flight * self.frame, feedback);
+            self.on_arrived(now.ps(), arrived * self.constants.frame, flight * self.constants.frame, feedback);
         }
     }
 
     /// uet-htsim knows the time of the latest probe only, and has the average for answers to others.
     fn assumed_delay(&self) -> Option<Time> {
-        self.config.like_htsim.then_some(Time(self.average as u64))
+        self.constants.config.like_htsim.then_some(Time(self.average as u64))
     }
 
     /// A NACK is a loss, unless it reports a cut packet, which has had its effect.
@@ -412,8 +430,8 @@ impl Congestion for Nscc {
     }
 
     fn on_timeout(&mut self, _now: Time) {
-        self.ignored += self.frame;
-        self.window -= self.frame;
+        self.ignored += self.constants.frame;
+        self.window -= self.constants.frame;
         self.clamp();
     }
 }
@@ -421,7 +439,6 @@ impl Congestion for Nscc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     const US: u64 = 1_000_000;
 
@@ -470,13 +487,14 @@ mod tests {
     #[test]
     fn the_constants_of_a_400g_leaf_spine() {
         let control = control();
+        let constants = &control.constants;
         let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-4, "{found}");
-        close(control.target, 3_252_840.0);
+        close(constants.target, 3_252_840.0);
         close(control.window, 325_284.0);
-        close(control.alpha, 1.96905e-3);
-        close(control.fair, 29_535.8);
-        close(control.eta, 886.074);
-        close(control.fast_scale, 0.361427);
+        close(constants.alpha, 1.96905e-3);
+        close(constants.fair, 29_535.8);
+        close(constants.eta, 886.074);
+        close(constants.fast_scale, 0.361427);
     }
 
     #[test]
@@ -500,7 +518,8 @@ mod tests {
     fn a_marked_delay_shrinks_the_window_once_per_round_trip() {
         let marked = reply(4150, true, 4 * US);
         let slow = |control: &mut Nscc| {
-            (control.average, control.config.average_weight) = (6.5e6, 1e-9);
+            control.average = 6.5e6;
+            Arc::make_mut(&mut control.constants).config.average_weight = 1e-9;
         };
         let once = after(slow, &[marked]);
         assert!((once / 100_000.0 - 0.6004).abs() < 1e-3, "{once}");
@@ -557,7 +576,8 @@ mod tests {
     #[test]
     fn marks_of_packets_sent_before_quick_adapt_are_ignored() {
         let acted = |control: &mut Nscc| {
-            (control.to_ignore, control.average, control.config.average_weight) = (60_000.0, 9e6, 1e-9);
+            (control.to_ignore, control.average) = (60_000.0, 9e6);
+            Arc::make_mut(&mut control.constants).config.average_weight = 1e-9;
         };
         let marked = reply(30_000, true, 4 * US);
         assert_eq!(after(acted, &[marked]), 100_000.0);

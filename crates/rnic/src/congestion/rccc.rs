@@ -142,6 +142,18 @@ impl Rccc {
 }
 
 impl Congestion for Rccc {
+    #[inline]
+    fn fetch(&self) {
+        std::hint::black_box(self.credit);
+        self.nscc.iter().for_each(|nscc| nscc.fetch());
+    }
+
+    fn share(&mut self, other: &Self) {
+        if let (Some(nscc), Some(other)) = (&mut self.nscc, &other.nscc) {
+            nscc.share(other);
+        }
+    }
+
     fn allowance(&mut self, now: Time) -> Allowance {
         let window = if self.credit > 0 { self.window(now) } else { 0 };
         Allowance { window, pace: self.pace, not_before: Time::ZERO }

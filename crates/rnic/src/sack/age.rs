@@ -11,8 +11,9 @@ use std::collections::VecDeque;
 pub(super) struct Ages {
     /// Packets before this one are not in flight, or were sent again. First transmissions are in the order of packets.
     fresh: u64,
-    /// Packets that were sent again, in the order of their last transmissions, with outdated entries: (time, packet).
-    repeats: VecDeque<(Time, u64)>,
+    /// Packets that were sent again, in the order of their last transmissions, with outdated entries: (time, packet). They stand
+    /// apart, since most queue pairs have none.
+    repeats: Option<Box<VecDeque<(Time, u64)>>>,
     /// Latest transmission of a packet that has arrived.
     latest_arrived: Time,
 }
@@ -20,7 +21,7 @@ pub(super) struct Ages {
 impl Ages {
     /// Notes that a packet was sent again.
     pub(super) fn note_repeat(&mut self, now: Time, seq: u64) {
-        self.repeats.push_back((now, seq));
+        self.repeats.get_or_insert_default().push_back((now, seq));
     }
 
     /// Notes that a packet has arrived whose last transmission was at `at`.
@@ -35,7 +36,7 @@ impl Ages {
             true => Some((ring[self.fresh].at, self.fresh)),
             false => None,
         };
-        match self.repeats.front() {
+        match self.repeats.as_ref().and_then(|repeats| repeats.front()) {
             Some(&repeat) if fresh.is_none_or(|(at, _)| repeat.0 <= at) => Some(repeat),
             _ => fresh,
         }
@@ -49,10 +50,12 @@ impl Ages {
         while self.fresh < ring.next() && !ring[self.fresh].is_fresh() {
             self.fresh += 1;
         }
-        while let Some(&(at, seq)) = self.repeats.front()
-            && !ring.flies(seq, at)
-        {
-            self.repeats.pop_front();
+        if let Some(repeats) = &mut self.repeats {
+            while let Some(&(at, seq)) = repeats.front()
+                && !ring.flies(seq, at)
+            {
+                repeats.pop_front();
+            }
         }
     }
 

@@ -12,28 +12,28 @@ use std::collections::{BTreeSet, VecDeque};
 #[cfg_attr(test, derive(Hash))]
 pub(super) struct Flight {
     ring: Ring,
-    /// Packets to send again, before new ones.
-    missing: BTreeSet<u64>,
-    /// Bytes to send again.
-    again: u64,
     /// Bytes in flight. Reports may run ahead of the fate of single packets, so it may be negative for a while.
     bytes: i64,
+    /// Bytes to send again: 0 if none of the packets is missing.
+    again: u64,
     /// The receiver's count of bytes, modulo 2^32.
     arrived: u32,
+    gone: Option<Box<Gone>>,
+}
+
+/// Packets that a switch has cut, or that count as lost. It stands apart, since most queue pairs have none.
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(test, derive(Hash))]
+struct Gone {
+    /// Packets to send again, before new ones.
+    missing: BTreeSet<u64>,
     /// Packets taken for lost that nobody has asked for.
     lost: VecDeque<u64>,
 }
 
 impl Flight {
     pub(super) const fn new() -> Self {
-        Flight {
-            ring: Ring::new(),
-            missing: BTreeSet::new(),
-            again: 0,
-            bytes: 0,
-            arrived: 0,
-            lost: VecDeque::new(),
-        }
+        Flight { ring: Ring::new(), bytes: 0, again: 0, arrived: 0, gone: None }
     }
 
     #[inline(always)]
@@ -44,7 +44,7 @@ impl Flight {
     /// True if packets wait to be sent again.
     #[inline(always)]
     pub(super) fn misses(&self) -> bool {
-        !self.missing.is_empty()
+        self.again > 0
     }
 
     /// Bytes to send again.
@@ -76,7 +76,7 @@ impl Flight {
     /// Takes the first packet to send again out of the list, and notes its transmission.
     #[cold]
     pub(super) fn repeat(&mut self, now: Time) -> Option<u64> {
-        let seq = self.missing.pop_first()?;
+        let seq = self.gone.as_mut()?.missing.pop_first()?;
         let packet = &mut self.ring[seq];
         debug_assert_eq!(packet.state, State::Missing);
         (packet.at, packet.state, packet.again) = (now, State::Flying, true);
@@ -92,7 +92,8 @@ impl Flight {
         debug_assert_eq!(packet.state, State::Flying);
         packet.state = State::Missing;
         let frame = packet.frame;
-        self.missing.insert(seq);
+        debug_assert!(frame > 0, "a frame has headers");
+        self.gone.get_or_insert_default().missing.insert(seq);
         self.again += u64::from(frame);
         self.bytes -= i64::from(frame);
         frame.into()
@@ -100,13 +101,13 @@ impl Flight {
 
     /// Takes a flying packet for lost; returns its bytes.
     pub(super) fn lose(&mut self, seq: u64) -> u64 {
-        self.lost.push_back(seq);
+        self.gone.get_or_insert_default().lost.push_back(seq);
         self.give_up(seq)
     }
 
     /// The next packet taken for lost that nobody has asked for.
     pub(super) fn take_lost(&mut self) -> Option<u64> {
-        self.lost.pop_front()
+        self.gone.as_mut()?.lost.pop_front()
     }
 
     /// Takes the receiver's count of bytes; returns how many are new.
@@ -128,7 +129,7 @@ impl Flight {
         self.ring[seq].state = State::Arrived;
         if packet.state == State::Missing {
             // The receiver's count has it, and it was taken off before.
-            self.missing.remove(&seq);
+            self.gone.as_mut().map(|gone| gone.missing.remove(&seq));
             self.again -= u64::from(packet.frame);
             self.bytes += i64::from(packet.frame);
         }
@@ -139,7 +140,12 @@ impl Flight {
     #[inline(always)]
     pub(super) fn acknowledge(&mut self, count: u64) {
         self.ring.acknowledge(count);
-        debug_assert!(self.missing.first().is_none_or(|&seq| seq >= self.ring.una()));
+        debug_assert!(
+            self.gone
+                .as_ref()
+                .and_then(|gone| gone.missing.first())
+                .is_none_or(|&seq| seq >= self.ring.una())
+        );
     }
 }
 

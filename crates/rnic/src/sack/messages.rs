@@ -20,8 +20,8 @@ struct Posted {
 pub(super) struct Messages {
     /// The message of the next new packet; empty before the first one. The last message stays after its packets were sent.
     first: Posted,
-    /// Messages after it.
-    others: VecDeque<Posted>,
+    /// Messages after it, apart since a packet needs the first one alone.
+    others: Option<Box<VecDeque<Posted>>>,
     /// Bytes never sent.
     unsent: u64,
 }
@@ -30,8 +30,9 @@ impl Messages {
     /// Adds a message of that number of packets, all with a full frame but for the last one. `next` is the first packet that was
     /// never sent.
     pub(super) fn post(&mut self, packets: u64, full: u32, last: u32, next: u64) {
-        let end = self.others.back().map_or(self.first.end, |message| message.end) + packets;
-        self.others.push_back(Posted { end, full, last });
+        let others = self.others.get_or_insert_default();
+        let end = others.back().map_or(self.first.end, |message| message.end) + packets;
+        others.push_back(Posted { end, full, last });
         self.skip_sent(next);
         self.unsent += (packets - 1) * u64::from(full) + u64::from(last);
     }
@@ -40,7 +41,7 @@ impl Messages {
     #[inline]
     pub(super) fn skip_sent(&mut self, next: u64) {
         if self.first.end == next
-            && let Some(message) = self.others.pop_front()
+            && let Some(message) = self.others.as_mut().and_then(|others| others.pop_front())
         {
             self.first = message;
         }

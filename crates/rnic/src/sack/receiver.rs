@@ -26,9 +26,10 @@ pub struct Rules {
     pub(crate) penalties: Vec<Penalty>,
 }
 
-/// The receiver of a queue pair.
+/// The receiver of a queue pair, in two cache lines.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
+#[repr(align(64))]
 pub struct Receiver {
     expected: u64,
     ahead: Bitmap,

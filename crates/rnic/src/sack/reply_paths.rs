@@ -1,7 +1,7 @@
 //! The paths of ACKs and NACKs.
 
 use model::draw::Key;
-use model::{PortIndex, Time};
+use model::{PortIndex, PortSharing, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +25,10 @@ const FIRST: Time = Time::from_us(20);
 /// The entropies that have worked last, and the probes that find them.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
+#[repr(align(64))]
 pub(crate) struct Probed {
-    /// Entropies by port; a port behind the last one has none yet.
-    working: Vec<Option<u16>>,
+    /// Entropies by port, modulo the most ports of a NIC: the ports of a NIC have successive numbers.
+    working: [Option<u16>; PortSharing::MOST],
     /// Number of probes so far, which is also the key of the next random entropy.
     probes: u64,
     /// Start of the last probe.
@@ -40,12 +41,18 @@ pub(crate) struct Probed {
 
 impl Probed {
     pub(crate) fn new() -> Self {
-        Probed { working: Vec::new(), probes: 0, sent: Time::ZERO, round_trip: FIRST, heard: false }
+        Probed {
+            working: [None; PortSharing::MOST],
+            probes: 0,
+            sent: Time::ZERO,
+            round_trip: FIRST,
+            heard: false,
+        }
     }
 
     /// The entropy of a reply by this port, if one is known to work.
     pub(crate) fn entropy(&self, port: PortIndex) -> Option<u16> {
-        self.working.get(port.index()).copied().flatten()
+        self.working[port.index() % PortSharing::MOST]
     }
 
     /// Notes that data has arrived.
@@ -77,10 +84,7 @@ impl Probed {
     /// Handles an answer that has come by this port. It brings back the time of its probe, so its round trip counts even if a
     /// later probe has started.
     pub(crate) fn on_answer(&mut self, entropy: u16, round_trip: Time, port: PortIndex) {
-        if self.working.len() <= port.index() {
-            self.working.resize(port.index() + 1, None);
-        }
-        self.working[port.index()] = Some(entropy);
+        self.working[port.index() % PortSharing::MOST] = Some(entropy);
         self.round_trip = round_trip;
     }
 }

@@ -53,22 +53,26 @@ impl std::hash::Hash for Infer {
     }
 }
 
-/// The sender of a queue pair.
+/// The sender of a queue pair, in four cache lines: a host may have thousands of queue pairs and serve another one with every packet.
+/// So state that few packets or few queue pairs need stands apart.
 #[derive(Clone, Debug)]
 #[cfg_attr(test, derive(Hash))]
+#[repr(C, align(64))]
 pub struct Sender {
     flight: Flight,
     messages: Messages,
     map: Map,
     ages: Ages,
-    rack: Rack,
     timer: Timer,
-    recovery: Recovery,
     trips: Trips,
+    /// Under [`Infer::Rack`].
+    rack: Option<Box<Rack>>,
+    /// Under [`Infer::Beyond`].
+    recovery: Option<Box<Recovery>>,
+    rules: Arc<Rules>,
     probe: Probe,
     /// True if the last packet sent asks for an ACK.
     asks: bool,
-    rules: Arc<Rules>,
 }
 
 impl Sender {
@@ -78,13 +82,13 @@ impl Sender {
             messages: Messages::default(),
             map: Map::default(),
             ages: Ages::default(),
-            rack: Rack::new(),
             timer: Timer::new(),
-            recovery: Recovery::default(),
             trips: Trips::new(),
+            rack: matches!(rules.infer, Some(Infer::Rack(_))).then(|| Box::new(Rack::new())),
+            recovery: matches!(rules.infer, Some(Infer::Beyond(_))).then(Box::default),
+            rules,
             probe: Probe::new(),
             asks: false,
-            rules,
         }
     }
 
@@ -109,7 +113,7 @@ impl Sender {
     /// True during a recovery.
     #[inline(always)]
     fn recovers(&self) -> bool {
-        self.recovery.is_open(self.flight.ring().una())
+        self.recovery.as_ref().is_some_and(|recovery| recovery.is_open(self.flight.ring().una()))
     }
 
     /// Takes packets for lost by the rule of the NIC; returns their bytes.
@@ -118,14 +122,16 @@ impl Sender {
             None => 0,
             Some(Infer::Beyond(rule)) => {
                 let room = Room { window, frame: self.messages.full_frame() };
-                self.recovery.infer(&mut self.flight, rule, ahead, room)
+                let recovery = self.recovery.as_mut();
+                recovery.map_or(0, |recovery| recovery.infer(&mut self.flight, rule, ahead, room))
             }
             Some(Infer::Age(times)) => {
                 let end = self.ages.lost_before(now, self.trips.times(times.into()));
                 self.ages.infer(&mut self.flight, end)
             }
             Some(Infer::Rack(_)) => {
-                self.ages.infer(&mut self.flight, self.rack.lost_before(now)) + self.rack.take_lost()
+                let Some(rack) = &mut self.rack else { return 0 };
+                self.ages.infer(&mut self.flight, rack.lost_before(now)) + rack.take_lost()
             }
         }
     }
@@ -136,8 +142,11 @@ impl Sender {
         if !self.probes_when_silent() {
             return;
         }
-        if sack.probe && self.probe.answered() < self.trips.prompt() {
-            self.recovery.begin(&self.flight);
+        if sack.probe
+            && self.probe.answered() < self.trips.prompt()
+            && let Some(recovery) = &mut self.recovery
+        {
+            recovery.begin(&self.flight);
         }
         let patience = match self.messages.unsent() {
             0 => self.trips.prompt(),
@@ -214,7 +223,8 @@ impl Sender {
 
     /// Finds the oldest packet in flight.
     fn tidy(&mut self) {
-        self.ages.tidy(self.flight.ring(), self.recovery.end());
+        let recovery = self.recovery.as_ref().map_or(0, |recovery| recovery.end());
+        self.ages.tidy(self.flight.ring(), recovery);
     }
 
     /// The packet to send now: its number, and whether it was sent before.
@@ -251,8 +261,16 @@ impl Sender {
     fn plan_tail(&mut self, now: Time) {
         if let Some(Infer::Rack(rule)) = self.rules.infer {
             let oldest = self.oldest().map(|(at, _)| at);
-            self.rack.plan(rule, now, oldest);
+            if let Some(rack) = &mut self.rack {
+                rack.plan(rule, now, oldest);
+            }
         }
+    }
+
+    /// Time of the next loss or probe of the tail under [`Infer::Rack`]; [`Time::NEVER`] if none is due.
+    #[inline(always)]
+    fn silent_at(&self) -> Time {
+        self.rack.as_ref().map_or(Time::NEVER, |rack| rack.due())
     }
 
     /// Takes packets for lost that have come of age without a reply, and probes the tail: its first packet is sent again, which
@@ -261,7 +279,7 @@ impl Sender {
     fn on_silence(&mut self, now: Time) {
         let bytes = self.infer(now, 0, 0);
         let ring = self.flight.ring();
-        if self.rack.take_probe(now)
+        if self.rack.as_mut().is_some_and(|rack| rack.take_probe(now))
             && !self.flight.misses()
             && let Some(seq) = (ring.una()..ring.next()).find(|seq| ring[*seq].state == State::Flying)
         {
@@ -269,7 +287,9 @@ impl Sender {
         }
         self.tidy();
         let oldest = self.oldest().map(|(at, _)| at);
-        self.rack.note_lost(bytes, oldest);
+        if let Some(rack) = &mut self.rack {
+            rack.note_lost(bytes, oldest);
+        }
         self.set_timer();
     }
 
@@ -303,7 +323,9 @@ impl Sender {
         }
         let more = self.flight.report(sack.arrived);
         let mut delivery = Delivery { arrived: more, ..Delivery::default() };
-        self.recovery.note_window(window);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.note_window(window);
+        }
         self.drop_request();
         self.sample_trip(now, sack);
         // What has arrived matters for packets that wait to be sent again, and for round trips.
@@ -403,7 +425,7 @@ impl Sender {
 impl model::Sender for Sender {
     #[inline]
     fn fetch(&self) {
-        let counts = (self.flight.bytes(), self.messages.unsent(), self.recovery.end(), self.trips.least());
+        let counts = (self.flight.bytes(), self.messages.unsent(), self.trips.least(), self.asks);
         std::hint::black_box((self.oldest(), counts, self.position().deadline));
     }
 
@@ -439,11 +461,11 @@ impl model::Sender for Sender {
     fn hear(&mut self, now: Time, heard: &Heard) -> (Progress, Delivery) {
         match *heard {
             Heard::Sacked(reply, Sacked { ref sack, trip, assumed, window, .. }) => {
-                match self.rules.infer {
+                match (self.rules.infer, &mut self.rack) {
                     _ if sack.probe => self.probe.note_answer(now, trip, assumed, &self.trips),
                     // A NACK that a switch has made tells no time, and its map is empty.
-                    Some(Infer::Rack(rule)) if *sack != Sack::default() => {
-                        self.rack.note_trip(rule, now, trip);
+                    (Some(Infer::Rack(rule)), Some(rack)) if *sack != Sack::default() => {
+                        rack.note_trip(rule, now, trip);
                     }
                     _ => {}
                 }
@@ -459,13 +481,13 @@ impl model::Sender for Sender {
     #[inline]
     fn position(&self) -> Position {
         let ring = self.flight.ring();
-        let deadline = self.timer.due().min(self.probe.at()).min(self.rack.due());
+        let deadline = self.timer.due().min(self.probe.at()).min(self.silent_at());
         Position { una: ring.una(), high: ring.next(), deadline }
     }
 
     fn on_deadline(&mut self, now: Time) -> Due {
         let probe = self.take_probe(now);
-        if self.rack.due() <= now {
+        if self.silent_at() <= now {
             self.on_silence(now);
         }
         let timeout = self.position().deadline <= now;

@@ -7,7 +7,7 @@ use crate::notification::Cnp;
 use crate::transport::{ideal, nic_sr};
 use crate::{
     AnyReceiver, AnySender, CongestionConfig, Evidence, Nic, NicConfig, Nics, OwnNic, Path, Reaction,
-    TransportConfig, WithSacks,
+    SackingReceiver, SackingSender, TransportConfig,
 };
 use model::annex::{Envelope, Notice, NoticeRules, Selective};
 use model::transport::{
@@ -121,7 +121,7 @@ fn reaches_the_sender(mut sender: impl model::Sender) {
 fn every_call_reaches_a_sender_from_outside() {
     let odd = || AnySender::Custom(Box::new(Odd(0)));
     reaches_the_sender(odd());
-    reaches_the_sender(WithSacks(odd()));
+    reaches_the_sender(SackingSender::from(odd()));
 }
 
 /// Calls every method of a receiver that wraps [`Odd`].
@@ -146,7 +146,7 @@ fn reaches_the_receiver(mut receiver: impl model::Receiver) {
 fn every_call_reaches_a_receiver_from_outside() {
     let odd = || AnyReceiver::Custom(Box::new(Odd(0)));
     reaches_the_receiver(odd());
-    reaches_the_receiver(WithSacks(odd()));
+    reaches_the_receiver(SackingReceiver::from(odd()));
 }
 
 #[test]
