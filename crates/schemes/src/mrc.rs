@@ -172,7 +172,7 @@ impl Mrc {
         let mut orders: Vec<VecDeque<u16>> = (0..planes)
             .map(|plane| {
                 let mut order: Vec<u16> = (plane * per_plane..(plane + 1) * per_plane).collect();
-                order.sort_by_key(|entropy| key.draw((*entropy).into()));
+                order.sort_by_cached_key(|entropy| key.draw((*entropy).into()));
                 order.into()
             })
             .collect();

@@ -16,10 +16,12 @@ impl<P: Parts> Host<P> {
         std::mem::take(&mut self.made)
     }
 
-    /// Keeps the memory of packets that were taken for those that its timers make next.
-    pub(crate) fn reuse(&mut self, mut taken: Vec<Parcel<P::Annex>>) {
-        taken.clear();
-        self.made = taken;
+    /// Takes the room of these packets back.
+    pub(crate) fn keep_room(&mut self, mut made: Vec<Parcel<P::Annex>>) {
+        made.clear();
+        if self.made.is_empty() {
+            self.made = made;
+        }
     }
 
     /// Makes sure that a timer fires no later than the deadline of a receiver, after the arrival of `pkt`.

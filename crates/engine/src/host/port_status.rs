@@ -58,6 +58,7 @@ impl<P: Parts> Host<P> {
         let changed = down != status.down;
         if changed {
             status.down = down;
+            status.any_down = true;
             status.report += 1;
             (status.repetitions, status.repeat_at) = (0, now);
         }
@@ -122,6 +123,7 @@ impl<P: Parts> Host<P> {
         let report = pkt.annex.amount();
         let peer = self.peer_of(end);
         let (_, status) = self.status_mut()?;
+        status.any_down = true;
         let told = status.told_mut(end)?;
         let news = report > told.heard;
         told.heard = told.heard.max(report);

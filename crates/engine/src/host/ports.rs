@@ -35,6 +35,8 @@ pub(super) struct PortStatus {
     pub(super) notice: Option<Time>,
     /// Own ports that are down, a bit for each.
     pub(super) down: u8,
+    /// True from the first port on that is down at this end, and from the first report of a peer on.
+    pub(super) any_down: bool,
     /// Number of the last report; 0 before the first.
     pub(super) report: u64,
     pub(super) outgoing: Vec<Told>,
@@ -67,6 +69,9 @@ impl PortStatus {
     /// Ports that a queue pair leaves alone, because they are down at this end or at the other one.
     #[inline]
     pub(super) fn closed(&self, end: End) -> u32 {
+        if !self.any_down {
+            return 0;
+        }
         let told = self.told(end);
         if told.takes_part { u32::from(self.down) | told.heard as u32 & ((1 << PORTS) - 1) } else { 0 }
     }

@@ -73,6 +73,11 @@ impl Ready {
         self.fifo.get(AHEAD).map(|turn| turn.slot)
     }
 
+    /// Turns in the order in which most of them come, if there are more than one.
+    pub(super) fn most(&self) -> impl Iterator<Item = Turn> {
+        std::iter::once(self.first).chain(self.fifo.iter().copied())
+    }
+
     /// Adds a queue pair that has no turn. `at` may lie before `now`.
     #[inline]
     pub(super) fn insert(&mut self, at: u64, slot: u32, now: u64) {

@@ -180,7 +180,9 @@ impl<P: Parts> Host<P> {
                 out.peer.set_queued(false);
                 self.ready.remove_first();
             }
-            if let Some(slot) = self.ready.upcoming() {
+            if self.ports.is_none()
+                && let Some(slot) = self.ready.upcoming()
+            {
                 self.prefetch_outgoing(slot);
             }
             return Some(Parcel { label: packet, annex });

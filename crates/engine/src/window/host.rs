@@ -403,7 +403,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         *uplink = self.take(now);
         let made = self.host.take_made();
         made.iter().for_each(|pkt| self.reply(uplink, now, *pkt));
-        self.host.reuse(made);
+        self.host.keep_room(made);
         self.depart_in_turn(uplink, now);
     }
 

@@ -31,39 +31,53 @@ impl<P: Parts> Visit<'_, '_, P> {
         let now = match step {
             Step::Arrival(pkt) => {
                 let now = self.out.window.opened + pkt.offset() as u64;
-                self.catch_up(0, now, now);
+                let due = self.catch_up(now, now);
+                let spreads = self.host.spreads();
+                let eligible = if spreads { self.host.eligible_by(0) } else { 0 };
                 let answers = self.host.on_arrival_by(setup, now, pkt);
+                if answers.iter().all(Option::is_none) && spreads && self.host.eligible_by(0) == eligible {
+                    return due;
+                }
                 answers.into_iter().flatten().for_each(|answer| self.push(answer));
                 now
             }
             Step::Arrivals(_) => unreachable!("the ports of a shared NIC take arrivals one by one"),
             Step::Trigger(now, m) => {
-                self.catch_up(0, now, now);
+                self.catch_up(now, now);
                 self.host.on_trigger(setup, now, m);
                 now
             }
             Step::Post(now, qp) => {
-                self.catch_up(0, now, now);
+                self.catch_up(now, now);
                 self.host.on_post(setup, now, qp);
                 now
             }
             Step::Settle(now) => {
-                self.catch_up(0, now, now + 1);
+                self.catch_up(now, now + 1);
                 now
             }
             Step::End => {
                 let close = self.out.window.close;
-                let departure = self.catch_up(0, close - 1, close);
+                let departure = self.catch_up(close - 1, close);
                 return departure.min(self.host.timer_at());
             }
         };
         // The next step finds only packets that cannot start yet.
-        self.catch_up(now, now, now)
+        self.go_on(now, now, now)
     }
 
-    /// Computes departures, none of them before `from`, and link events up to `until`, and timers before `timers_before`.
-    /// Returns the start of the next packet.
-    fn catch_up(&mut self, mut from: u64, until: u64, timers_before: u64) -> u64 {
+    /// Computes departures and link events up to `until`, and timers before `timers_before`, where nothing has happened since the last
+    /// step. Returns the start of the next packet.
+    fn catch_up(&mut self, until: u64, timers_before: u64) -> u64 {
+        let due = self.events[0].due;
+        if due > until && self.host.timer_at() >= timers_before && self.event_at() > until {
+            return due;
+        }
+        self.go_on(0, until, timers_before)
+    }
+
+    /// [`Visit::catch_up`] in all cases, where no packet starts before `from`.
+    fn go_on(&mut self, mut from: u64, until: u64, timers_before: u64) -> u64 {
         let mut event = self.event_at();
         loop {
             // At one instant, link events come before departures, and timers after them.
@@ -76,6 +90,7 @@ impl<P: Parts> Visit<'_, '_, P> {
                 self.on_special();
                 event = self.event_at();
             } else {
+                self.events[0].due = due;
                 return due;
             }
         }
@@ -101,11 +116,13 @@ impl<P: Parts> Visit<'_, '_, P> {
             if port.busy >= least {
                 continue; // it starts no earlier
             }
-            let eligible = match self.holds_data(p) {
-                true => u64::MAX,
-                false => spread.unwrap_or_else(|| self.host.eligible_by(p)),
+            let first = if self.waits(p) {
+                from
+            } else if self.holds_data(p) {
+                u64::MAX
+            } else {
+                spread.unwrap_or_else(|| self.host.eligible_by(p)).max(from)
             };
-            let first = if eligible <= from || self.waits(p) { from } else { eligible };
             least = least.min(first.max(port.busy));
         }
         least
@@ -146,7 +163,7 @@ impl<P: Parts> Visit<'_, '_, P> {
                 };
                 let pulled = match made {
                     Some(made) => Some((p, made)),
-                    None if self.holds_data(p) => None,
+                    None if self.holds_data(p) || self.host.eligible_by(p) > now => None,
                     None => {
                         let vacancy = self.vacancy(now, p);
                         self.host.pull_by(self.out.setup, now, vacancy)
@@ -197,7 +214,9 @@ impl<P: Parts> Visit<'_, '_, P> {
                     self.host.last_event = self.host.last_event.max(out.pause_link(0, port, timer, on));
                 }
             }
-            self.host.take_made().into_iter().for_each(|pkt| self.push(pkt));
+            let made = self.host.take_made();
+            made.iter().for_each(|pkt| self.push(*pkt));
+            self.host.keep_room(made);
             return;
         };
         match self.events[p].links.take() {

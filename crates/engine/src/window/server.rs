@@ -35,9 +35,7 @@ impl<P: Parts> Visit<'_, P> {
     /// Computes the window with these arrivals, in their order. Returns the time of the host's next event; [`u64::MAX`]
     /// for none.
     pub(super) fn run(mut self, arrivals: &[Parcel<P::Annex>]) -> u64 {
-        if self.out.setup.plan.sharing.is_some() {
-            self.prefetch(arrivals);
-        }
+        self.prefetch(arrivals);
         for pkt in arrivals {
             let now = self.out.window.opened + pkt.offset() as u64;
             while self.end_task(now) {}
@@ -46,13 +44,12 @@ impl<P: Parts> Visit<'_, P> {
         self.close()
     }
 
-    /// Prefetches the state of queue pairs for arrivals at shared NICs. This only saves time.
+    /// Prefetches the state of queue pairs where the only NIC of a host has many. This only saves time.
     fn prefetch(&self, arrivals: &[Parcel<P::Annex>]) {
-        for pkt in arrivals {
-            let host = &self.hosts[self.home(pkt.ingress().index())];
-            if host.crowded() {
-                host.prefetch(self.out.setup, pkt);
-            }
+        let Some(sharing) = self.out.setup.plan.sharing else { return };
+        if self.ports.len() == usize::from(sharing.ports) && self.hosts[0].crowded() {
+            let close = self.out.window.close;
+            self.hosts[0].prefetch_all(self.out.setup, arrivals, close, 2 * self.ports.len());
         }
     }
 
@@ -169,7 +166,7 @@ impl<P: Parts> Visit<'_, P> {
             return visit.step(step);
         }
         let first = self.out.setup.first_replies::<P::Annex>();
-        let PortEvents { links: events, far } = &mut self.events[p];
+        let PortEvents { links: events, far, .. } = &mut self.events[p];
         let (host, port, out) = (&mut self.hosts[p], &mut self.ports[p], self.out.one(p, far));
         match (first, self.classed.get_mut(p)) {
             (None, Some(queues)) => classed_host::Visit { host, port, queues, out, events }.step(step),

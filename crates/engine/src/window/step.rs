@@ -25,4 +25,6 @@ pub(super) struct PortEvents {
     pub(super) links: LinkEvents,
     /// The port's bit in [`Out::far`](super::out::Out::far), as if it was the only port.
     pub(super) far: [u64; 1],
+    /// At the first port of a shared NIC: start of the next packet of the NIC, ps, unless something happens before; 0 if it is unknown.
+    pub(super) due: u64,
 }

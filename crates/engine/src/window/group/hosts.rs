@@ -80,10 +80,11 @@ impl<P: Parts> Group<P> {
         let count = self.open_mail(context, workspace, n);
         let Workspace { pool, port_events, .. } = workspace;
         let node = self.nodes.node_mut(n);
-        let ports = node.range().len();
+        let (ports, fails) = (node.range().len(), node.fails(context));
         port_events.resize_with(port_events.len().max(ports), PortEvents::default);
-        for (p, PortEvents { links, .. }) in (0..).map(PortIndex).zip(&mut port_events[..ports]) {
-            node.collect_at(p, context, links);
+        for (p, PortEvents { links, due, .. }) in (0..).map(PortIndex).zip(&mut port_events[..ports]) {
+            node.collect_at(p, context, fails, links);
+            *due = 0;
         }
         self.outputs.of(node, context, pool).bring_near(self.ports.of(node).ports);
         count

@@ -73,11 +73,22 @@ impl Node {
         }
     }
 
-    /// [`Node::collect`] for one port of a host.
-    pub(super) fn collect_at<A>(&mut self, p: PortIndex, context: Context<'_, A>, events: &mut LinkEvents) {
+    /// True if a failure or a repair of the node comes in the open window.
+    pub(super) fn fails<A>(&self, Context { setup, window, .. }: Context<'_, A>) -> bool {
+        setup.failing.next(self.id, window.opened) < window.close
+    }
+
+    /// [`Node::collect`] for one port of a host, which `fails` in the window or not.
+    pub(super) fn collect_at<A>(
+        &mut self,
+        p: PortIndex,
+        context: Context<'_, A>,
+        fails: bool,
+        events: &mut LinkEvents,
+    ) {
         let Context { setup, window, .. } = context;
         events.collect_at(p, &mut self.pauses, window.close);
-        if !setup.failing.is_empty() {
+        if fails {
             let of_node = setup.failing.events(self.id, window.opened, window.close);
             events.add_failures(of_node.filter(|(_, event)| event.port() == Some(p)));
         }
