@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::selective::receiver::Report;
     use crate::tests::ReceiverCalls as _;
-    use crate::{OnNack, TransportConfig};
+    use crate::{OnNack, SackingReceiver, SackingSender, TransportConfig};
     use model::transport::{Fate, Reply};
     use model::{Psn, Time};
 
@@ -173,6 +173,16 @@ mod tests {
         assert_eq!(size_of::<AnySender>(), 48);
         assert_eq!(size_of::<AnyReceiver>(), 48);
         assert_eq!(size_of::<Reacting>(), 24);
+    }
+
+    /// With SACKs a host keeps pointers there. The ends and the control take few cache lines of their own.
+    #[test]
+    fn a_queue_pair_with_sacks_takes_few_cache_lines() {
+        assert_eq!((size_of::<SackingSender>(), size_of::<SackingReceiver>()), (16, 16));
+        assert_eq!(size_of::<crate::sack::sender::Sender>(), 256);
+        assert_eq!(size_of::<crate::sack::receiver::Receiver>(), 128);
+        assert_eq!(size_of::<crate::sack::reply_paths::Probed>(), 64);
+        assert!(size_of::<crate::congestion::nscc::Nscc>() <= 128);
     }
 
     #[test]

@@ -106,6 +106,8 @@ const MOST: usize = 1 << 13;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     entropy: u16,
+    /// Plane of the entropy, which no replacement changes.
+    plane: u8,
     state: State,
 }
 
@@ -179,7 +181,7 @@ impl Mrc {
         let mut ring = Vec::with_capacity(usize::from(active * planes));
         for _ in 0..active {
             let entropies = orders.iter_mut().filter_map(VecDeque::pop_front);
-            ring.extend(entropies.map(|entropy| Place { entropy, state: State::Good }));
+            ring.extend((0..).zip(entropies).map(|(plane, entropy)| Place { entropy, plane, state: State::Good }));
         }
         Mrc {
             ring,
@@ -226,10 +228,10 @@ impl Mrc {
         let mut restored = None;
         for _ in 0..self.ring.len() {
             let at = self.cursor;
-            self.cursor = (at + 1) % self.ring.len();
-            let Place { entropy, state } = self.ring[at];
+            self.cursor = if at + 1 < self.ring.len() { at + 1 } else { 0 };
+            let Place { entropy, plane, state } = self.ring[at];
             match state {
-                State::Good if self.leads(entropy, ports) => return Some(entropy),
+                State::Good if ports >> plane & 1 != 0 => return Some(entropy),
                 State::Skip if restored.is_none() => {
                     self.ring[at].state = State::Good;
                     restored = Some(entropy);
@@ -253,10 +255,13 @@ impl Mrc {
 
     /// Notes what the answer to a packet of this entropy reports.
     fn judge(&mut self, entropy: u16, verdict: Verdict) {
-        if verdict != Verdict::Good
-            && let Some(place) =
-                self.ring.iter_mut().find(|place| place.entropy == entropy && place.state == State::Good)
-        {
+        if verdict == Verdict::Good {
+            return;
+        }
+        // Planes take turns in the ring.
+        let (plane, planes) = (self.plane(entropy), self.spares.len());
+        let mut places = self.ring.iter_mut().skip(plane).step_by(planes);
+        if let Some(place) = places.find(|place| place.entropy == entropy && place.state == State::Good) {
             place.state = State::Skip;
             self.skips += 1;
         }
@@ -275,9 +280,10 @@ impl Mrc {
         for at in 0..self.ring.len() {
             if self.ring[at].entropy == entropy {
                 let other = self.spares[plane].pop_front().or_else(|| self.lends(plane, at));
-                self.ring[at] = match other {
-                    Some(entropy) => Place { entropy, state: State::Good },
-                    None => Place { entropy, state: State::Empty },
+                let place = &mut self.ring[at];
+                (place.entropy, place.state) = match other {
+                    Some(entropy) => (entropy, State::Good),
+                    None => (entropy, State::Empty),
                 };
             }
         }
@@ -312,7 +318,7 @@ impl Mrc {
         let mut filled = false;
         for at in 0..self.ring.len() {
             if self.ring[at].state == State::Empty && self.plane(self.ring[at].entropy) == plane {
-                self.ring[at] = Place { entropy, state: State::Good };
+                self.ring[at] = Place { entropy, state: State::Good, ..self.ring[at] };
                 filled = true;
             }
         }
@@ -403,7 +409,9 @@ impl model::Steering for Mrc {
 
     fn port(&mut self, now: Time, ports: u32) -> Option<u8> {
         let ports = self.allowed(now, ports);
-        if let Some(place) = self.due.iter().position(|entropy| self.leads(*entropy, ports)) {
+        if !self.due.is_empty()
+            && let Some(place) = self.due.iter().position(|entropy| self.leads(*entropy, ports))
+        {
             self.due.swap(0, place);
             self.probing = true;
             return self.due.front().map(|entropy| self.plane(*entropy) as u8);

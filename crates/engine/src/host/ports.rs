@@ -204,6 +204,7 @@ impl Ports {
         }
     }
 
+    #[inline(always)]
     pub(super) fn spreads(&self) -> bool {
         self.sharing.choice == PortChoice::Spread
     }

@@ -109,11 +109,13 @@ impl<P: Parts> Host<P> {
     }
 
     /// True if its queue pairs spread over the ports of the NIC.
+    #[inline(always)]
     pub(crate) fn spreads(&self) -> bool {
         self.ports.as_ref().is_some_and(|ports| ports.spreads())
     }
 
     /// [`Host::eligible_at`] for the queue pairs that send by `port` of a shared NIC.
+    #[inline(always)]
     pub(crate) fn eligible_by(&self, port: usize) -> u64 {
         match &self.ports {
             Some(ports) if ports.spreads() => self.eligible_at().min(ports.waiters.until),

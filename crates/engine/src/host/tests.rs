@@ -2,8 +2,10 @@
 
 use super::nic::Host;
 use super::queue_pair::{Incoming, Outgoing};
+use super::timers::ReplyTimer;
 use crate::outcome::MessageRecord;
 use crate::setup::Setup;
+use model::annex::SackStamp;
 use model::congestion::Allowance;
 use model::congestion::Congestion;
 use model::{HostId, Kind, Pace, Packet, Parcel, Parts, Plan, Psn, QpId, Site, Time};
@@ -248,4 +250,7 @@ fn a_record_counts_all_frames_sent_whenever_it_is_read() {
 fn a_queue_pair_takes_two_cache_lines_to_send_and_one_to_receive() {
     assert_eq!(size_of::<Outgoing<RealParts<'static, ()>>>(), 128);
     assert_eq!(size_of::<Incoming<RealParts<'static, ()>>>(), 64);
+    assert_eq!(size_of::<Outgoing<RealParts<'static, SackStamp>>>(), 128);
+    assert_eq!(size_of::<Incoming<RealParts<'static, SackStamp>>>(), 64);
+    assert_eq!(size_of::<ReplyTimer<SackStamp>>(), 64);
 }

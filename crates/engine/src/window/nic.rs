@@ -68,9 +68,10 @@ impl<P: Parts> Visit<'_, '_, P> {
 
     /// Computes departures and link events up to `until`, and timers before `timers_before`, where nothing has happened since the last
     /// step. Returns the start of the next packet.
+    #[inline(always)]
     fn catch_up(&mut self, until: u64, timers_before: u64) -> u64 {
-        let due = self.events[0].due;
-        if due > until && self.host.timer_at() >= timers_before && self.event_at() > until {
+        let PortEvents { due, event, .. } = self.events[0];
+        if due > until && event > until && self.host.timer_at() >= timers_before {
             return due;
         }
         self.go_on(0, until, timers_before)
@@ -90,7 +91,7 @@ impl<P: Parts> Visit<'_, '_, P> {
                 self.on_special();
                 event = self.event_at();
             } else {
-                self.events[0].due = due;
+                (self.events[0].due, self.events[0].event) = (due, event);
                 return due;
             }
         }
@@ -109,8 +110,9 @@ impl<P: Parts> Visit<'_, '_, P> {
     }
 
     /// Start of the next packet of any port, not before `from`; [`u64::MAX`] if no packet may start.
+    #[inline(always)]
     fn next(&self, from: u64) -> u64 {
-        let spread = self.host.spreads().then(|| self.host.eligible_by(0));
+        let spread = self.host.spreads().then(|| self.host.eligible_by(0).max(from));
         let mut least = u64::MAX;
         for (p, port) in self.ports.iter().enumerate() {
             if port.busy >= least {
@@ -121,7 +123,7 @@ impl<P: Parts> Visit<'_, '_, P> {
             } else if self.holds_data(p) {
                 u64::MAX
             } else {
-                spread.unwrap_or_else(|| self.host.eligible_by(p)).max(from)
+                spread.unwrap_or_else(|| self.host.eligible_by(p).max(from))
             };
             least = least.min(first.max(port.busy));
         }
@@ -129,6 +131,7 @@ impl<P: Parts> Visit<'_, '_, P> {
     }
 
     /// True if a packet that the NIC has made waits at a port and may start.
+    #[inline(always)]
     fn waits(&self, p: usize) -> bool {
         match self.queues.get(p) {
             Some(queues) => queues.has_next(self.out.setup.plan.classes.all(), &self.ports[p]),
@@ -137,6 +140,7 @@ impl<P: Parts> Visit<'_, '_, P> {
     }
 
     /// True if a pause keeps the data of a port back.
+    #[inline(always)]
     fn holds_data(&self, p: usize) -> bool {
         self.out.setup.holds_data(self.ports[p].paused_channels())
     }

@@ -56,8 +56,8 @@ impl<P: Parts> Visit<'_, P> {
     /// Takes an arrival.
     pub(super) fn take(&mut self, pkt: &Parcel<P::Annex>) {
         let (p, now) = (pkt.ingress().index(), self.out.window.opened + pkt.offset() as u64);
-        self.step(p, Step::Arrival(pkt));
         let home = self.home(p);
+        self.step_at(home, p, Step::Arrival(pkt));
         while let Some(abroad) = self.hosts[home].take_abroad() {
             match abroad {
                 Abroad::Trigger(trigger) => self.fire(now, trigger),
@@ -146,14 +146,20 @@ impl<P: Parts> Visit<'_, P> {
     /// The port whose host has the queue pairs of port `p`.
     fn home(&self, p: usize) -> usize {
         match self.out.setup.plan.sharing {
+            // Most hosts have one NIC.
+            Some(sharing) if p < usize::from(sharing.ports) => 0,
             Some(sharing) => p - p % usize::from(sharing.ports),
             None => p,
         }
     }
 
     fn step(&mut self, p: usize, step: Step<'_, P::Annex>) -> u64 {
+        self.step_at(self.home(p), p, step)
+    }
+
+    /// [`Visit::step`] of port `p`, whose queue pairs are at port `first`.
+    fn step_at(&mut self, first: usize, p: usize, step: Step<'_, P::Annex>) -> u64 {
         if let Some(sharing) = self.out.setup.plan.sharing {
-            let first = self.home(p);
             let nic = first..first + usize::from(sharing.ports);
             let visit = nic::Visit {
                 host: &mut self.hosts[first],

@@ -27,4 +27,6 @@ pub(super) struct PortEvents {
     pub(super) far: [u64; 1],
     /// At the first port of a shared NIC: start of the next packet of the NIC, ps, unless something happens before; 0 if it is unknown.
     pub(super) due: u64,
+    /// There, too: time of the next link event of the NIC, ps, if `due` is known.
+    pub(super) event: u64,
 }
