@@ -90,8 +90,8 @@ pub trait Congestion {
         Time::ZERO
     }
 
-    /// True if neither time nor [`Congestion::on_send`] nor [`Congestion::on_sent`] changes the allowance: it holds until the next
-    /// other event.
+    /// True if neither time nor [`Congestion::on_sent`] changes the allowance, and the control leaves [`Congestion::on_send`] as it is: the
+    /// allowance holds until the next other event.
     fn is_still(&self) -> bool {
         false
     }

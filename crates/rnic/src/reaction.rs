@@ -5,7 +5,7 @@ use crate::AnyCongestion;
 use crate::Unit;
 use crate::window::Cap;
 use finding::{Finding, code};
-use model::{Advice, Allowance, Congestion, Feedback, Pace, Time};
+use model::{Advice, Allowance, Congestion, Demand, Feedback, Pace, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -242,9 +242,13 @@ impl Congestion for Reacting {
         self.acknowledge(now, feedback.echo, |inner| inner.control.on_feedback(now, feedback));
     }
 
-    #[inline]
-    fn on_send(&mut self, now: Time, frame: u32, backlog: u64, active: u64) -> model::Demand {
-        self.inner.control.on_send(now, frame, backlog, active)
+    #[inline(always)]
+    fn on_send(&mut self, now: Time, frame: u32, backlog: u64, active: u64) -> Demand {
+        match self.inner.window {
+            // A window is kept for controls alone that tell nothing when a packet starts.
+            Some(_) => Demand::default(),
+            None => self.inner.control.on_send(now, frame, backlog, active),
+        }
     }
 
     fn is_at_rest(&self) -> bool {
