@@ -10,6 +10,7 @@
 //! | [`classes`] | classes of queue pairs that take turns, if the NIC has any |
 //! | [`holding`] | queue pairs that a pause holds back while others go on |
 //! | [`sending`], [`receiving`] | packets of a queue pair at its sender and at its receiver |
+//! | [`prefetch`] | reads of state before it is needed |
 //! | [`intake`] | what a NIC does not take in |
 //! | [`receive_queue`] | the queue of a NIC whose host takes data slowly |
 //! | [`ingress`] | losses while a port is nearly full |
@@ -40,6 +41,7 @@ mod nic;
 mod noting;
 mod port_status;
 mod ports;
+mod prefetch;
 mod queue_pair;
 mod ready;
 mod receive_queue;

@@ -73,7 +73,7 @@ impl Ready {
         self.fifo.get(AHEAD).map(|turn| turn.slot)
     }
 
-    /// Turns in the order in which most of them come, if there are more than one.
+    /// Turns in their order, without those of slow queue pairs.
     pub(super) fn most(&self) -> impl Iterator<Item = Turn> {
         std::iter::once(self.first).chain(self.fifo.iter().copied())
     }

@@ -324,21 +324,6 @@ impl<P: Parts> Host<P> {
         Some(Parcel { label, annex: aside.annex })
     }
 
-    /// Prefetches state that a queue pair will need soon. The state of hundreds of queue pairs exceeds the first-level
-    /// caches, so without the prefetch a host would wait for memory at every packet and every ACK.
-    #[inline]
-    pub(super) fn prefetch_outgoing(&self, slot: u32) {
-        if let Some(out) = self.outgoing.get(slot as usize) {
-            if P::Annex::SACKS {
-                out.sender.fetch();
-                out.congestion.fetch();
-                out.steering.fetch();
-            }
-            // These fields lie in different cache lines.
-            std::hint::black_box((out.sender.position().una, out.armed));
-        }
-    }
-
     /// Takes an ACK that affects no departure of this window; returns whether [`Host::on_message_acked`] must follow. For
     /// any other packet it changes nothing and returns `None`, as for all packets in runs with telemetry and for steerings
     /// that read replies. Requires [`Host::may_run_ahead`].
