@@ -155,6 +155,7 @@ pub struct Mrc {
     spread: bool,
     /// True if a controller ever denies a plane.
     denies: bool,
+    planes: u8,
     bad: Vec<Bad>,
     /// Spare entropies by plane.
     spares: Vec<VecDeque<u16>>,
@@ -197,6 +198,7 @@ impl Mrc {
             usable: u32::MAX,
             spread,
             denies: !config.denied.is_empty(),
+            planes: planes as u8,
             next_probe: Time::NEVER,
             config: config.clone(),
             skips: 0,
@@ -259,7 +261,7 @@ impl Mrc {
             return;
         }
         // Planes take turns in the ring.
-        let (plane, planes) = (self.plane(entropy), self.spares.len());
+        let (plane, planes) = (self.plane(entropy), usize::from(self.planes));
         let mut places = self.ring.iter_mut().skip(plane).step_by(planes);
         if let Some(place) = places.find(|place| place.entropy == entropy && place.state == State::Good) {
             place.state = State::Skip;
@@ -404,7 +406,8 @@ impl model::Steering for Mrc {
 
     #[inline]
     fn fetch(&self) {
-        std::hint::black_box((self.sent.front(), self.ring.get(self.cursor), self.una));
+        let (entropy, place) = (self.sent.front().copied(), self.ring.get(self.cursor).copied());
+        std::hint::black_box((entropy, place, self.una));
     }
 
     fn port(&mut self, now: Time, ports: u32) -> Option<u8> {

@@ -48,6 +48,7 @@ impl<P: Parts> Visit<'_, P> {
     fn prefetch(&self, arrivals: &[Parcel<P::Annex>]) {
         let Some(sharing) = self.out.setup.plan.sharing else { return };
         if self.ports.len() == usize::from(sharing.ports) && self.hosts[0].crowded() {
+            self.ports.iter().for_each(Port::fetch_queue);
             let close = self.out.window.close;
             self.hosts[0].prefetch_all(self.out.setup, arrivals, close, 2 * self.ports.len());
         }

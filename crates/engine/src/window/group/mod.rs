@@ -32,7 +32,7 @@ use crate::host::Host;
 use crate::outcome::Effort;
 use crate::switch::Switch;
 use inside::Inside;
-use model::{Parts, QpId};
+use model::{Dialogue, Parts, QpId};
 use nodes::Nodes;
 use outputs::Outputs;
 use parked::Parked;
@@ -42,6 +42,9 @@ use schedule::Schedule;
 /// Links of a fabric whose state stays cached from one window to the next: up to 500 B each, and 1 kB for the packets of a
 /// lane, in a second-level cache of 2 MB and a share of the third. Our choice.
 const NEAR: usize = 4096;
+
+/// Queue pairs of a run with SACKs whose state leaves room for that of links in such a cache: 2 kB at each end. Our choice.
+const FEW: usize = 512;
 
 /// A group of nodes. One thread at a time visits it, and no other group touches its state.
 pub(super) struct Group<P: Parts> {
@@ -94,7 +97,7 @@ impl<P: Parts> Group<P> {
             visited: u64::MAX,
             load: 0,
             line_of: LineOf::new(setup),
-            cold: fabric.links().len() > NEAR,
+            cold: fabric.links().len() > NEAR || P::Annex::SACKS && setup.plan.qps.len() > FEW,
             effort: Effort::default(),
             inside,
             parked: setup.posted.as_ref().map(|_| members.iter().map(|_| None).collect()),
