@@ -182,7 +182,11 @@ impl Mrc {
         let mut ring = Vec::with_capacity(usize::from(active * planes));
         for _ in 0..active {
             let entropies = orders.iter_mut().filter_map(VecDeque::pop_front);
-            ring.extend((0..).zip(entropies).map(|(plane, entropy)| Place { entropy, plane, state: State::Good }));
+            ring.extend((0..).zip(entropies).map(|(plane, entropy)| Place {
+                entropy,
+                plane,
+                state: State::Good,
+            }));
         }
         Mrc {
             ring,

@@ -221,7 +221,8 @@ pub struct Nscc {
 impl Nscc {
     /// This queue pair under the law of [`super::smartt`].
     pub(super) fn moved_by(self, law: smartt::Config) -> Self {
-        let constants = Constants { fast_scale: law.fast_increase, law: Some(law), ..(*self.constants).clone() };
+        let constants =
+            Constants { fast_scale: law.fast_increase, law: Some(law), ..(*self.constants).clone() };
         Nscc { constants: Arc::new(constants), ..self }
     }
 
@@ -314,7 +315,8 @@ impl Nscc {
             return;
         }
         if let Some(law) = &self.constants.law {
-            let reply = smartt::Reply { bytes, marked, round_trip: rtt, target: self.base + self.constants.target };
+            let reply =
+                smartt::Reply { bytes, marked, round_trip: rtt, target: self.base + self.constants.target };
             let change = law.change(self.window, self.most, self.constants.frame, reply);
             self.window += if self.grows_fast(bytes, marked, delay) { 0.0 } else { change };
             return;
@@ -357,7 +359,8 @@ impl Nscc {
         (self.fast, self.clear) = (false, 0.0);
         if self.average > self.constants.target && now > self.cut + self.base as u64 {
             let excess = (self.average - self.constants.target) / self.average;
-            self.window *= (1.0 - self.constants.config.gamma * excess).max(1.0 - self.constants.config.max_decrease);
+            self.window *=
+                (1.0 - self.constants.config.gamma * excess).max(1.0 - self.constants.config.max_decrease);
             self.cut = now;
         }
     }
@@ -413,7 +416,12 @@ impl Congestion for Nscc {
         } else if feedback.acked > 0 {
             // The sender counts packets, as those of RoCE NICs do.
             let (arrived, flight) = (feedback.acked as f64, (feedback.high - feedback.una) as f64);
-            self.on_arrived(now.ps(), arrived * self.constants.frame, flight * self.constants.frame, feedback);
+            self.on_arrived(
+                now.ps(),
+                arrived * self.constants.frame,
+                flight * self.constants.frame,
+                feedback,
+            );
         }
     }
 
