@@ -13,6 +13,7 @@ pub(super) struct Ages {
     fresh: u64,
     /// Packets that were sent again, in the order of their last transmissions, with outdated entries: (time, packet). They stand
     /// apart, since most queue pairs have none.
+    #[expect(clippy::box_collection, reason = "a queue takes four times the room of a pointer")]
     repeats: Option<Box<VecDeque<(Time, u64)>>>,
     /// Latest transmission of a packet that has arrived.
     latest_arrived: Time,

@@ -21,6 +21,7 @@ pub(super) struct Messages {
     /// The message of the next new packet; empty before the first one. The last message stays after its packets were sent.
     first: Posted,
     /// Messages after it, apart since a packet needs the first one alone.
+    #[expect(clippy::box_collection, reason = "a queue takes four times the room of a pointer")]
     others: Option<Box<VecDeque<Posted>>>,
     /// Bytes never sent.
     unsent: u64,
