@@ -571,6 +571,7 @@ mod tests {
         mrc.on_deadline(mrc.deadline());
         mrc.config.denied =
             vec![Denied { plane: 1, at: Time::from_us(200), until: Some(Time::from_us(300)) }];
+        mrc.denies = true;
         assert_eq!(mrc.port(Time::from_us(250), 0b11), Some(0));
         assert_eq!((mrc.aside(Time::from_us(250)), mrc.port(Time::from_us(250), 0b10)), (None, None));
         assert_eq!(mrc.port(Time::from_us(300), 0b11), Some(1));
