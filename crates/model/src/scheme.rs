@@ -51,6 +51,10 @@ pub struct Interest {
     pub by_flow: bool,
     /// With [`Interest::local`]: the scheme also needs [`Scheme::on_pass`], and watches no departures.
     pub passes: bool,
+    /// The scheme decides by the arrivals alone, in order of time: it reads no queues, watches no departures, holds no packets,
+    /// pauses nothing and never asks to be woken. What it makes leaves by another port than the packet that causes it. An
+    /// engine may then decide on all arrivals of a stretch of time first, and compute the ports afterwards.
+    pub by_arrivals: bool,
     /// The scheme has so much state per packet that the engine should call [`Scheme::expect`].
     pub announcements: bool,
 }
@@ -122,8 +126,7 @@ pub struct Cx<'a> {
     /// True if the packet goes to a host of this switch. If `from_host` holds as well, it stays inside the rack.
     pub to_host: bool,
     /// Queue length of every port of this switch in bytes, without the frame on the wire. With [`Interest::queues`] it is
-    /// exact for the ports that `on_packet` may choose from if [`Scheme::reads_queues`] agrees, and in `on_wake` for all
-    /// ports. Other values have no meaning.
+    /// exact for [`Scheme::queues_read`] if [`Scheme::reads_queues`] agrees, and in `on_wake` for all ports. Other values have no meaning.
     /// Empty in `on_depart`.
     /// A queue beyond 4 GiB counts as 4 GiB.
     pub queued: &'a [u32],
@@ -415,6 +418,12 @@ pub trait Scheme {
     /// computes the queues, and only schemes with [`Interest::queues`].
     fn reads_queues(&self, _pkt: &Packet, _ports: &[PortIndex], _detours: &Detours<'_>) -> bool {
         true
+    }
+
+    /// Adds to `read` the ports whose queues `on_packet` may read for this packet, which has no detours. An engine asks after
+    /// [`Scheme::reads_queues`] has agreed; other queues in [`Cx::queued`] then have no meaning.
+    fn queues_read(&self, _arrived: Arrived, _pkt: &Packet, ports: &[PortIndex], read: &mut Vec<PortIndex>) {
+        read.extend_from_slice(ports);
     }
 
     /// Handles a packet that has arrived. `ports` are the equal-cost ports towards its host, at least one.

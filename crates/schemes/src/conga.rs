@@ -299,6 +299,7 @@ impl Scheme for Conga {
             makes_replies: true,
             local: alone,
             passes: alone,
+            by_arrivals: true,
             ..Interest::default()
         }
     }

@@ -277,7 +277,15 @@ impl Recipe for Config {
 
 impl Scheme for Conweave {
     fn interest(&self) -> Interest {
-        Interest { every_packet: true, plain_replies: true, makes_replies: true, ..Interest::default() }
+        // A switch without hosts reads the path that a packet carries, and keeps nothing.
+        let alone = self.racks.count() == 0;
+        Interest {
+            every_packet: true,
+            plain_replies: true,
+            makes_replies: !alone,
+            by_arrivals: alone,
+            ..Interest::default()
+        }
     }
 
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {

@@ -12,9 +12,11 @@ use crate::ar::load;
 use crate::{Facts, Recipe, palette::Look};
 use finding::{Finding, code};
 use model::fabric::Detours;
+use model::scheme::Arrived;
 use model::{Cx, HostId, Interest, Packet, Plan, PortIndex, Reroute, Scheme, Site, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Most samples and most remembered ports. Our choice: with more than a handful, DRILL becomes adaptive routing, which
 /// `ar` does without sampling.
@@ -88,14 +90,29 @@ impl Recipe for Config {
 }
 
 impl Drill {
-    /// Adds different ports, drawn uniformly by Floyd's method: one draw per sample, with no rejection.
-    fn sample(&mut self, cx: &mut Cx<'_>, ports: &[PortIndex]) {
-        let remembered = self.candidates.len();
-        let n = ports.len();
-        for last in n - self.samples.min(n)..n {
-            let drawn = ports[cx.pick(last + 1)];
-            let taken = self.candidates[remembered..].contains(&drawn);
-            self.candidates.push(if taken { ports[last] } else { drawn });
+    /// The slots of the ports that are remembered for the rack of a packet's receiver.
+    #[inline]
+    fn slots(&self, pkt: &Packet) -> Range<usize> {
+        let rack = self.rack_of.get(pkt.to().index()).map_or(0, |&rack| usize::from(rack));
+        rack * self.memory..(rack + 1) * self.memory
+    }
+
+    /// Adds the remembered ports to `candidates`, then samples: different ports, drawn uniformly by Floyd's method, with one draw
+    /// per sample and no rejection.
+    #[inline]
+    fn add_candidates(
+        &self,
+        arrived: Arrived,
+        remembered: &[PortIndex],
+        ports: &[PortIndex],
+        candidates: &mut Vec<PortIndex>,
+    ) {
+        candidates.extend(remembered.iter().filter(|port| ports.contains(port)));
+        let (sampled, n) = (candidates.len(), ports.len());
+        for (nth, last) in (1..).zip(n - self.samples.min(n)..n) {
+            let drawn = ports[arrived.pick_nth(nth, last + 1)];
+            let taken = candidates[sampled..].contains(&drawn);
+            candidates.push(if taken { ports[last] } else { drawn });
         }
     }
 }
@@ -111,26 +128,31 @@ impl Scheme for Drill {
         pkt.is_data() && ports.len() > 1
     }
 
+    #[inline]
+    fn queues_read(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex], read: &mut Vec<PortIndex>) {
+        self.add_candidates(arrived, &self.remembered[self.slots(pkt)], ports, read);
+    }
+
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         if !pkt.is_data() || ports.len() == 1 {
             return Verdict::Forward(cx.base_path(pkt, ports));
         }
-        let rack = self.rack_of.get(pkt.to().index()).map_or(0, |&rack| usize::from(rack));
-        let mine = rack * self.memory..(rack + 1) * self.memory;
-        self.candidates.clear();
-        self.candidates.extend(self.remembered[mine.clone()].iter().filter(|port| ports.contains(port)));
-        self.sample(cx, ports);
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.clear();
+        let slots = self.slots(pkt);
+        self.add_candidates(cx.arrived(pkt), &self.remembered[slots.clone()], ports, &mut candidates);
         let queued = cx.queued;
-        self.candidates.sort_by_key(|&port| load(queued, port)); // a stable sort keeps the first of equals first
-        let best = self.candidates.first().copied().unwrap_or(ports[0]);
-        let slots = &mut self.remembered[mine];
+        candidates.sort_by_key(|&port| load(queued, port)); // a stable sort keeps the first of equals first
+        let best = candidates.first().copied().unwrap_or(ports[0]);
+        let slots = &mut self.remembered[slots];
         let mut kept = 0;
-        for &port in &self.candidates {
+        for &port in &candidates {
             if kept < slots.len() && !slots[..kept].contains(&port) {
                 slots[kept] = port;
                 kept += 1;
             }
         }
+        self.candidates = candidates;
         Verdict::Forward(best)
     }
 

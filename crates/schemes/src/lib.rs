@@ -552,6 +552,11 @@ impl Scheme for AnyScheme {
         of_scheme!(self, scheme => scheme.reads_queues(pkt, ports, detours))
     }
 
+    #[inline]
+    fn queues_read(&self, arrived: Arrived, pkt: &Packet, ports: &[PortIndex], read: &mut Vec<PortIndex>) {
+        of_scheme!(self, scheme => scheme.queues_read(arrived, pkt, ports, read))
+    }
+
     #[inline(always)]
     fn on_packet(&mut self, cx: &mut Cx<'_>, pkt: &mut Packet, ports: &[PortIndex]) -> Verdict {
         of_scheme!(self, scheme => scheme.on_packet(cx, pkt, ports))

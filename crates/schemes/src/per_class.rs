@@ -48,6 +48,7 @@ fn both(one: Interest, other: Interest) -> Interest {
         // Only one scheme can take the ACKs of a host. A scheme that asks for all departures is not local.
         local: one.local && other.local && !(one.host_departures && other.host_departures),
         by_flow: one.by_flow && other.by_flow,
+        by_arrivals: one.by_arrivals && other.by_arrivals,
         passes: one.passes || other.passes,
         announcements: one.announcements || other.announcements,
     }

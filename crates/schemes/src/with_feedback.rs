@@ -32,6 +32,7 @@ impl<S: Scheme> Scheme for WithFeedback<S> {
             departures: self.interest.departures || self.needs.departures,
             makes_replies: true,
             local: false,
+            by_arrivals: false,
             ..self.interest
         }
     }

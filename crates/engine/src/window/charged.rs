@@ -242,6 +242,7 @@ impl<A: Annex> Play<'_, A> {
     /// Puts the port's lines back, empty. What has not left goes into its queues.
     #[inline(always)]
     fn end_charged(&mut self, Charged { p, replies, cnps, .. }: Charged) {
+        self.queue_made(p);
         self.layer.line_mut(p, DATA).clear();
         self.keep(p, REPLIES, replies);
         self.keep(p, CNPS, cnps);

@@ -65,15 +65,15 @@ struct Up {
     acks: usize,
 }
 
-/// A packet that the scheme makes when a packet departs.
+/// A packet that the scheme makes when a packet departs or arrives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Made {
-    /// Key of the departure.
-    event: u64,
-    packet: Packet,
+    /// Key of the departure or the arrival.
+    pub(super) event: u64,
+    pub(super) packet: Packet,
     /// Port by which the packet leaves, and its first word on the line; unknown while watched ports are computed.
-    to: Option<usize>,
-    word: u64,
+    pub(super) to: Option<usize>,
+    pub(super) word: u64,
 }
 
 /// The line of every kind of packet.
@@ -115,13 +115,13 @@ pub(super) struct Layer<'v, H> {
 
 impl<H> Layer<'_, H> {
     #[inline(always)]
-    fn lay(&mut self, p: usize, pkt: Packet, annex: H) {
+    pub(super) fn lay(&mut self, p: usize, pkt: Packet, annex: H) {
         self.lay_keyed(p, Parcel { label: line::keyed(pkt, self.tie), annex });
     }
 
     /// [`Layer::lay`] for a packet that has its key.
     #[inline(always)]
-    fn lay_keyed(&mut self, p: usize, pkt: Parcel<H>) {
+    pub(super) fn lay_keyed(&mut self, p: usize, pkt: Parcel<H>) {
         let line = &mut self.lines[p][self.line_of.of(&pkt)].packets;
         // A branch would be mispredicted in small visits.
         self.busy[p / 64] |= 1 << (p % 64);
@@ -235,12 +235,13 @@ impl<'v> Ways<'v> {
     }
 }
 
-/// Computes the window with the arrivals of these lanes. The buffer is sampled at `middle`. Returns the time of the switch's next event of its own, ps.
+/// Computes the window with the arrivals of these lanes; `in_order` are all of them for a scheme that decides by the arrivals
+/// alone. The buffer is sampled at `middle`. Returns the time of the switch's next event of its own, ps.
 #[inline(never)]
 pub(super) fn visit<P: Parts>(
     state: SwitchState<'_, P>,
     out: Out<'_, P::Annex>,
-    lanes: &[Vec<Parcel<P::Annex>>],
+    (lanes, in_order): (&[Vec<Parcel<P::Annex>>], &[Parcel<P::Annex>]),
     bound: Bound,
     middle: Option<u64>,
 ) -> u64 {
@@ -250,7 +251,7 @@ pub(super) fn visit<P: Parts>(
     }
     let Window { opened, length, .. } = out.window;
     let tie = out.setup.tie(node.0, opened);
-    let Scratch { floor, events, .. } = scratch;
+    let Scratch { floor, events, effects, .. } = scratch;
     floor.begin(ports, backlog);
     while let Some(LinkEvent::Pause(pause)) = events.take() {
         floor.busy[pause.port.index() / 64] |= 1 << (pause.port.index() % 64);
@@ -278,7 +279,10 @@ pub(super) fn visit<P: Parts>(
         middle: middle.map(|at| line::instant(at - opened)),
         bytes_before: 0,
     };
-    for (number, lane) in lanes.iter().enumerate() {
+    if !interest.local {
+        play.decide(switch, node, in_order, effects);
+    }
+    for (number, lane) in lanes.iter().enumerate().filter(|_| interest.local) {
         let Some(first) = lane.first() else { continue };
         if interest.announcements {
             lane.iter().for_each(|pkt| switch.scheme.expect(pkt));
@@ -623,15 +627,11 @@ impl<A: Annex> Play<'_, A> {
     #[inline(always)]
     fn put_back(&mut self, p: usize, mut queue: Queue<A>, left: Left, uncharged: &mut u64) {
         let tie = self.layer.tie;
+        let gets_made = self.queue_made(p);
         let port = &mut self.ports[p];
-        let own = port.is(UNCHARGED) || !self.made.is_empty();
+        let own = port.is(UNCHARGED) || gets_made;
         let shelf = &self.shelf;
         let [data, replies, cnps, _] = &mut self.layer.lines[p];
-        if !self.made.is_empty() {
-            [&mut *data, replies, cnps]
-                .into_iter()
-                .for_each(|line| queue_made(p, self.made, &mut line.packets));
-        }
         let before = if own { made_here(queue.packets()) } else { 0 };
         queue.skip(left.queued);
         queue.extend_with(&data.packets[left.data..], |slot, pkt| {
@@ -686,6 +686,17 @@ impl<A: Annex> Play<'_, A> {
             self.next = self.next.min(port.due);
             self.bytes += port.waiting;
         }
+    }
+
+    /// Replaces the keys of packets that the scheme has made for port `p` by first words as in its queues; false if there are none.
+    #[inline(always)]
+    pub(super) fn queue_made(&mut self, p: usize) -> bool {
+        let gets_made = self.gets_made(p);
+        if gets_made {
+            let lines = self.layer.lines[p].iter_mut();
+            lines.for_each(|line| queue_made(p, self.made, &mut line.packets));
+        }
+        gets_made
     }
 
     /// True if the scheme has made a packet that leaves by port `p`.

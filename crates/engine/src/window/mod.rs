@@ -33,6 +33,7 @@ mod classed_switch;
 mod clock;
 mod context;
 mod crew;
+mod decide;
 mod departures;
 mod desk;
 mod far;

@@ -16,6 +16,7 @@
 //! Most light visits need no order among the ports at all: see [`super::local`].
 
 use super::classed::Queues;
+use super::decide::base_path;
 use super::desk::{Desk, mark_classed};
 use super::lanes::{Pause, bits};
 use super::local::{Floor, LineOf};
@@ -34,11 +35,10 @@ use crate::setup::LinkState;
 use crate::switch::{Arrival, Egress, Switch, may_be_victim};
 use crate::view::shown;
 use crate::watchdog::Ruling;
-use model::draw::below;
 use model::fabric::{Detours, Router};
 use model::packet::Kinds;
 use model::plan::{Overflow, Victim};
-use model::scheme::{Effects, flow_of, flow_tuple};
+use model::scheme::{Arrived, Effects, flow_of, flow_tuple};
 use model::{
     Annex, Interest, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Stamped, Switched, Time, Verdict,
 };
@@ -49,10 +49,11 @@ pub(super) struct Scratch<A: Annex> {
     pub(super) events: LinkEvents,
     /// Arrivals to play, by port; empty between visits.
     joining: Vec<Joining<A>>,
-    /// Bytes queued at the ports that the scheme may read now.
+    /// Bytes queued at the ports that the scheme may read now, and those ports.
     queued: Vec<u32>,
+    read: Vec<PortIndex>,
     order: DepartureOrder,
-    effects: Effects,
+    pub(super) effects: Effects,
     /// Lines of capped visits by port, empty between visits, and room to sort them.
     pub(super) lines: Vec<Vec<Parcel<u32>>>,
     pub(super) room: Vec<Parcel<u32>>,
@@ -149,7 +150,7 @@ pub(super) const CAPPED: u8 = 1;
 pub(super) const HEAVY: u8 = 2;
 
 /// Replies of hosts.
-const REPLIES: Kinds = Kinds::of(&[Kind::Ack, Kind::Nack, Kind::Cnp]);
+pub(super) const REPLIES: Kinds = Kinds::of(&[Kind::Ack, Kind::Nack, Kind::Cnp]);
 
 impl<'v, P: Parts> Visit<'v, P, CAPPED, false> {
     /// A visit of a switch whose queues are bounded by these caps alone.
@@ -582,13 +583,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
     /// Forwards a reply on the path of its flow, or on that of its own entropy.
     #[inline(always)]
     fn pass_reply(&mut self, ports: &[PortIndex], now: u64, pkt: Parcel<P::Annex>) {
-        let port = match ports {
-            [port] => *port,
-            _ => {
-                let tuple = flow_tuple(&pkt, pkt.annex.path_entropy(pkt.is_forward()));
-                ports[below(flow_of(self.switch.salt, tuple), ports.len())]
-            }
-        };
+        let port = base_path(self.switch, &pkt, ports);
         if self.interest.every_packet {
             self.switch.scheme.note_reply(Time(now), &pkt, port);
         }
@@ -604,14 +599,11 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         (ports, to_host): (&[PortIndex], bool),
         detours: &Detours<'_>,
     ) {
-        if self.interest.queues && self.switch.scheme.reads_queues(&pkt, ports, detours) {
-            match detours.is_empty() {
-                true => ports.iter().for_each(|port| self.read_queue(port.0 as usize, now + 1)),
-                false => (0..self.ports.len()).for_each(|p| self.read_queue(p, now + 1)),
-            }
-        }
         let ingress = pkt.ingress();
         let from_host = self.ports[ingress.0 as usize].is(TO_HOST);
+        if self.interest.queues && self.switch.scheme.reads_queues(&pkt, ports, detours) {
+            self.read_queues((now, from_host), &pkt, ports, detours);
+        }
         let arrival = Arrival { now, ingress, from_host, to_host, detours, view: self.out.view };
         let Scratch { queued, effects, .. } = &mut *self.scratch;
         let before = self.out.setup.grants.any().then_some(pkt);
@@ -817,6 +809,28 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         }
         let joining = (&mut self.scratch.joining[p], self.tie);
         play::forward(port, &mut self.out, p, limit, joining);
+    }
+
+    /// Reads the queues that the scheme may need for its decision on a packet that arrives now.
+    #[inline]
+    fn read_queues(
+        &mut self,
+        (now, from_host): (u64, bool),
+        pkt: &Parcel<P::Annex>,
+        ports: &[PortIndex],
+        detours: &Detours<'_>,
+    ) {
+        if !detours.is_empty() {
+            return (0..self.ports.len()).for_each(|p| self.read_queue(p, now + 1));
+        }
+        let mut read = std::mem::take(&mut self.scratch.read);
+        read.clear();
+        let (key, salt) = self.switch.hash_keys();
+        let flow = flow_of(salt, flow_tuple(pkt, pkt.annex.path_entropy(pkt.is_forward())));
+        let arrived = Arrived { now: Time(now), ingress: pkt.ingress(), from_host, key, flow };
+        self.switch.scheme.queues_read(arrived, pkt, ports, &mut read);
+        read.iter().for_each(|port| self.read_queue(port.index(), now + 1));
+        self.scratch.read = read;
     }
 
     /// Starts all packets of port `p` that start before `limit`, and reads its queue for the scheme.

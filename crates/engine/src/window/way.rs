@@ -43,7 +43,7 @@ pub(super) enum Bound {
 /// What no visit of a switch changes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Static {
-    /// The scheme acts on every port by itself, and times fit the keys of lines.
+    /// The scheme acts on every port by itself, or decides by the arrivals alone, and times fit the keys of lines.
     by_port: bool,
     /// The buffer's charges go by ingress alone, and the queues of data have nothing but arrivals.
     only_arrivals: bool,
@@ -51,8 +51,8 @@ pub(super) struct Static {
     unbounded: bool,
     /// Classes are not plain, and nothing acts on a port but packets that arrive, and pauses.
     classed: bool,
-    /// The scheme needs to see what passes.
-    passes: bool,
+    /// The scheme decides at every port by itself, and needs not to see what passes.
+    chooses_by_port: bool,
     /// Data without room is cut.
     cuts: bool,
     /// The headers of cut packets wait with data.
@@ -93,16 +93,17 @@ impl Static {
             || switch.watchdog.is_some()
             || setup.grants.any()
             || setup.follows_any();
+        let makes_beside = makes && interest.by_arrivals && !interest.local;
         Static {
             by_port: exact_keys
-                && interest.local
+                && (interest.local || interest.by_arrivals)
                 && fabric.groups() == 0
                 && !setup.follows_any()
                 && !setup.has_loops(),
-            only_arrivals: !unbounded && fabric.channels() == 1 && !interest.watches(),
+            only_arrivals: !unbounded && !makes_beside && fabric.channels() == 1 && !interest.watches(),
             unbounded,
             classed: !plain && !others_act,
-            passes: interest.passes,
+            chooses_by_port: interest.local && !interest.passes,
             cuts: switch.buffer.cuts(),
             headers_with_data: with_data.has(Kind::Trimmed),
         }
@@ -129,7 +130,7 @@ impl Static {
 pub(super) fn way(fixed: &Static, now: &Now) -> Way {
     match now.caps {
         Some(caps) if fixed.classed => {
-            return Way::Capped { by_port: fixed.by_port && !fixed.passes, caps };
+            return Way::Capped { by_port: fixed.by_port && fixed.chooses_by_port, caps };
         }
         Some(caps) => return Way::ByPort(Bound::Caps(caps)),
         None => {}
@@ -173,12 +174,12 @@ mod tests {
         let full = Now { calm: true, ..Now::default() };
         let calm = Now { stays_below: true, ..full };
         let capped = Now { caps: Some(Caps { overflow: Overflow::Drop, least: 0 }), ..full };
-        let classes = Static { classed: true, only_arrivals: false, unbounded: true, ..local };
+        let classes = Static { classed: true, chooses_by_port: true, only_arrivals: false, unbounded: true, ..local };
         let table = [
             (classes, full, "heavy in order"),
             (classes, capped, "classes by port"),
             (Static { by_port: false, ..classes }, capped, "classes in order"),
-            (Static { passes: true, ..classes }, capped, "classes in order"),
+            (Static { chooses_by_port: false, ..classes }, capped, "classes in order"),
             (local, calm, "light by port"),
             (local, full, "heavy by port"),
             (local, capped, "caps by port"),

@@ -73,7 +73,9 @@ impl<P: Parts> Group<P> {
         let way = way(fixed, &now);
         let arrivals = match way {
             Way::Split => return None,
-            Way::ByPort(_) | Way::Capped { by_port: true, .. } => &[],
+            Way::Capped { by_port: true, .. } => &[],
+            Way::ByPort(_) if switch.interest.local => &[],
+            Way::ByPort(_) => arrivals_of(context, (node.id, switch), (incoming, count), sorter),
             Way::InOrder { .. } | Way::Capped { by_port: false, .. } => {
                 let arrivals = arrivals_of(context, (node.id, switch), (incoming, count), sorter);
                 self.outputs.before_the_end(arrivals, context.window)
@@ -86,7 +88,7 @@ impl<P: Parts> Group<P> {
         let state =
             SwitchState { node: node.id, switch, ports, classed, backlog, scratch, with_data, line_of };
         let next = match way {
-            Way::ByPort(bound) => local::visit(state, out, incoming, bound, middle),
+            Way::ByPort(bound) => local::visit(state, out, (incoming, arrivals), bound, middle),
             Way::Capped { by_port: true, caps } => Visit::capped(state, out, caps).run_by_port(incoming),
             Way::Capped { by_port: false, caps } => Visit::capped(state, out, caps).run(arrivals),
             _ if context.setup.follows_any() => visit_following(way.is_heavy(), state, out, arrivals),
