@@ -38,6 +38,13 @@ pub(crate) struct Request<'c> {
     pub(crate) cuttable: bool,
 }
 
+/// Bytes that an account is charged in a stretch of time, and bytes that leave.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moved {
+    pub(crate) charged: u64,
+    pub(crate) released: u64,
+}
+
 /// The buffer's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
@@ -502,6 +509,44 @@ impl Buffer {
             return !self.paused_by_scheme[i];
         }
         false
+    }
+
+    /// True if this buffer, which is lossless and plain, surely drops nothing while so many bytes come in at each account.
+    pub(crate) fn surely_admits(&self, arriving: &[Moved]) -> bool {
+        let plain = self.cells.is_none() && self.own_rules.is_empty() && self.lossless();
+        let mut rooms = self.headroom.iter().zip(&self.limit).zip(arriving);
+        plain && rooms.all(|((held, limit), moved)| moved.charged == 0 || held + moved.charged <= *limit)
+    }
+
+    /// Changes the charges of all accounts at once, if the order of arrivals and departures cannot matter: no account can be paused
+    /// or resumed on the way. Returns false, and without effect, if it may matter.
+    pub(crate) fn moves_unseen(&mut self, moved: &[Moved]) -> bool {
+        let FlowControl::Lossless(pfc) = self.flow_control else { return false };
+        if self.watermarks.is_some() {
+            return false;
+        }
+        let most = self.used + moved.iter().map(|moved| moved.charged).sum::<u64>();
+        let unseen = |(i, moved): (usize, &Moved)| match self.paused[i] {
+            true => moved.charged == 0 && self.headroom[i] > moved.released,
+            false => moved.charged == 0 || self.ingress[i] + moved.charged <= self.threshold(most, i, &pfc),
+        };
+        if !moved.iter().enumerate().all(unseen) {
+            return false;
+        }
+        for (i, moved) in moved.iter().enumerate() {
+            if self.paused[i] {
+                self.headroom[i] -= moved.released;
+            } else {
+                self.ingress[i] = self.ingress[i] + moved.charged - moved.released;
+                self.used = self.used + moved.charged - moved.released;
+            }
+        }
+        true
+    }
+
+    /// Number of accounts.
+    pub(crate) fn accounts(&self) -> usize {
+        self.limit.len()
     }
 
     /// True if the neighbour at an account sends by credits.

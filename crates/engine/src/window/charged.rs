@@ -122,7 +122,7 @@ impl<A: Annex> Rule<A> for Caps {
 /// The place of an event at port `p` in the order of all ports. Departures of one instant go by port, and no two arrivals
 /// have the same rank.
 #[inline(always)]
-fn place(key: u64, p: usize) -> u64 {
+pub(super) fn place(key: u64, p: usize) -> u64 {
     key & !LOW | p as u64
 }
 
@@ -223,7 +223,7 @@ impl<A: Annex> Play<'_, A> {
 
     /// True if data may arrive or depart at port `p`.
     #[inline(always)]
-    fn may_charge(&self, p: usize) -> bool {
+    pub(super) fn may_charge(&self, p: usize) -> bool {
         let port = &self.ports[p];
         let may_depart = !port.data.is_empty() && (!port.paused() || self.next_pause(p, 0) != NEVER);
         may_depart || !self.layer.line(p, DATA).packets.is_empty()
@@ -444,8 +444,16 @@ impl<A: Annex> Play<'_, A> {
             self.out.send_pause(port, state, free, at, 0, on);
             return;
         }
-        let place = key & !LOW;
-        let limit = if port < p { place + LOW + 1 } else { place };
+        self.owe((key, p), port, on);
+    }
+
+    /// Lets `port` owe a pause or resume frame, because of an event at port `p`.
+    #[cold]
+    pub(super) fn owe(&mut self, (key, p): (u64, usize), port: usize, on: bool) {
+        let (place, at) = (key & !LOW, self.out.window.opened + line::time(key));
+        // A packet may leave by the port by which it came: it resumes the sender when it has started.
+        let is_before = port < p || port == p && !on;
+        let limit = if is_before { place + LOW + 1 } else { place };
         self.charging.owed.push(Owed { port, limit, at, on });
     }
 
@@ -464,6 +472,9 @@ impl<A: Annex> Play<'_, A> {
             if port == p {
                 let lines = &mut in_order(&mut self.layer.lines[p], queue, self.shelf.reborrow(), self.sent);
                 let state = &mut self.ports[p];
+                if !self.pauses.is_empty() {
+                    departures.run_to_pauses(state, lines, (self.pauses, limit), &mut self.out);
+                }
                 departures.run_unwatched(state, lines, limit, &mut self.out);
                 departures.note_busy(state, &self.out);
                 self.out.send_pause(p, state, state.busy, at, 0, on);

@@ -7,6 +7,7 @@
 
 use super::charged::Charging;
 use super::departures::{Departures, Left, Lines};
+use super::ledger::Ledger;
 use super::lanes::{Pause, bits};
 use super::line::{self, AT_DEPARTURE, NEVER};
 use super::out::{LinkEvent, Out, Window};
@@ -47,6 +48,7 @@ pub(super) struct Floor<A: Annex> {
     room: Vec<Parcel<A::Held>>,
     sent: Vec<Parcel<A>>,
     charging: Charging,
+    ledger: Ledger,
 }
 
 /// A line of a port, and the number of queued packets at its start. `H` is [`Annex::Held`].
@@ -257,7 +259,7 @@ pub(super) fn visit<P: Parts>(
         floor.busy[pause.port.index() / 64] |= 1 << (pause.port.index() % 64);
         floor.pauses.push(pause);
     }
-    let Floor { lines, shelf, busy, up, acks, up_from, pauses, made, room, sent, charging } = floor;
+    let Floor { lines, shelf, busy, up, acks, up_from, pauses, made, room, sent, charging, ledger } = floor;
     let mut ways = Ways::new(switch, out.setup.router(node, None), opened);
     let interest = switch.interest;
     let mut play = Play {
@@ -272,6 +274,7 @@ pub(super) fn visit<P: Parts>(
         made,
         pauses,
         charging,
+        ledger,
         sorted: false,
         shift: line::bin_shift(length),
         next: switch.wake,
@@ -326,6 +329,7 @@ pub(super) fn visit<P: Parts>(
     match bound {
         Bound::Nothing => {}
         Bound::Caps(caps) => play.capped(caps),
+        Bound::Buffer if play.charges_apart(switch) => {}
         Bound::Buffer => play.charged(switch),
     }
     for word in 0..play.layer.busy.len() {
@@ -393,6 +397,7 @@ pub(super) struct Play<'v, A: Annex> {
     pub(super) made: &'v mut Vec<Made>,
     pub(super) pauses: &'v mut Vec<Pause>,
     pub(super) charging: &'v mut Charging,
+    pub(super) ledger: &'v mut Ledger,
     /// True if all lines are in order.
     pub(super) sorted: bool,
     /// The shift that leaves the bin of a key.

@@ -40,6 +40,7 @@ mod far;
 mod group;
 mod host;
 mod lanes;
+mod ledger;
 mod layout;
 mod line;
 mod live;

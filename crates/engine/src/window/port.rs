@@ -169,6 +169,11 @@ impl<A: Annex> Port<A> {
         self.by_frames | self.by_storm | self.by_credits
     }
 
+    /// True if nothing but frames pauses the port, and all of them do.
+    pub(super) fn obeys_frames_alone(&self) -> bool {
+        self.by_storm | self.by_credits | self.deaf == 0
+    }
+
     /// A bit for each priority that frames have paused.
     pub(super) fn by_frames(&self) -> u8 {
         self.by_frames
