@@ -734,7 +734,7 @@ impl Buffer {
 
     /// Bytes in use.
     #[inline]
-    fn in_use(&self) -> u64 {
+    pub(crate) fn in_use(&self) -> u64 {
         // Headroom is in use only while an account is paused, or by credits.
         self.used + if self.pauses > 0 || self.has_credits { self.headroom.iter().sum() } else { 0 }
     }

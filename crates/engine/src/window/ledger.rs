@@ -7,12 +7,16 @@
 
 use super::charged::place;
 use super::lanes::bits;
-use super::line::{self, NEVER, WHOLE_TICKS, departure, instant, key};
+use super::line::{self, LOW, NEVER, WHOLE_TICKS, departure, instant, key};
 use super::local::{CNPS, DATA, Play, REPLIES};
+use super::out::Out;
+use super::port::{Port, TAPPED};
+use super::setup::Setup;
+use super::switch::recount;
 use crate::buffer::{Account, Admission, Moved, Request};
 use crate::cells::Place;
 use crate::switch::{Egress, Switch};
-use model::{Annex, Parts};
+use model::{Annex, Parcel, Parts, PortIndex};
 
 /// Working memory of these visits.
 #[derive(Debug, Default)]
@@ -23,19 +27,28 @@ pub(super) struct Ledger {
     ends: Vec<u32>,
     /// Sums by account.
     moved: Vec<Moved>,
+    /// When each wire is free, ps, in a visit in order of time.
+    busy: Vec<u64>,
 }
 
-/// A charge or a release.
+/// The charge of an arrival, or the start of a frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// Place in the order of all events; [`RELEASE`] is set for a release.
+    /// Place in the order of all events; [`START`] is set for a start.
     place: u64,
     frame: u32,
+    /// The account that a start releases, or [`NONE`].
     account: u16,
+    /// The port of a start.
+    port: u16,
 }
 
-/// The bit of a release. A packet that starts when it arrives is charged first. Lower bits have the port.
-const RELEASE: u64 = 1 << 16;
+/// The bit of a start. A packet that starts when it arrives is charged first. Lower bits have the port.
+const START: u64 = 1 << 16;
+/// The account of a frame that the buffer does not charge.
+const NONE: u16 = u16::MAX;
+/// Up to this many ports with charged packets take turns: that costs less. Our choice, measured.
+const FEW: u32 = 1;
 /// Bits of the number of bins of time.
 const BINS: u32 = 10;
 
@@ -45,20 +58,29 @@ impl<A: Annex> Play<'_, A> {
     #[inline(never)]
     pub(super) fn charges_apart<P: Parts<Annex = A>>(&mut self, switch: &mut Switch<P>) -> bool {
         let mut ledger = std::mem::take(self.ledger);
-        ledger.moved.clear();
-        ledger.moved.resize(switch.buffer.accounts(), Moved::default());
+        ledger.clear(switch);
         let class = &self.out.setup.plan.classes.all()[self.out.setup.data_class];
         let mut apart = class.charged && class.cap.is_none();
         apart &= self.pauses.iter().all(|pause| self.ports[pause.port.index()].obeys_frames_alone());
+        let mut ports = 0;
         for word in 0..self.layer.busy.len() {
             for p in bits(self.layer.busy[word], word * 64) {
-                if self.may_charge(p) {
+                ports += u32::from(self.may_charge(p));
+            }
+        }
+        apart &= ports > FEW;
+        for word in 0..self.layer.busy.len() {
+            for p in bits(self.layer.busy[word], word * 64) {
+                if apart && self.may_charge(p) {
                     self.sort_lines(p);
                     self.note_port(p, &mut ledger);
                 }
             }
         }
         apart = apart && switch.buffer.surely_admits(&ledger.moved);
+        if apart && let Some(middle) = self.middle.take() {
+            switch.buffer.sample_past(ledger.in_use_at(middle, switch.buffer.in_use()));
+        }
         if apart && !switch.buffer.moves_unseen(&ledger.moved) {
             ledger.sort(self.out.window.length);
             self.show(&ledger.in_order, switch);
@@ -76,7 +98,7 @@ impl<A: Annex> Play<'_, A> {
         entries.extend(data.iter().map(|pkt| {
             let (frame, account) = (pkt.frame(), line::unkeyed(pkt.label, tie).ingress().0);
             moved[usize::from(account)].charged += u64::from(frame);
-            Entry { place: place(pkt.word(), p), frame, account }
+            Entry { place: place(pkt.word(), p), frame, account, port: 0 }
         }));
         let costs = self.out.setup.costs(own.row);
         let queued = own.data.packets();
@@ -123,7 +145,7 @@ impl<A: Annex> Play<'_, A> {
                     };
                     d += 1;
                     moved[usize::from(account)].released += u64::from(frame);
-                    entries.push(Entry { place: place(event, p) | RELEASE, frame, account });
+                    entries.push(Entry { place: place(event, p) | START, frame, account, port: p as u16 });
                 }
                 *free = (event & WHOLE_TICKS) + costs[frame as usize];
             }
@@ -145,23 +167,10 @@ impl<A: Annex> Play<'_, A> {
 
     /// Shows all charges and releases to the buffer.
     fn show<P: Parts<Annex = A>>(&mut self, entries: &[Entry], switch: &mut Switch<P>) {
-        let setup = self.out.setup;
-        let class = &setup.plan.classes.all()[setup.data_class];
-        for &Entry { place: at, frame, account } in entries {
-            let (p, bytes) = ((at & (RELEASE - 1)) as usize, frame.into());
-            let egress = Place::new(p, setup.data_class);
-            let is_release = at & RELEASE != 0;
-            let account = Account(account);
-            let frames = match is_release {
-                true => switch.buffer.release(account, bytes, egress),
-                false => {
-                    let egress = Egress { queue: 0, cap: u64::MAX, place: Some(egress) };
-                    let request = Request { account, bytes, egress, class, cuttable: false };
-                    switch.buffer.admit(request) == Admission::AdmittedPause
-                }
-            };
-            if frames {
-                self.send_later((at, p), account.0.into(), !is_release);
+        for entry in entries {
+            if entry.show(self.out.setup, switch) {
+                let (port, is_start) = (usize::from(entry.account), entry.is_start());
+                self.send_later((entry.place, (entry.place & (START - 1)) as usize), port, !is_start);
             }
         }
     }
@@ -179,7 +188,135 @@ impl<A: Annex> Play<'_, A> {
     }
 }
 
+impl Entry {
+    fn is_start(&self) -> bool {
+        self.place & START != 0
+    }
+
+    /// Shows a charge or a release to the buffer; true if the far end of the account must be paused, or resumed.
+    #[inline(always)]
+    fn show<P: Parts>(&self, setup: &Setup<'_>, switch: &mut Switch<P>) -> bool {
+        let (account, bytes) = (Account(self.account), u64::from(self.frame));
+        // Plain buffers do not count by place.
+        let place = Place::new(0, setup.data_class);
+        if self.is_start() {
+            return switch.buffer.release(account, bytes, place);
+        }
+        let egress = Egress { queue: 0, cap: u64::MAX, place: Some(place) };
+        let class = &setup.plan.classes.all()[setup.data_class];
+        let request = Request { account, bytes, egress, class, cuttable: false };
+        switch.buffer.admit(request) == Admission::AdmittedPause
+    }
+}
+
 impl Ledger {
+    fn clear<P: Parts>(&mut self, switch: &Switch<P>) {
+        self.entries.clear();
+        self.moved.clear();
+        self.moved.resize(switch.buffer.accounts(), Moved::default());
+    }
+
+    /// Bytes that the buffer holds at `middle`, a key, if it holds `before` when the visit opens.
+    fn in_use_at(&self, middle: u64, before: u64) -> u64 {
+        let (mut charged, mut released) = (0, 0);
+        for entry in self.entries.iter().filter(|entry| entry.place < middle) {
+            let sum = if entry.is_start() { &mut released } else { &mut charged };
+            *sum += u64::from(entry.frame);
+        }
+        before + charged - released
+    }
+
+    /// Begins a visit in order of time with these arrivals. Returns false if the buffer may drop, or if a tap must see pause frames
+    /// among others.
+    pub(super) fn begin<P: Parts>(
+        &mut self,
+        switch: &mut Switch<P>,
+        ports: &[Port<P::Annex>],
+        arrivals: &[Parcel<P::Annex>],
+        setup: &Setup<'_>,
+    ) -> bool {
+        self.clear(switch);
+        for pkt in arrivals.iter().filter(|pkt| setup.with_data.take(pkt)) {
+            self.moved[usize::from(pkt.ingress().0)].charged += u64::from(pkt.frame());
+        }
+        let begins = switch.buffer.surely_admits(&self.moved) && !ports.iter().any(|port| port.is(TAPPED));
+        if begins {
+            self.clear(switch);
+            self.busy.clear();
+            self.busy.extend(ports.iter().map(|port| port.busy));
+            recount(switch, (ports, &[]), setup);
+        }
+        begins
+    }
+
+    /// Notes the charge of a packet that arrives.
+    #[inline(always)]
+    pub(super) fn charge<A: Annex>(&mut self, place: u64, pkt: &Parcel<A>) {
+        let (frame, account) = (pkt.frame(), pkt.ingress().0);
+        self.moved[usize::from(account)].charged += u64::from(frame);
+        self.entries.push(Entry { place, frame, account, port: 0 });
+    }
+
+    /// Notes the start of a packet at port `p`, and its release if it is data.
+    #[inline(always)]
+    pub(super) fn start<A: Annex>(&mut self, place: u64, pkt: &Parcel<A>, data: bool, p: usize) {
+        let (frame, port) = (pkt.frame(), p as u16);
+        let charged = data && pkt.ingress() != PortIndex::VIRTUAL;
+        let account = if charged { pkt.ingress().0 } else { NONE };
+        if charged {
+            self.moved[usize::from(account)].released += u64::from(frame);
+        }
+        self.entries.push(Entry { place: place | START, frame, account, port });
+    }
+
+    /// Sets the place of the first start of port `p` from entry `from` on: a resumed port starts before all departures of that
+    /// instant.
+    pub(super) fn start_at_resume(&mut self, from: usize, p: usize, after: u64) {
+        let mut starts = self.entries[from..].iter_mut().filter(|entry| usize::from(entry.port) == p);
+        if let Some(entry) = starts.find(|entry| entry.is_start())
+            && entry.place & !LOW == departure(after)
+        {
+            entry.place = place(instant(after), p) | START;
+        }
+    }
+
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Shows all entries to the buffer, and sends the frames that it asks for. At the end of a visit, sums may be enough.
+    pub(super) fn show<P: Parts>(
+        &mut self,
+        switch: &mut Switch<P>,
+        ports: &[Port<P::Annex>],
+        out: &mut Out<'_, P::Annex>,
+        at_end: bool,
+    ) {
+        if !(at_end && switch.buffer.moves_unseen(&self.moved)) {
+            self.sort(out.window.length);
+            for entry in &self.in_order {
+                let (at, q) = (out.window.opened + line::time(entry.place), usize::from(entry.account));
+                let frames = entry.account != NONE && entry.show(out.setup, switch);
+                let p = usize::from(entry.port);
+                if !entry.is_start() {
+                    if frames {
+                        out.send_pause(q, &ports[q], self.busy[q], at, 0, true);
+                    }
+                    continue;
+                }
+                if frames {
+                    let port = &ports[q];
+                    let free =
+                        if p == q { out.free_beside(q, port, (p, at), entry.frame) } else { self.busy[q] };
+                    out.send_pause(q, port, free, at, 0, false);
+                }
+                self.busy[p] = at + out.setup.time_on_wire(ports[p].row, entry.frame);
+            }
+        }
+        self.clear(switch);
+    }
+
     /// Puts the entries in order of a window of `length` ps.
     fn sort(&mut self, length: u64) {
         let Ledger { entries, in_order, ends, .. } = self;

@@ -7,8 +7,8 @@
 
 use super::charged::Charging;
 use super::departures::{Departures, Left, Lines};
-use super::ledger::Ledger;
 use super::lanes::{Pause, bits};
+use super::ledger::Ledger;
 use super::line::{self, AT_DEPARTURE, NEVER};
 use super::out::{LinkEvent, Out, Window};
 use super::port::{Port, TO_HOST, UNCHARGED, WATCHED};
@@ -48,7 +48,7 @@ pub(super) struct Floor<A: Annex> {
     room: Vec<Parcel<A::Held>>,
     sent: Vec<Parcel<A>>,
     charging: Charging,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
 }
 
 /// A line of a port, and the number of queued packets at its start. `H` is [`Annex::Held`].

@@ -5,6 +5,7 @@
 //! that each packet meets. The result equals that of an event-by-event simulation: a packet that finds the wire
 //! free starts at once, other packets wait by class and order, and the queue at that instant decides marks.
 
+use super::line::{departure, keyed};
 use super::out::Out;
 use super::port::Port;
 use super::queue::Queue;
@@ -32,7 +33,7 @@ impl<A> Joining<A> {
 /// Plays port `p` forward over all packets that start before `limit`; all packets of `joining` arrive before that.
 ///
 /// Times count from the window's start. The loop works on copies of the port's fields, so that the compiler can
-/// keep them in registers.
+/// keep them in registers. Calls `started` with the key of its start, for every packet, and whether it is of the class of data.
 #[inline]
 pub(super) fn forward<A: Annex>(
     port: &mut Port<A>,
@@ -40,6 +41,7 @@ pub(super) fn forward<A: Annex>(
     p: usize,
     limit: u64,
     (joining, tie): (&mut Joining<A>, Tie),
+    mut started: impl FnMut(u64, &Parcel<A>, bool),
 ) {
     let opened = out.window.opened;
     let limit = limit - opened;
@@ -50,6 +52,7 @@ pub(super) fn forward<A: Annex>(
         && let Some(cnp) = port.cnps.pop()
     {
         wire.control += 1;
+        started(departure(wire.free), &cnp, false);
         if let Some((after, sent)) = wire.launch(wire.free, cnp) {
             out.send_far(p, port, after, &sent);
         }
@@ -72,17 +75,21 @@ pub(super) fn forward<A: Annex>(
         let (start, mut pkt);
         if replies.first <= wire.free {
             (start, pkt) = (wire.free, replies.take());
+            started(departure(start), &pkt, false);
         } else if data.first <= wire.free {
             length.join(wire.free, out, p);
             (start, pkt) = (wire.free, data.take());
+            started(departure(start), &pkt, true);
             length.bytes -= u64::from(pkt.frame());
             if length.bytes > length.unmarked && pkt.is_data() {
                 pkt.label = out.mark::<false>(p, opened + start, length.bytes, pkt.label);
             }
         } else if replies.first < data.first || replies.is_before(&data, tie) {
             (start, pkt) = (replies.first - 1, replies.take());
+            started(keyed(pkt.label, tie).word(), &pkt, false);
         } else if data.first != NEVER {
             (start, pkt) = (data.first - 1, data.take());
+            started(keyed(pkt.label, tie).word(), &pkt, true);
             length.joining = data.part.clone();
         } else {
             break;

@@ -15,10 +15,12 @@
 //!
 //! Most light visits need no order among the ports at all: see [`super::local`].
 
+use super::charged::place;
 use super::classed::Queues;
 use super::decide::base_path;
 use super::desk::{Desk, mark_classed};
 use super::lanes::{Pause, bits};
+use super::line;
 use super::local::{Floor, LineOf};
 use super::order::DepartureOrder;
 use super::out::{LinkEvent, LinkEvents, Out, Window};
@@ -101,6 +103,10 @@ pub(super) struct Visit<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> {
     next_own: u64,
     /// True if the switch has a watchdog of PFC.
     guarded: bool,
+    /// True if the visit notes all charges for the buffer's ledger, see [`super::ledger`].
+    notes: bool,
+    /// Place of the present event in the order of all, in a visit that notes.
+    place: u64,
 }
 
 /// The queues of a switch by port, with plain classes and with others.
@@ -191,7 +197,14 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             plain: if interest.plain_replies { REPLIES } else { Kinds::of(&[]) },
             next_own: 0,
             guarded,
+            notes: false,
+            place: 0,
         }
+    }
+
+    /// This visit, computed as a light one, with all charges noted for the buffer. The ledger must have begun.
+    pub(super) fn noting(self) -> Self {
+        Visit { notes: true, ..self }
     }
 
     /// Computes the window with these arrivals, in their order. Returns the time of the switch's next event of its
@@ -214,6 +227,9 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             let now = opened + pkt.offset() as u64;
             if self.next_own <= now {
                 self.catch_up(now + 1, now);
+            }
+            if self.notes {
+                self.place = line::keyed(pkt.label, self.tie).word() & !line::LOW;
             }
             self.forward(now, pkt);
         }
@@ -242,7 +258,9 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             waiting += visit.charged(p);
             visit.note_backlog(p);
         });
-        if !Self::HEAVY {
+        if self.notes {
+            self.scratch.floor.ledger.show(self.switch, self.ports, &mut self.out, true);
+        } else if !Self::HEAVY {
             settle(self.switch, self.ports, waiting, self.out.setup);
         }
         next
@@ -310,6 +328,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
                         self.read_queue(p, wake + 1);
                     }
                 }
+                self.place = line::after_arrivals(wake - self.out.window.opened) & !line::LOW;
                 self.switch.woken(wake, &self.scratch.queued, &mut self.scratch.effects);
                 self.carry_out(wake);
             } else {
@@ -422,12 +441,16 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         }
         let port = &mut self.ports[p];
         if resumed && port.busy <= at {
+            let noted = self.scratch.floor.ledger.len();
             if Self::LIGHT && !port.is(IMMEDIATE) {
                 // A waiting packet starts at once, even if another frame of this instant pauses the port again.
                 port.busy = at;
                 self.serve(p, at + 1);
             } else if port.open() != 0 {
-                return self.depart(p, at);
+                self.depart(p, at);
+            }
+            if self.notes {
+                self.scratch.floor.ledger.start_at_resume(noted, p, at - self.out.window.opened);
             }
         }
         self.note_start(p);
@@ -636,6 +659,9 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
 
     #[cold]
     fn hold(&mut self, now: u64, pkt: Parcel<P::Annex>) {
+        if self.notes && self.with_data.take(&pkt) {
+            self.scratch.floor.ledger.charge(self.place, &pkt);
+        }
         let room = match WEIGHT {
             LIGHT => true,
             CAPPED => self.has_room_to_hold(&pkt),
@@ -691,6 +717,9 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         }
         let joining = &mut self.scratch.joining[p];
         let line = if self.with_data.take(&pkt) {
+            if self.notes {
+                self.scratch.floor.ledger.charge(self.place, &pkt);
+            }
             &mut joining.data
         } else if pkt.kind() == Kind::Cnp {
             return self.enqueue_now(p, now, pkt, false);
@@ -711,7 +740,9 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             debug_assert!(charged, "the scheme makes no packets");
             return self.rejoin_capped(p, now, &pkt);
         }
+        let place = self.place;
         self.serve(p, now + 1);
+        self.place = place; // departures have others
         if Self::HEAVY
             && self.guarded
             && self.switch.discards_out(self.out.setup, &pkt, (p, self.ports[p].channels()))
@@ -722,7 +753,11 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             return self.enqueue_classed(p, now, pkt, charged);
         }
         let data = self.with_data.take(&pkt);
-        let counts = Self::HEAVY && data && pkt.ingress() != PortIndex::VIRTUAL;
+        let charges = data && pkt.ingress() != PortIndex::VIRTUAL;
+        if self.notes && charges && !charged {
+            self.scratch.floor.ledger.charge(place, &pkt);
+        }
+        let counts = Self::HEAVY && charges;
         if counts && !charged && !self.has_room(p, now, self.ports[p].waiting, &pkt) {
             return;
         }
@@ -807,8 +842,15 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         if Self::HEAVY || port.is(IMMEDIATE) {
             return self.serve_in_order(p, limit);
         }
-        let joining = (&mut self.scratch.joining[p], self.tie);
-        play::forward(port, &mut self.out, p, limit, joining);
+        let Scratch { joining, floor, .. } = &mut *self.scratch;
+        let joining = (&mut joining[p], self.tie);
+        if self.notes {
+            play::forward(port, &mut self.out, p, limit, joining, |key, pkt, data| {
+                floor.ledger.start(place(key, p), pkt, data, p);
+            });
+        } else {
+            play::forward(port, &mut self.out, p, limit, joining, |_, _, _| {});
+        }
     }
 
     /// Reads the queues that the scheme may need for its decision on a packet that arrives now.
@@ -877,6 +919,9 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         if self.is_classed() {
             return self.depart_classed(p, at);
         }
+        if self.notes {
+            self.place = place(line::departure(at - self.out.window.opened), p);
+        }
         let port = &mut self.ports[p];
         let Some(mut pkt) = port.pop() else { return };
         if self.with_data.take(&pkt) {
@@ -899,6 +944,10 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         if self.interest.departures && pkt.is_data() {
             let port = PortIndex(p as u16);
             self.switch.starting(at, &mut pkt, port, &mut self.scratch.effects);
+        }
+        if self.notes {
+            let data = self.with_data.take(&pkt);
+            self.scratch.floor.ledger.start(self.place, &pkt, data, p);
         }
         let queue = if P::Annex::TELEMETRY { self.queue_of(p, &pkt) } else { 0 };
         let port = &mut self.ports[p];
@@ -946,6 +995,9 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
                 self.enqueue_now(port.0 as usize, now, pkt, true);
             }
         }
+        if self.notes && !effects.pauses.is_empty() {
+            self.show_notes(now);
+        }
         for (port, on) in effects.pauses.drain(..) {
             let p = port.0 as usize;
             for priority in 0..self.out.setup.priorities() {
@@ -963,6 +1015,13 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         if self.scratch.effects.is_empty() {
             self.scratch.effects = effects; // its memory serves the next requests
         }
+    }
+
+    /// Shows the buffer all that has happened up to `now`.
+    #[cold]
+    fn show_notes(&mut self, now: u64) {
+        self.each_backlogged(|visit, p| visit.serve(p, now + 1));
+        self.scratch.floor.ledger.show(self.switch, self.ports, &mut self.out, false);
     }
 
     /// Asks for room for a packet that is to join a queue of `queue` bytes at port `p`; false if it does not join, as it is

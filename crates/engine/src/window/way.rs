@@ -45,6 +45,8 @@ pub(super) enum Bound {
 pub(super) struct Static {
     /// The scheme acts on every port by itself, or decides by the arrivals alone, and times fit the keys of lines.
     by_port: bool,
+    /// The buffer may be shown the charges of a heavy visit when it ends, see [`super::ledger`].
+    charges_later: bool,
     /// The buffer's charges go by ingress alone, and the queues of data have nothing but arrivals.
     only_arrivals: bool,
     /// Arrivals do not bound the queues: a queue that may drop gets packets of the scheme, or classes are not plain.
@@ -94,7 +96,17 @@ impl Static {
             || setup.grants.any()
             || setup.follows_any();
         let makes_beside = makes && interest.by_arrivals && !interest.local;
+        let data = &setup.plan.classes.all()[setup.data_class];
         Static {
+            charges_later: exact_keys
+                && plain
+                && fabric.channels() == 1
+                && fabric.groups() == 0
+                && !setup.follows_any()
+                && !setup.has_loops()
+                && switch.watchdog.is_none()
+                && data.charged
+                && data.cap.is_none(),
             by_port: exact_keys
                 && (interest.local || interest.by_arrivals)
                 && fabric.groups() == 0
@@ -112,6 +124,11 @@ impl Static {
     /// True if most visits know the bytes in the buffer at their middle: they go by port, and queues have nothing but arrivals.
     pub(super) fn knows_middle(&self) -> bool {
         self.by_port && self.only_arrivals
+    }
+
+    /// True if the buffer may be shown the charges of a heavy visit when it ends, unless it may drop.
+    pub(super) fn may_charge_later(&self, now: &Now) -> bool {
+        self.charges_later && now.calm
     }
 
     /// True if caps may be all that bounds the queues. The headers of cut packets must then be replies.
@@ -174,7 +191,8 @@ mod tests {
         let full = Now { calm: true, ..Now::default() };
         let calm = Now { stays_below: true, ..full };
         let capped = Now { caps: Some(Caps { overflow: Overflow::Drop, least: 0 }), ..full };
-        let classes = Static { classed: true, chooses_by_port: true, only_arrivals: false, unbounded: true, ..local };
+        let classes =
+            Static { classed: true, chooses_by_port: true, only_arrivals: false, unbounded: true, ..local };
         let table = [
             (classes, full, "heavy in order"),
             (classes, capped, "classes by port"),

@@ -92,7 +92,15 @@ impl<P: Parts> Group<P> {
             Way::Capped { by_port: true, caps } => Visit::capped(state, out, caps).run_by_port(incoming),
             Way::Capped { by_port: false, caps } => Visit::capped(state, out, caps).run(arrivals),
             _ if context.setup.follows_any() => visit_following(way.is_heavy(), state, out, arrivals),
-            _ if way.is_heavy() => Visit::<P, HEAVY, false>::new(state, out).run(arrivals),
+            _ if way.is_heavy() => {
+                let ledger = &mut state.scratch.floor.ledger;
+                let later = fixed.may_charge_later(&now)
+                    && ledger.begin(state.switch, state.ports, arrivals, context.setup);
+                match later {
+                    true => Visit::<P, LIGHT, false>::new(state, out).noting().run(arrivals),
+                    false => Visit::<P, HEAVY, false>::new(state, out).run(arrivals),
+                }
+            }
             _ => Visit::<P, LIGHT, false>::new(state, out).run(arrivals),
         };
         self.outputs.give(pool, incoming.drain(..));
