@@ -794,6 +794,25 @@ mod tests {
     }
 
     #[test]
+    fn sums_move_charges_only_where_no_account_can_be_paused_or_resumed_on_the_way() {
+        let moved = |charged, released| Moved { charged, released };
+        let (mut by_packet, mut by_sum) = (lossless(100_000, 10_000), lossless(100_000, 10_000));
+        for buffer in [&mut by_packet, &mut by_sum] {
+            assert_eq!(buffer.admit(packet(IN, 0)), Admission::Admitted);
+        }
+        // Two packets come, and one leaves.
+        (0..2).for_each(|_| assert_eq!(by_packet.admit(packet(IN, 0)), Admission::Admitted));
+        assert!(!by_packet.release(IN, 1000, OUT));
+        assert!(by_sum.moves_unseen(&[moved(2000, 1000), moved(0, 0)]));
+        assert_eq!((by_packet.used, &by_packet.ingress), (by_sum.used, &by_sum.ingress));
+        // The threshold is an eighth of the 80 kB that all share.
+        assert!(!by_sum.moves_unseen(&[moved(9000, 9000), moved(0, 0)]), "the account may be paused");
+        assert_eq!(by_packet.used, by_sum.used, "a refusal has no effect");
+        assert!(by_sum.surely_admits(&[moved(10_000, 0), moved(0, 0)]));
+        assert!(!by_sum.surely_admits(&[moved(10_001, 0), moved(0, 0)]), "the headroom may overflow");
+    }
+
+    #[test]
     fn ports_may_have_shares_of_their_own() {
         let mut b = lossless(90_000, 10_000).with_alphas(vec![(1, 8), (1, 1)]);
         // 70 kB are shared. The second account may hold half of them, then the first one a ninth of the rest.

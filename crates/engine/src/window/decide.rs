@@ -91,7 +91,11 @@ impl<A: Annex> Play<'_, A> {
 
 /// The base path of a reply, or that of its own entropy.
 #[inline(always)]
-pub(super) fn base_path<P: Parts>(switch: &Switch<P>, pkt: &Parcel<P::Annex>, ports: &[PortIndex]) -> PortIndex {
+pub(super) fn base_path<P: Parts>(
+    switch: &Switch<P>,
+    pkt: &Parcel<P::Annex>,
+    ports: &[PortIndex],
+) -> PortIndex {
     match ports {
         [port] => *port,
         _ => {

@@ -348,3 +348,34 @@ impl Ledger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_out_by_time_and_a_packet_is_charged_before_it_starts() {
+        let mut ledger = Ledger::default();
+        let length = 1_000_000;
+        for i in 0..500u64 {
+            let at = place(instant(i * 7_919 % length), 3);
+            ledger.entries.push(Entry { place: at | START, port: 3, ..Entry::default() });
+            ledger.entries.push(Entry { place: at, ..Entry::default() });
+        }
+        ledger.sort(length);
+        assert_eq!(ledger.in_order.len(), 1000);
+        assert!(ledger.in_order.is_sorted_by_key(|entry| entry.place));
+        assert!(ledger.in_order.chunks(2).all(|pair| !pair[0].is_start() && pair[1].is_start()));
+    }
+
+    #[test]
+    fn a_resumed_port_starts_before_the_departures_of_that_instant() {
+        let mut ledger = Ledger::default();
+        let start =
+            |port: u16| Entry { place: place(departure(700), port.into()) | START, port, ..Entry::default() };
+        ledger.entries.extend([start(1), start(5)]);
+        ledger.start_at_resume(0, 5, 700);
+        ledger.sort(1000);
+        assert_eq!(ledger.in_order.iter().map(|entry| entry.port).collect::<Vec<_>>(), [5, 1]);
+    }
+}

@@ -54,7 +54,7 @@ pub(super) const fn instant(after: u64) -> u64 {
 /// The key after all arrivals at `after` ps from the window's start, before all events of the next instant.
 #[inline(always)]
 pub(super) const fn after_arrivals(after: u64) -> u64 {
-    (2 * after + 4 << Packet::TIME_SHIFT) - 1
+    ((2 * after + 4) << Packet::TIME_SHIFT) - 1
 }
 
 /// Time of an event in ps from the window's start.

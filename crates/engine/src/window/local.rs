@@ -237,13 +237,16 @@ impl<'v> Ways<'v> {
     }
 }
 
+/// The arrivals of a visit: lanes, and all of them in order of time, or none.
+type Arrivals<'v, A> = (&'v [Vec<Parcel<A>>], &'v [Parcel<A>]);
+
 /// Computes the window with the arrivals of these lanes; `in_order` are all of them for a scheme that decides by the arrivals
 /// alone. The buffer is sampled at `middle`. Returns the time of the switch's next event of its own, ps.
 #[inline(never)]
 pub(super) fn visit<P: Parts>(
     state: SwitchState<'_, P>,
     out: Out<'_, P::Annex>,
-    (lanes, in_order): (&[Vec<Parcel<P::Annex>>], &[Parcel<P::Annex>]),
+    (lanes, in_order): Arrivals<'_, P::Annex>,
     bound: Bound,
     middle: Option<u64>,
 ) -> u64 {

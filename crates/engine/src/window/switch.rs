@@ -105,6 +105,8 @@ pub(super) struct Visit<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> {
     guarded: bool,
     /// True if the visit notes all charges for the buffer's ledger, see [`super::ledger`].
     notes: bool,
+    /// Time of the last packet that the switch made and that is to be played, ps.
+    made_at: u64,
     /// Place of the present event in the order of all, in a visit that notes.
     place: u64,
 }
@@ -198,6 +200,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             next_own: 0,
             guarded,
             notes: false,
+            made_at: u64::MAX,
             place: 0,
         }
     }
@@ -712,7 +715,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             return self.enqueue_capped(p, now, &pkt);
         }
         let port = &mut self.ports[p];
-        if Self::HEAVY || port.is(IMMEDIATE) {
+        if Self::HEAVY || port.is(IMMEDIATE) || now == self.made_at {
             return self.enqueue_now(p, now, pkt, false);
         }
         let joining = &mut self.scratch.joining[p];
@@ -730,6 +733,24 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             self.backlog[p >> 6] |= 1 << (p & 63);
         }
         line.push(pkt);
+    }
+
+    /// Queues a packet that the switch has made at port `p`. A reply is mostly played later. It has no rank among the arrivals of the
+    /// instant, so the port is played before it meets one.
+    #[inline(always)]
+    fn enqueue_made(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
+        let after = (now - self.out.window.opened) as u32;
+        let joining = &mut self.scratch.joining[p];
+        let meets_one = joining.data.last().is_some_and(|last| last.offset() == after);
+        let is_reply = !self.with_data.take(&pkt) && pkt.kind() != Kind::Cnp;
+        if HEAVY || FOLLOWS || self.notes || !is_reply || meets_one || self.ports[p].is(IMMEDIATE) {
+            return self.enqueue_now(p, now, pkt, false);
+        }
+        self.made_at = now;
+        if joining.replies.is_empty() {
+            self.backlog[p >> 6] |= 1 << (p & 63);
+        }
+        joining.replies.push(pkt.arriving(after, PortIndex::VIRTUAL));
     }
 
     /// Queues or starts a packet at port `p` at once: in a heavy visit, or at a port that needs exact times.
@@ -985,7 +1006,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             let (port, pkt) = self.switch.made(self.out.setup, self.node, emitted);
             self.out.tally.made(&pkt);
             self.out.note(now, EventKind::Made, &pkt);
-            self.enqueue_now(port.0 as usize, now, pkt, false);
+            self.enqueue_made(port.0 as usize, now, pkt);
         }
         for (handle, port) in effects.released.drain(..) {
             if let Some(pkt) = self.switch.unhold(handle) {
