@@ -743,7 +743,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         let joining = &mut self.scratch.joining[p];
         let meets_one = joining.data.last().is_some_and(|last| last.offset() == after);
         let is_reply = !self.with_data.take(&pkt) && pkt.kind() != Kind::Cnp;
-        if HEAVY || FOLLOWS || self.notes || !is_reply || meets_one || self.ports[p].is(IMMEDIATE) {
+        if !Self::LIGHT || FOLLOWS || self.notes || !is_reply || meets_one || self.ports[p].is(IMMEDIATE) {
             return self.enqueue_now(p, now, pkt, false);
         }
         self.made_at = now;
