@@ -4,6 +4,7 @@ use crate::commands::new::write_new;
 use crate::print;
 use lab::failure::Failure;
 use std::path::{Path, PathBuf};
+use toml::{Table, Value};
 
 /// The files of the crate, as `crates/mine` has them.
 const FILES: [(&str, &str); 6] = [
@@ -18,6 +19,9 @@ const FILES: [(&str, &str); 6] = [
 /// Crates that the new one uses, or whose names cargo reserves.
 const CRATES: [&str; 10] =
     ["strand", "serde", "schemars", "ropewalk", "std", "core", "alloc", "test", "proc-macro", "build"];
+
+/// Crates of ropewalk's workspace with a profile of their own that the face does not use: cargo would warn of them.
+const UNUSED: [&str; 2] = ["bump", "tor"];
 
 /// Words of Rust, which no crate can have as its name.
 const KEYWORDS: [&str; 47] = [
@@ -116,23 +120,39 @@ strand = {{ {face} }}
 schemars = "1.2"
 serde = {{ version = "1.0", features = ["derive"] }}
 
-# The tests run thousands of scenarios.
-[profile.dev]
+# What has to be fast is optimised, as in ropewalk itself. The tests run thousands of scenarios.
+{profiles}
+[profile.dev.package.{name}]
 opt-level = 1
-debug = false
 
-[profile.release]
-debug = false
+[profile.release.package.{name}]
+opt-level = 3
+codegen-units = 1
 
 [workspace]
-"#
+"#,
+        profiles = profiles()
     )
+}
+
+/// The profiles of ropewalk's own workspace, which cargo takes from the root alone: without the crates that the face does not use.
+fn profiles() -> String {
+    let root: Table = include_str!("../../../../Cargo.toml").parse().unwrap_or_default();
+    let mut kept = Table::new();
+    for name in ["dev", "release"] {
+        let Some(Value::Table(profile)) = root.get("profile").and_then(|all| all.get(name)) else { continue };
+        let mut profile = profile.clone();
+        if let Some(Value::Table(crates)) = profile.get_mut("package") {
+            crates.retain(|name, _| !UNUSED.contains(&name));
+        }
+        kept.insert(name.to_owned(), Value::Table(profile));
+    }
+    toml::to_string(&Table::from_iter([("profile".to_owned(), Value::Table(kept))])).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toml::Table;
 
     #[test]
     fn the_files_bear_the_new_name_alone() {
@@ -161,6 +181,8 @@ mod tests {
         for name in ["schemars", "serde"] {
             assert_eq!(version(&own["dependencies"][name]), version(&all["workspace"]["dependencies"][name]));
         }
+        let engine = &own["profile"]["release"]["package"]["engine"];
+        assert_eq!(engine, &all["profile"]["release"]["package"]["engine"]);
         let near: Table = manifest("two-choices", Some("/a/\"b".into())).parse().unwrap();
         assert_eq!(near["dependencies"]["strand"]["path"].as_str(), Some("/a/\"b"));
     }
