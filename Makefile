@@ -93,7 +93,7 @@ bare:
 
 # Rewrites the golden tables; review the diff as you would review a measurement.
 golden:
-	GOLDEN=write $(CARGO) test --release --locked -p ropewalk --test golden
+	GOLDEN=write $(CARGO) test --release --locked -p ropewalk --test stories golden
 
 # Measures speed, memory and set-up time on named workloads, beside the last release's. The machine should be idle.
 # For one workload: make bench WORKLOAD=incast, or BENCH=incast make bench. Figures go to target/bench.json.

@@ -19,7 +19,7 @@ pub const EFFICIENCY: (f64, f64) = (0.90, 0.98);
 pub const CALL: (f64, f64) = (10.0, 60.0);
 
 /// Share by which measured times may differ from the closed forms. Our choice: with it, the range holds 168 of the 180 measured cells of
-/// `docs/nics/clusters.md` (`tests/measured.rs`).
+/// `docs/nics/clusters.md` (`tests/stories/measured.rs`).
 const ERROR: f64 = 0.12;
 
 /// Share by which a rank is faster with more channels than NCCL takes by itself, where bandwidth decides: 380 in place of 366 GB/s

@@ -10,7 +10,7 @@
 
 mod report;
 mod worker;
-#[expect(dead_code, reason = "small forms are for tests/twins.rs")]
+#[expect(dead_code, reason = "small forms are for tests/stories/twins.rs")]
 mod workloads;
 
 use clap::Parser;

@@ -1,4 +1,4 @@
-//! The named workloads of the bench, shared with `tests/twins.rs`, which runs them scaled down on every engine.
+//! The named workloads of the bench, shared with `tests/stories/twins.rs`, which runs them scaled down on every engine.
 
 /// A workload: a scenario whose length can be changed.
 #[derive(Clone, Copy, Debug)]

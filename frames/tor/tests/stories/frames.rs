@@ -1,8 +1,6 @@
 //! Which frames are RoCEv2 packets, and what the source port of a connection says about its queue pairs.
 
-mod lab;
-
-use lab::Transfer;
+use crate::lab::Transfer;
 use tor::frame::{Class, Kind, Link, Roce, classify};
 use wire::bth::{Opcode, Qpn};
 use wire::ecn::Ecn;

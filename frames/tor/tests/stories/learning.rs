@@ -1,9 +1,7 @@
 //! How the ToR learns connections when it has no room, how long it remembers that the paths of one are no FIFOs, and what it
 //! does to the packets of injected events.
 
-mod lab;
-
-use lab::{Lab, Transfer};
+use crate::lab::{self, Lab, Transfer};
 use tor::{Event, Mode, PortId, Rate, Settings, Span, Spine, Time, Unknown};
 use wire::aeth::{self, Syndrome};
 use wire::bth::Opcode;

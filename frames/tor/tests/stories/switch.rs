@@ -1,9 +1,7 @@
 //! The ToR as a switch: what SONiC's test plans for RoCEv2 demand, on virtual time. Four ports of one ToR, classes 3 and 4
 //! lossless, classes 0 and 1 lossy, ACKs in class 6, CNPs in class 5.
 
-mod lab;
-
-use lab::{Lab, Transfer, mac};
+use crate::lab::{self, Lab, Transfer, mac};
 use tor::{Buffer, Chance, Classes, Event, MarkAt, Marking, PortId, Rate, Settings, Span, Spine, Time};
 use wire::ecn::Ecn;
 

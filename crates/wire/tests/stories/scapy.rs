@@ -8,7 +8,7 @@ use wire::roce::{Extension, Ip, Repr};
 use wire::{Error, Layer, ethernet, icrc, patch};
 
 fn vectors() -> BTreeMap<&'static str, Vec<u8>> {
-    let lines = include_str!("../vectors/scapy.txt").lines().filter(|line| !line.starts_with('#'));
+    let lines = include_str!("../../vectors/scapy.txt").lines().filter(|line| !line.starts_with('#'));
     let frame = |line: &'static str| {
         let (name, hex) = line.split_once(' ').expect("a name and bytes");
         let bytes = (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).expect("hex"));

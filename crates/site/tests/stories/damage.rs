@@ -1,10 +1,8 @@
 //! Damaged files never cause a panic, and what comes out of them is a scenario or an error.
 //!
-//! `PROPTEST_CASES=1000000 cargo test -p site --test damage` makes a million.
+//! `PROPTEST_CASES=1000000 cargo test -p site --test stories damage` makes a million.
 
-mod common;
-
-use common::{GOOD, file, site};
+use crate::common::{GOOD, file, site};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use site::{Input, import, text};

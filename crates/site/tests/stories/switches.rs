@@ -1,8 +1,6 @@
 //! Configurations of switches: what becomes a setting, what is ignored and why, and what contradicts.
 
-mod common;
-
-use common::{GOOD, Switch, accepted, file, of_rule, row, rules, site, spine, value};
+use crate::common::{self, GOOD, Switch, accepted, file, of_rule, row, rules, site, spine, value};
 use site::import;
 
 #[test]

@@ -1,8 +1,6 @@
 //! Properties that hold for every order of events that FIFO paths can produce.
 
-mod common;
-
-use common::{Conditions, Rescue, simulate};
+use crate::common::{Conditions, Rescue, simulate};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use themis::{Flow, Mode, PSN_SPACE, Psn, Reason, Rule, Settings, Verdict, Width};

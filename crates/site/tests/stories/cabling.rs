@@ -1,8 +1,6 @@
 //! Cabling and graphs of other tools, and settings of NICs.
 
-mod common;
-
-use common::{GOOD, accepted, file, of_rule, row, site, value};
+use crate::common::{self, GOOD, accepted, file, of_rule, row, site, value};
 use scenario::{Source, check};
 use site::{Input, import};
 

@@ -1,9 +1,7 @@
-//! Files of real sites, which are not part of the repository: `SITE_FILES=DIR cargo test -p site --test real -- --ignored --nocapture`
+//! Files of real sites, which are not part of the repository: `SITE_FILES=DIR cargo test -p site --test stories real -- --ignored --nocapture`
 //! imports every file below DIR by itself and prints a line for each.
 
-mod common;
-
-use common::accepted;
+use crate::common::accepted;
 use site::{Input, import};
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,8 +1,6 @@
 //! What no input may do: panic, change a byte that the ToR has no business with, grow the tables, or multiply frames.
 
-mod lab;
-
-use lab::{Transfer, mac};
+use crate::lab::{self, Transfer, mac};
 use proptest::prelude::*;
 use tor::{Event, Mode, Out, Pool, PortId, Rate, Settings, Span, Spine, Steer, Time, Tor};
 use wire::aeth::{self, Syndrome};

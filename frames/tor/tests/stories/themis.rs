@@ -1,8 +1,6 @@
 //! Themis on whole frames: stories on virtual time.
 
-mod lab;
-
-use lab::{Lab, Recovery, Transfer};
+use crate::lab::{self, Lab, Recovery, Transfer};
 use tor::{Chance, Event, Mode, Rate, Settings, Span, Spine, Spray, Time};
 
 /// Two hosts behind two ToRs and four spines, path i later than path 0 by i thirds of 2 ms.

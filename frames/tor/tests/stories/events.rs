@@ -1,8 +1,6 @@
 //! Which packets an injected event meets: a table of rules over one stream of packets.
 
-mod lab;
-
-use lab::{Lab, Transfer};
+use crate::lab::{Lab, Transfer};
 use tor::events::{Action, Matched, Rule};
 use tor::{Event, PortId, Rate, Settings};
 use wire::aeth::{self, Syndrome};

@@ -2,9 +2,7 @@
 //! 1500 B (30 ns per packet), last hop 1 us each way, up to 2 us of jitter in the fabric. The sender does not react to
 //! congestion. A reacting sender, or other QPs on the port, would make all numbers smaller.
 
-mod common;
-
-use common::{Conditions, Outcome, Rescue, simulate};
+use crate::common::{Conditions, Outcome, Rescue, simulate};
 use std::collections::BTreeSet;
 use themis::{Mode, Settings, Width};
 

@@ -1,7 +1,7 @@
 //! The workloads of the bench, scaled down: the reference engine, and the window engine with half windows and with
 //! threads, give the same outcome, bit for bit. `make bench` thus measures an engine whose results are checked.
 
-#[path = "../benches/hops/workloads.rs"]
+#[path = "../../benches/hops/workloads.rs"]
 #[expect(dead_code, reason = "the bench runs them at other lengths, and others")]
 mod workloads;
 

@@ -19,7 +19,7 @@ use scenario::import::hpcc::{File, import};
 use scenario::{Checked, Source};
 use std::collections::BTreeMap;
 
-const TOPOLOGY: &str = include_str!("ns3/topology.txt");
+const TOPOLOGY: &str = include_str!("../ns3/topology.txt");
 
 /// The settings of the runs in `ns3/`, without marks and without PFC. With both off, the program writes `fct.txt` bit for bit.
 const CONFIG: &str = "LB_MODE 0\nENABLE_PFC 0\nENABLE_QCN 0\nPACKET_PAYLOAD_SIZE 1000\nBUFFER_SIZE 9\nCC_MODE 1\n\
@@ -96,7 +96,7 @@ impl Compared {
 
 #[test]
 fn every_flow_takes_the_time_that_it_took_in_ns3() {
-    let compared = compare(include_str!("ns3/flow.txt"), CONFIG, include_str!("ns3/fct.txt"));
+    let compared = compare(include_str!("../ns3/flow.txt"), CONFIG, include_str!("../ns3/fct.txt"));
     compared.within(0.0005, [0.005, 0.05, 0.2]);
 }
 
@@ -104,7 +104,7 @@ fn every_flow_takes_the_time_that_it_took_in_ns3() {
 #[test]
 fn every_flow_takes_the_same_time_when_marks_cut_its_rate() {
     let config = format!("{}{MARKS}", CONFIG.replace("ENABLE_QCN 0", "ENABLE_QCN 1"));
-    let compared = compare(include_str!("ns3/flow.txt"), &config, include_str!("ns3/fct-marks.txt"));
+    let compared = compare(include_str!("../ns3/flow.txt"), &config, include_str!("../ns3/fct-marks.txt"));
     assert!(compared.here[2] > 370_000.0, "{compared:?}");
     compared.within(0.001, [0.05, 0.2, 0.7]);
 }
@@ -113,7 +113,7 @@ fn every_flow_takes_the_same_time_when_marks_cut_its_rate() {
 #[test]
 fn repeated_flows_take_the_times_that_they_took_in_ns3() {
     let compared =
-        compare(include_str!("ns3/flow-repeated.txt"), CONFIG, include_str!("ns3/fct-repeated.txt"));
+        compare(include_str!("../ns3/flow-repeated.txt"), CONFIG, include_str!("../ns3/fct-repeated.txt"));
     compared.within(0.0005, [0.05, 0.15, 0.3]);
 }
 

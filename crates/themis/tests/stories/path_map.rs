@@ -37,7 +37,7 @@ struct Chooses {
 }
 
 fn file() -> File {
-    toml::from_str(include_str!("../vectors/path-map/hashes.toml")).unwrap()
+    toml::from_str(include_str!("../../vectors/path-map/hashes.toml")).unwrap()
 }
 
 impl Hash {

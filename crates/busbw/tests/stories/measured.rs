@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The cells of `ropewalk reproduce hardware`: collective, nodes, GPUs per node, bytes, time in us.
-const CELLS: &str = include_str!("../../papers/src/experiments/hardware/h100.csv");
+const CELLS: &str = include_str!("../../../papers/src/experiments/hardware/h100.csv");
 
 /// The harness of the measurements added 160 us to a call, and 40 us to an all-to-all.
 #[test]
