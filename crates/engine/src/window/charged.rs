@@ -10,7 +10,7 @@
 
 use super::departures::Departures;
 use super::lanes::bits;
-use super::line::{self, LOW, NEVER, departure, key};
+use super::line::{self, LOW, NEVER, departure, key, place};
 use super::local::{CNPS, DATA, Play, REPLIES, in_order};
 use super::port::{LOSSY, MARKS_EARLY, TAPPED, TO_HOST};
 use super::queue::Queue;
@@ -117,13 +117,6 @@ impl<A: Annex> Rule<A> for Caps {
     fn release(&mut self, _: &Parcel<A>, _: Place) -> bool {
         false
     }
-}
-
-/// The place of an event at port `p` in the order of all ports. Departures of one instant go by port, and no two arrivals
-/// have the same rank.
-#[inline(always)]
-pub(super) fn place(key: u64, p: usize) -> u64 {
-    key & !LOW | p as u64
 }
 
 impl<A: Annex> Play<'_, A> {

@@ -6,13 +6,15 @@
 use super::line::{self, LOW};
 use super::local::{Made, Play};
 use super::port::TO_HOST;
-use super::switch::REPLIES;
 use crate::switch::{Arrival, Switch};
 use model::draw::below;
 use model::fabric::Detours;
 use model::packet::Kinds;
 use model::scheme::{Effects, flow_of, flow_tuple};
-use model::{Annex, NodeId, Parcel, Parts, PortIndex, Scheme, Switched, Time, Verdict};
+use model::{Annex, Kind, NodeId, Parcel, Parts, PortIndex, Scheme, Switched, Time, Verdict};
+
+/// Replies of hosts.
+pub(super) const REPLIES: Kinds = Kinds::of(&[Kind::Ack, Kind::Nack, Kind::Cnp]);
 
 impl<A: Annex> Play<'_, A> {
     /// Lets the scheme decide on all arrivals, and lays them onto lines.

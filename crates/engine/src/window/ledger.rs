@@ -5,14 +5,13 @@
 //! departs. It then shows all charges and releases to the buffer in order of time, and notes the frames that ports owe. Where
 //! no account can be paused or resumed on the way, sums are enough. Afterwards the ports are computed as in a light visit.
 
-use super::charged::place;
 use super::lanes::bits;
-use super::line::{self, LOW, NEVER, WHOLE_TICKS, departure, instant, key};
+use super::line::{self, LOW, NEVER, WHOLE_TICKS, departure, instant, key, place};
 use super::local::{CNPS, DATA, Play, REPLIES};
 use super::out::Out;
 use super::port::{Port, TAPPED};
 use super::setup::Setup;
-use super::switch::recount;
+use super::sums::recount;
 use crate::buffer::{Account, Admission, Moved, Request};
 use crate::cells::Place;
 use crate::switch::{Egress, Switch};

@@ -109,6 +109,13 @@ pub(super) fn key<A>(line: &[Parcel<A>], i: usize) -> u64 {
     }
 }
 
+/// The place of an event at port `p` in the order of all ports. Departures of one instant go by port, and no two arrivals
+/// have the same rank.
+#[inline(always)]
+pub(super) fn place(key: u64, p: usize) -> u64 {
+    key & !LOW | p as u64
+}
+
 /// Number of bins of time. 64 counts of a byte are eight words, so their sums take eight multiplications.
 const BINS: usize = 64;
 /// Up to this many packets are sorted by insertion alone. Our choice, measured.

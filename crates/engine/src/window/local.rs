@@ -10,18 +10,18 @@ use super::departures::{Departures, Left, Lines};
 use super::lanes::{Pause, bits};
 use super::ledger::Ledger;
 use super::line::{self, AT_DEPARTURE, NEVER};
-use super::out::{LinkEvent, Out, Window};
+use super::out::{LinkEvent, LinkEvents, Out, Window};
 use super::port::{Port, TO_HOST, UNCHARGED, WATCHED};
 use super::queue::Queue;
 use super::setup::Setup;
 use super::shelf::{self, Shelf};
-use super::switch::{Scratch, SwitchState, recount, settle};
+use super::sums::{recount, settle};
 use super::tie::Tie;
 use super::way::Bound;
 use crate::switch::Switch;
 use model::draw::{Key, below};
 use model::fabric::Router;
-use model::scheme::{Acks, Arrived, Emitted, flow_of, flow_tuple};
+use model::scheme::{Acks, Arrived, Effects, Emitted, flow_of, flow_tuple};
 use model::{Annex, Kind, NodeId, Packet, Parcel, Parts, PortIndex, Scheme, Switched, Time};
 
 /// Classes of lines: data, replies, CNPs; each port has this many, one of them unused.
@@ -237,6 +237,19 @@ impl<'v> Ways<'v> {
     }
 }
 
+/// The state of a switch, borrowed for a visit.
+pub(super) struct State<'v, P: Parts> {
+    pub(super) node: NodeId,
+    pub(super) switch: &'v mut Switch<P>,
+    pub(super) ports: &'v mut [Port<P::Annex>],
+    /// A bit for every port with a queue.
+    pub(super) backlog: &'v mut [u64],
+    pub(super) floor: &'v mut Floor<P::Annex>,
+    pub(super) events: &'v mut LinkEvents,
+    pub(super) effects: &'v mut Effects,
+    pub(super) line_of: LineOf,
+}
+
 /// The arrivals of a visit: lanes, and all of them in order of time, or none.
 type Arrivals<'v, A> = (&'v [Vec<Parcel<A>>], &'v [Parcel<A>]);
 
@@ -244,19 +257,18 @@ type Arrivals<'v, A> = (&'v [Vec<Parcel<A>>], &'v [Parcel<A>]);
 /// alone. The buffer is sampled at `middle`. Returns the time of the switch's next event of its own, ps.
 #[inline(never)]
 pub(super) fn visit<P: Parts>(
-    state: SwitchState<'_, P>,
+    state: State<'_, P>,
     out: Out<'_, P::Annex>,
     (lanes, in_order): Arrivals<'_, P::Annex>,
     bound: Bound,
     middle: Option<u64>,
 ) -> u64 {
-    let SwitchState { node, switch, ports, backlog, scratch, line_of, .. } = state;
+    let State { node, switch, ports, backlog, floor, events, effects, line_of } = state;
     if let Bound::Buffer = bound {
         recount(switch, (ports, &[]), out.setup);
     }
     let Window { opened, length, .. } = out.window;
     let tie = out.setup.tie(node.0, opened);
-    let Scratch { floor, events, effects, .. } = scratch;
     floor.begin(ports, backlog);
     while let Some(LinkEvent::Pause(pause)) = events.take() {
         floor.busy[pause.port.index() / 64] |= 1 << (pause.port.index() % 64);

@@ -16,9 +16,11 @@
 //! | [`mod@way`] | the way in which the visit of a switch is computed |
 //! | [`local`], [`mod@line`] | a switch whose scheme acts on every port by itself; its arrivals by port and class |
 //! | [`short`], [`departures`], [`charged`] | a port of such a switch: with little to do, in general, and in heavy visits or near a cap |
+//! | [`ledger`], [`decide`] | charges of a lossless buffer beside its ports, and decisions by arrivals alone |
 //! | [`shelf`] | large annexes, which stay in their lanes meanwhile |
 //! | [`switch`], [`sort`], [`order`], [`play`] | other switches: arrivals and departures in order of time |
-//! | [`classed`], [`classed_host`] | ports whose classes are not plain |
+//! | [`sums`] | the charges of a buffer, counted from queues |
+//! | [`classed`], [`classed_host`], [`classed_switch`], [`desk`] | ports whose classes are not plain |
 //! | [`host`], [`server`] | a host in one window, with one port or several |
 //! | [`nic`] | a NIC whose ports serve all its queue pairs |
 //! | [`step`] | the steps in which ports of a host are computed |
@@ -57,6 +59,7 @@ mod shelf;
 mod short;
 mod sort;
 mod step;
+mod sums;
 mod switch;
 mod tie;
 mod turns;

@@ -15,18 +15,17 @@
 //!
 //! Most light visits need no order among the ports at all: see [`super::local`].
 
-use super::charged::place;
 use super::classed::Queues;
-use super::decide::base_path;
+use super::decide::{REPLIES, base_path};
 use super::desk::{Desk, mark_classed};
 use super::lanes::{Pause, bits};
-use super::line;
-use super::local::{Floor, LineOf};
+use super::line::{self, place};
+use super::local::{self, Floor, LineOf};
 use super::order::DepartureOrder;
 use super::out::{LinkEvent, LinkEvents, Out, Window};
 use super::play::{self, Joining};
 use super::port::{LOSSY, PARTLY_PAUSED, Port, TAPPED, TO_HOST, UNCHARGED, WATCHED};
-use super::setup::Setup;
+use super::sums::{recount, settle};
 use super::tie::Tie;
 use crate::books::Lost;
 use crate::buffer::{Admission, Caps};
@@ -76,6 +75,15 @@ pub(super) struct SwitchState<'v, P: Parts> {
     pub(super) line_of: LineOf,
 }
 
+impl<'v, P: Parts> SwitchState<'v, P> {
+    /// The state that a visit port by port needs.
+    pub(super) fn by_port(self) -> local::State<'v, P> {
+        let SwitchState { node, switch, ports, backlog, scratch, line_of, .. } = self;
+        let Scratch { floor, events, effects, .. } = scratch;
+        local::State { node, switch, ports, backlog, floor, events, effects, line_of }
+    }
+}
+
 /// The visit of one switch in one window.
 ///
 /// A visit keeps exact account of the buffer if it is [`HEAVY`]. With `FOLLOWS`, it records the queues that followed packets
@@ -111,54 +119,10 @@ pub(super) struct Visit<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> {
     place: u64,
 }
 
-/// The queues of a switch by port, with plain classes and with others.
-type QueuesOf<'q, A> = (&'q [Port<A>], &'q [Queues<A>]);
-
-/// Recounts the buffer's charges by account, which light and capped visits do not keep.
-pub(super) fn recount<P: Parts>(
-    switch: &mut Switch<P>,
-    (ports, classed): QueuesOf<'_, P::Annex>,
-    setup: &Setup<'_>,
-) {
-    if !switch.buffer.detailed() {
-        let plain = ports.iter().filter(|p| p.waiting > 0).flat_map(|p| p.queued_data());
-        match classed.is_empty() {
-            true => switch.recount(plain, setup.with_data),
-            false => {
-                let queued = classed.iter().flat_map(Queues::queued);
-                switch.recount(queued.filter(|pkt| setup.charged.take(pkt)), setup.charged);
-            }
-        }
-    }
-}
-
-/// Sets the buffer's charges after a light visit that leaves so many bytes of data in the queues.
-#[inline(always)]
-pub(super) fn settle<P: Parts>(
-    switch: &mut Switch<P>,
-    ports: &[Port<P::Annex>],
-    waiting: u64,
-    setup: &Setup<'_>,
-) {
-    match switch.buffer.counts_always() {
-        false => switch.buffer.settle(waiting + switch.held_charge - switch.uncharged),
-        true => count(switch, ports, setup),
-    }
-}
-
-#[inline(never)]
-fn count<P: Parts>(switch: &mut Switch<P>, ports: &[Port<P::Annex>], setup: &Setup<'_>) {
-    let queued = ports.iter().enumerate().filter(|(_, port)| port.waiting > 0);
-    switch.count(setup, queued.flat_map(|(p, port)| port.queued_data().iter().map(move |pkt| (p, pkt))));
-}
-
 /// Weights of visits: no queue can reach a bound, caps alone bound the queues, or the buffer decides.
 pub(super) const LIGHT: u8 = 0;
 pub(super) const CAPPED: u8 = 1;
 pub(super) const HEAVY: u8 = 2;
-
-/// Replies of hosts.
-pub(super) const REPLIES: Kinds = Kinds::of(&[Kind::Ack, Kind::Nack, Kind::Cnp]);
 
 impl<'v, P: Parts> Visit<'v, P, CAPPED, false> {
     /// A visit of a switch whose queues are bounded by these caps alone.
@@ -761,9 +725,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             debug_assert!(charged, "the scheme makes no packets");
             return self.rejoin_capped(p, now, &pkt);
         }
-        let place = self.place;
         self.serve(p, now + 1);
-        self.place = place; // departures have others
         if Self::HEAVY
             && self.guarded
             && self.switch.discards_out(self.out.setup, &pkt, (p, self.ports[p].channels()))
@@ -776,7 +738,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         let data = self.with_data.take(&pkt);
         let charges = data && pkt.ingress() != PortIndex::VIRTUAL;
         if self.notes && charges && !charged {
-            self.scratch.floor.ledger.charge(place, &pkt);
+            self.scratch.floor.ledger.charge(self.place, &pkt);
         }
         let counts = Self::HEAVY && charges;
         if counts && !charged && !self.has_room(p, now, self.ports[p].waiting, &pkt) {
@@ -940,9 +902,6 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         if self.is_classed() {
             return self.depart_classed(p, at);
         }
-        if self.notes {
-            self.place = place(line::departure(at - self.out.window.opened), p);
-        }
         let port = &mut self.ports[p];
         let Some(mut pkt) = port.pop() else { return };
         if self.with_data.take(&pkt) {
@@ -955,7 +914,13 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
                 self.release(&pkt, p, at);
             }
         }
+        // The event in which the port is computed has another place.
+        let present = self.place;
+        if self.notes {
+            self.place = place(line::departure(at - self.out.window.opened), p);
+        }
         self.start(p, at, pkt);
+        self.place = present;
         self.note_start(p);
     }
 

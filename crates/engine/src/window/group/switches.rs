@@ -88,7 +88,7 @@ impl<P: Parts> Group<P> {
         let state =
             SwitchState { node: node.id, switch, ports, classed, backlog, scratch, with_data, line_of };
         let next = match way {
-            Way::ByPort(bound) => local::visit(state, out, (incoming, arrivals), bound, middle),
+            Way::ByPort(bound) => local::visit(state.by_port(), out, (incoming, arrivals), bound, middle),
             Way::Capped { by_port: true, caps } => Visit::capped(state, out, caps).run_by_port(incoming),
             Way::Capped { by_port: false, caps } => Visit::capped(state, out, caps).run(arrivals),
             _ if context.setup.follows_any() => visit_following(way.is_heavy(), state, out, arrivals),
