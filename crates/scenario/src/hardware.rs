@@ -151,11 +151,7 @@ fn names(all: &[Builtin]) -> Vec<String> {
 
 /// The names of switches as SONiC configures them, values of `switch.model`, and what they are.
 pub fn of_sonic_all() -> Vec<(String, String)> {
-    let about = |name: String| {
-        let about = about_model(SWITCHES, &name)?;
-        Some((name, about))
-    };
-    sonic::names().iter().map(|sku| format!("{}{sku}", sonic::PREFIX)).filter_map(about).collect()
+    sonic::names().iter().map(|name| (format!("{}{name}", sonic::PREFIX), sonic::about(name))).collect()
 }
 
 /// What a model is.

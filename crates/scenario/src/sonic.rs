@@ -142,11 +142,12 @@ fn listed(table: &'static str, fields: usize, sku: &str) -> Option<Vec<&'static 
 pub fn names() -> Vec<String> {
     let of_headroom = rows(HEADROOM).filter(|line| !line.starts_with('\t')).flat_map(|line| line.split(' '));
     let of_wred = rows(WRED).flat_map(|line| line.rsplit('\t').next().unwrap_or_default().split(' '));
-    let all: BTreeSet<&str> = pools().map(|pool| pool.sku).chain(of_headroom).chain(of_wred).collect();
+    let pools: Vec<Pool<'_>> = pools().collect();
+    let all: BTreeSet<&str> = pools.iter().map(|pool| pool.sku).chain(of_headroom).chain(of_wred).collect();
     let mut names = Vec::new();
     for sku in all {
         names.push(sku.to_owned());
-        let own: Vec<Pool<'_>> = pools().filter(|pool| pool.sku == sku).collect();
+        let own: Vec<_> = pools.iter().filter(|pool| pool.sku == sku).collect();
         if own.len() > 1 {
             let roles = own.iter().flat_map(|pool| pool.roles.split(','));
             names.extend(roles.map(|role| format!("{sku}/{role}")));
@@ -191,8 +192,7 @@ pub struct Known {
 pub fn known(sku: &str, role: &str) -> Option<Known> {
     let of_role = format!("{sku}/{role}");
     let name = [of_role.as_str(), sku].into_iter().find(|name| preset(name).is_some())?;
-    let chip =
-        listed(ASICS, 1, sku).and_then(|fields| CHIPS.iter().find(|chip| fields.first() == Some(&chip.name)));
+    let chip = asic(sku);
     Some(Known {
         model: format!("{PREFIX}{name}"),
         cell: chip.and_then(|chip| chip.cell),
@@ -206,6 +206,19 @@ pub fn known(sku: &str, role: &str) -> Option<Known> {
 const INGRESS_POOL: &str = "ingress_lossless_pool";
 const EGRESS_POOL: &str = "egress_lossless_pool";
 
+/// The ASIC of a SKU, if the tables have it.
+fn asic(sku: &str) -> Option<&'static Asic> {
+    let fields = listed(ASICS, 1, sku)?;
+    CHIPS.iter().find(|chip| fields.first() == Some(&chip.name))
+}
+
+/// What a model is, whose name comes without [`PREFIX`].
+pub(crate) fn about(name: &str) -> String {
+    let sku = name.split_once('/').map_or(name, |(sku, _)| sku);
+    let asic = asic(sku).map_or_else(String::new, |asic| format!(", {}", asic.about));
+    format!("{sku} as SONiC configures it{asic}.")
+}
+
 /// The figures of a model, whose name comes without [`PREFIX`]; `None` if there is no such model.
 pub(crate) fn preset(name: &str) -> Option<Preset> {
     let (sku, role) = name.split_once('/').map_or((name, None), |(sku, role)| (sku, Some(role)));
@@ -214,17 +227,8 @@ pub(crate) fn preset(name: &str) -> Option<Preset> {
     let (pool, lanes) = (own.iter().find(plays), lanes(sku));
     let known = !own.is_empty() || !lanes.is_empty() || listed(WRED, 3, sku).is_some();
     (known && (role.is_none() || own.len() > 1 && pool.is_some())).then_some(())?;
-    let asic =
-        listed(ASICS, 1, sku).and_then(|fields| CHIPS.iter().find(|chip| fields.first() == Some(&chip.name)));
-    let mut preset = Preset {
-        about: format!(
-            "{sku} as SONiC configures it{}.",
-            asic.map_or_else(String::new, |asic| format!(", {}", asic.about))
-        ),
-        figures: Vec::new(),
-        unknowns: Vec::new(),
-        like: None,
-    };
+    let asic = asic(sku);
+    let mut preset = Preset { about: about(name), figures: Vec::new(), unknowns: Vec::new(), like: None };
     let mut add =
         |key, of: Option<Value>, source: String| preset.figures.extend(of.map(|of| (key, of, source)));
     let of_file = |what: &str, file: &str| format!("vendor: {what} ({SOURCE}, {file})");
