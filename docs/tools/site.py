@@ -333,9 +333,10 @@ def speed(_: str) -> str:
     rows = []
     for of in json.loads((ROOT / "crates/ropewalk/benches/release.json").read_text())["workloads"]:
         one, wall, two = (of[key] / 1e6 for key in ("hops_per_cpu_s", "hops_per_wall_s", "hops_per_wall_s_2"))
+        counted = of["instructions_per_hop"]
         rows.append(
             f"| `{of['name']}`: {of['what']} | {one:.1f} | {two:.1f} ({two / wall:.2f}x) "
-            f"| {of['instructions_per_hop']:.0f} | {of['bytes_per_host'] / 1e3:.1f} | {of['setup_cpu_s'] * 1e3:.0f} ms |"
+            f"| {'-' if counted is None else round(counted)} | {of['bytes_per_host'] / 1e3:.1f} | {of['setup_cpu_s'] * 1e3:.0f} ms |"
         )
     return "\n".join([head, *rows])
 
