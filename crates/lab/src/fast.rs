@@ -396,6 +396,16 @@ mod tests {
         }
     }
 
+    #[test]
+    fn exchanges_of_a_job_on_some_servers_start_there() {
+        for keys in ["servers = \"2..3\"", "gpus = [1]", "servers = [3, 1]\ngpus = [1]"] {
+            let text = step("").replace("[workload.training]", &format!("{keys}\n[workload.training]"));
+            let (plain, driven) = both(&text, None);
+            assert_eq!(driven.faults(), [""; 0], "{keys}");
+            assert_eq!(messages(&driven), messages(&plain), "{keys}");
+        }
+    }
+
     /// Stages of a pipeline send activations and gradients at one instant. Which goes first is not what it is in a whole plan.
     #[test]
     fn pipelines_run_as_in_a_whole_plan_but_for_the_order_at_one_instant() {

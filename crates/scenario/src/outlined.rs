@@ -9,7 +9,7 @@ use crate::plan::Kept;
 use crate::workload::communicator::{Communicator, Tally, lay, transfer};
 use crate::workload::laid::{self, Connection, Graph, Item};
 use crate::workload::outline::{Event, Exchange, What};
-use crate::workload::ranks::{Ranks, Stream};
+use crate::workload::ranks::Stream;
 use crate::workload::scene::Scene;
 use collective::Kind;
 use finding::Finding;
@@ -74,7 +74,6 @@ type Engine = (u16, u32, u32, u32);
 /// A job whose exchanges are whole.
 pub struct Outlined {
     kept: Kept,
-    ranks: Ranks,
     nccl: Nccl,
     fabric: Fabric,
     wire: Wire,
@@ -171,11 +170,9 @@ pub struct Laid {
 impl Outlined {
     pub(crate) fn new(checked: &Checked, kept: Kept) -> Result<Self, Finding> {
         let scenario = &checked.scenario;
-        let server = scenario.server.map(|server| server.server()).transpose()?;
         let fabric = checked.plan.fabric.clone();
         let qps = (0..).map(QpId).zip(&kept.connections).map(|(qp, key)| (*key, qp)).collect();
         let mut outlined = Outlined {
-            ranks: Ranks::new(&fabric, server)?,
             nccl: Nccl::of(scenario.nccl.as_ref())?,
             wire: checked.plan.wire,
             start: checked.plan.jobs[0].start,
@@ -205,7 +202,7 @@ impl Outlined {
             job: 0,
             start: self.start,
             fresh_qps: false,
-            ranks: &self.ranks,
+            ranks: &self.kept.ranks,
             nccl: &self.nccl,
             kind: self.kept.kind,
             wire: &self.wire,
@@ -361,12 +358,12 @@ impl Outlined {
 
     /// The host of a rank.
     pub fn node(&self, rank: u32) -> NodeId {
-        self.ranks.node(rank)
+        self.kept.ranks.node(rank)
     }
 
     /// Number of streams of a host.
     pub fn streams(&self) -> u32 {
-        self.ranks.streams().max(self.kept.outline.streams())
+        self.kept.ranks.streams().max(self.kept.outline.streams())
     }
 
     /// The ranks of an exchange in a cell, which are those of all cells if it spans them.
@@ -382,7 +379,8 @@ impl Outlined {
 
     /// The slices of a gated collective, by member: times, and the streams by which the bytes leave and enter.
     pub fn slice(&self, exchange: &Outline, member: u32, rank: u32) -> (SliceTimes, u32, u32) {
-        let (out, into) = (self.ranks.stream(rank, Stream::Out), self.ranks.stream(rank, Stream::In));
+        let (out, into) =
+            (self.kept.ranks.stream(rank, Stream::Out), self.kept.ranks.stream(rank, Stream::In));
         (self.gated[&exchange.alike][member as usize], out, into)
     }
 

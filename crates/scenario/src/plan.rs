@@ -49,6 +49,8 @@ pub(crate) struct Kept {
     pub(crate) keys: (Key, Key),
     /// Name of the job's kind of workload.
     pub(crate) kind: &'static str,
+    /// The ranks of the job.
+    pub(crate) ranks: Ranks,
     /// The connections of the plan's queue pairs.
     pub(crate) connections: Vec<Connection>,
 }
@@ -377,9 +379,13 @@ fn workload(
             let few = keeps.is_none() && scenario.failure.is_empty();
             outline.count(&scene, counter, few).map_err(|error| error.within(&path))?;
             if let Some(kept) = keeps.as_deref_mut().filter(|_| outline.messages.is_empty()) {
-                let keys = (scene.key, scene.common);
-                *kept =
-                    Some(Kept { outline: outline.clone(), keys, kind: scene.kind, connections: Vec::new() });
+                *kept = Some(Kept {
+                    outline: outline.clone(),
+                    keys: (scene.key, scene.common),
+                    kind: scene.kind,
+                    ranks: scene.ranks.clone(),
+                    connections: Vec::new(),
+                });
             }
             graph.messages.append(&mut outline.messages);
         } else {
