@@ -722,8 +722,10 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
     #[inline(never)]
     pub(super) fn enqueue_now(&mut self, p: usize, now: u64, mut pkt: Parcel<P::Annex>, charged: bool) {
         if Self::CAPPED {
-            debug_assert!(charged, "the scheme makes no packets");
-            return self.rejoin_capped(p, now, &pkt);
+            return match charged {
+                true => self.rejoin_capped(p, now, &pkt),
+                false => self.enqueue_capped(p, now, &pkt),
+            };
         }
         self.serve(p, now + 1);
         if Self::HEAVY

@@ -200,3 +200,14 @@ fn a_capped_class_drops_without_breaking_a_lossless_fabric() {
     assert!(run.data.dropped_buffer > 0);
     assert_eq!(run.broke_lossless, []);
 }
+
+/// Beside its decision on a packet, ARS asks to be woken.
+#[test]
+fn a_capped_class_refuses_what_does_not_fit_whatever_the_scheme_asks_for() {
+    for scheme in ["ars]", "ar]", "drill]", "flowcut]", "conga]", "themis]"] {
+        let classes = "{ kinds = [\"cnp\", \"ack\"] }, { kinds = [\"data\"], cap = \"9000B\" }";
+        let text = world(scheme, &format!("pfc = \"off\"\nbuffer = \"1MB\"\nclasses = [{classes}]"));
+        let run = agreed_on(&lay(&text), &text);
+        assert!(run.data.dropped_buffer > 0, "{scheme} fills no queue");
+    }
+}
