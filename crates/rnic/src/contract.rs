@@ -5,7 +5,9 @@ use crate::{Answers, AnyCongestion, AnyReceiver, AnySender, CongestionConfig, Pa
 use model::annex::{Sack, Selective};
 use model::draw::{Key, Purpose, below};
 use model::transport::{Arrived, Fate, Heard, Inbound, Reply, Sacked};
-use model::{Allowance, Congestion as _, Feedback, PortIndex, Psn, Rate, Receiver as _, Sender as _, Time};
+use model::{
+    Allowance, Congestion as _, Demand, Feedback, PortIndex, Psn, Rate, Receiver as _, Sender as _, Time,
+};
 use std::collections::BTreeMap;
 
 /// Stories with different draws.
@@ -48,6 +50,8 @@ pub fn hold_control(name: &str) {
                     (later.window, later.pace),
                     "`{name}` is still, and time changes it"
                 );
+                let told = asked.control.on_send(now, 1_500, 9_000, 2);
+                assert_eq!(told, Demand::default(), "`{name}` is still, and tells of the start of a packet");
             }
             if now < state.steady_until {
                 assert_eq!(window, u64::MAX, "`{name}` is steady, and limits its window");
