@@ -17,7 +17,6 @@
 
 use super::classed::Queues;
 use super::decide::{REPLIES, base_path};
-use super::desk::{Desk, mark_classed};
 use super::lanes::{Pause, bits};
 use super::line::{self, place};
 use super::local::{self, Floor, LineOf};
@@ -92,13 +91,13 @@ pub(super) struct Visit<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> {
     pub(super) node: NodeId,
     pub(super) switch: &'v mut Switch<P>,
     pub(super) ports: &'v mut [Port<P::Annex>],
-    classed: &'v mut [Queues<P::Annex>],
+    pub(super) classed: &'v mut [Queues<P::Annex>],
     pub(super) backlog: &'v mut [u64],
     pub(super) out: Out<'v, P::Annex>,
     pub(super) scratch: &'v mut Scratch<P::Annex>,
     pub(super) router: Router<'v>,
     /// The caps, if the visit is [`CAPPED`].
-    caps: Caps,
+    pub(super) caps: Caps,
     /// True if routes go by group, or packets can run in circles.
     special_ways: bool,
     pub(super) interest: Interest,
@@ -110,7 +109,7 @@ pub(super) struct Visit<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> {
     /// Earliest time of the next event other than an arrival, ps.
     next_own: u64,
     /// True if the switch has a watchdog of PFC.
-    guarded: bool,
+    pub(super) guarded: bool,
     /// True if the visit notes all charges for the buffer's ledger, see [`super::ledger`].
     notes: bool,
     /// Time of the last packet that the switch made and that is to be played, ps.
@@ -124,22 +123,13 @@ pub(super) const LIGHT: u8 = 0;
 pub(super) const CAPPED: u8 = 1;
 pub(super) const HEAVY: u8 = 2;
 
-impl<'v, P: Parts> Visit<'v, P, CAPPED, false> {
-    /// A visit of a switch whose queues are bounded by these caps alone.
-    pub(super) fn capped(state: SwitchState<'v, P>, out: Out<'v, P::Annex>, caps: Caps) -> Self {
-        let mut visit = Visit::new(state, out);
-        visit.caps = caps;
-        visit
-    }
-}
-
 /// Flags of ports that even light visits compute event by event. A port has no packets to play when it gets one of
 /// these flags.
 const IMMEDIATE: u8 = WATCHED | LOSSY | TAPPED | UNCHARGED | PARTLY_PAUSED;
 
 impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, FOLLOWS> {
     const LIGHT: bool = WEIGHT == LIGHT;
-    const CAPPED: bool = WEIGHT == CAPPED;
+    pub(super) const CAPPED: bool = WEIGHT == CAPPED;
     const HEAVY: bool = WEIGHT == HEAVY;
 
     pub(super) fn new(state: SwitchState<'v, P>, out: Out<'v, P::Annex>) -> Self {
@@ -231,16 +221,6 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
             settle(self.switch, self.ports, waiting, self.out.setup);
         }
         next
-    }
-
-    /// Bytes in the queues of port `p` that the buffer charges.
-    #[inline(always)]
-    fn charged(&self, p: usize) -> u64 {
-        if !Self::CAPPED {
-            return self.ports[p].waiting;
-        }
-        let classes = self.out.setup.plan.classes.all().iter().enumerate();
-        classes.filter(|(_, of)| of.charged).map(|(class, _)| self.classed[p].bytes(class)).sum()
     }
 
     #[inline(always)]
@@ -642,12 +622,6 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
         self.switch.hold(room.then_some(pkt));
     }
 
-    /// True if a packet that the scheme holds fits, where caps are all that bounds queues.
-    fn has_room_to_hold(&self, pkt: &Parcel<P::Annex>) -> bool {
-        let class = &self.out.setup.plan.classes.all()[self.out.setup.class_in_table(pkt)];
-        class.cap.is_none_or(|most| u64::from(pkt.frame()) <= most.get())
-    }
-
     /// Queues an arrival at port `p`.
     #[inline(always)]
     fn pass(&mut self, p: usize, now: u64, pkt: Parcel<P::Annex>) {
@@ -806,7 +780,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
 
     /// Notes the start of a port's next packet, if departures must be computed in order of time.
     #[inline(always)]
-    fn note_start(&mut self, p: usize) {
+    pub(super) fn note_start(&mut self, p: usize) {
         let port = &self.ports[p];
         if Self::HEAVY || Self::LIGHT && port.is(WATCHED) {
             let Window { opened, length, .. } = self.out.window;
@@ -928,7 +902,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
 
     /// Puts a packet on the wire of port `p` at `at`; true if it arrives.
     #[inline(always)]
-    fn start(&mut self, p: usize, at: u64, mut pkt: Parcel<P::Annex>) -> bool {
+    pub(super) fn start(&mut self, p: usize, at: u64, mut pkt: Parcel<P::Annex>) -> bool {
         if self.interest.departures && pkt.is_data() {
             let port = PortIndex(p as u16);
             self.switch.starting(at, &mut pkt, port, &mut self.scratch.effects);
@@ -1015,7 +989,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
     /// Asks for room for a packet that is to join a queue of `queue` bytes at port `p`; false if it does not join, as it is
     /// dropped or cut.
     #[inline(always)]
-    fn has_room(&mut self, p: usize, now: u64, queue: u64, pkt: &Parcel<P::Annex>) -> bool {
+    pub(super) fn has_room(&mut self, p: usize, now: u64, queue: u64, pkt: &Parcel<P::Annex>) -> bool {
         let (setup, gp) = (self.out.setup, self.out.gp + p);
         let cap = match self.is_classed() && setup.has_own_queues() {
             true => setup.port_settings(setup.class_in_table(pkt), gp).cap.get(),
@@ -1082,7 +1056,7 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
 
     /// Releases the buffer of a packet that starts at port `from` at `at`.
     #[inline(always)]
-    fn release(&mut self, pkt: &Parcel<P::Annex>, from: usize, at: u64) {
+    pub(super) fn release(&mut self, pkt: &Parcel<P::Annex>, from: usize, at: u64) {
         let account = self.switch.account(self.out.setup, pkt);
         let place = Place::new(from, self.out.setup.class_in_table(pkt));
         if self.switch.buffer.release(account, pkt.frame() as u64, place) {
@@ -1108,109 +1082,5 @@ impl<'v, P: Parts, const WEIGHT: u8, const FOLLOWS: bool> Visit<'v, P, WEIGHT, F
     #[inline(always)]
     fn is_classed(&self) -> bool {
         Self::CAPPED || Self::HEAVY && !self.classed.is_empty()
-    }
-
-    /// Port `p`, to be played forward in a visit whose queues are bounded by caps alone.
-    #[inline(always)]
-    pub(super) fn desk(&mut self, p: usize) -> Desk<'_, 'v, P::Annex> {
-        Desk::take(p, &mut self.ports[p], &mut self.classed[p], &mut self.out, self.caps)
-    }
-
-    /// [`Visit::serve`] in a visit whose queues are bounded by caps alone.
-    #[inline(never)]
-    fn serve_capped(&mut self, p: usize, limit: u64) {
-        let mut desk = self.desk(p);
-        desk.serve(limit);
-        desk.put_back();
-    }
-
-    /// [`Visit::enqueue`] in a visit whose queues are bounded by caps alone.
-    #[inline(never)]
-    fn enqueue_capped(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
-        let mut desk = self.desk(p);
-        desk.arrive(now, pkt);
-        desk.put_back();
-        if !self.classed[p].is_empty() {
-            self.backlog[p >> 6] |= 1 << (p & 63);
-        }
-    }
-
-    /// Queues a packet that the scheme has held, in a visit whose queues are bounded by caps alone.
-    #[cold]
-    fn rejoin_capped(&mut self, p: usize, now: u64, pkt: &Parcel<P::Annex>) {
-        let class = self.out.setup.class_in_table(pkt);
-        let mut desk = self.desk(p);
-        desk.serve(now + 1);
-        desk.join(now, class, pkt);
-        desk.put_back();
-        self.backlog[p >> 6] |= 1 << (p & 63);
-    }
-
-    /// [`Visit::enqueue_now`] if the plan's classes are not plain.
-    #[inline(never)]
-    fn enqueue_classed(&mut self, p: usize, now: u64, mut pkt: Parcel<P::Annex>, charged: bool) {
-        let setup = self.out.setup;
-        let class = setup.class_in_table(&pkt);
-        if !charged && !self.has_room(p, now, self.classed[p].bytes(class), &pkt) {
-            return;
-        }
-        let (port, queues) = (&mut self.ports[p], &mut self.classed[p]);
-        if pkt.is_data() {
-            pkt.label = mark_classed::<_, true>((p, class), queues, &mut self.out, now, pkt.label);
-        }
-        queues.push(class, pkt);
-        self.backlog[p >> 6] |= 1 << (p & 63);
-        let has_data = setup.has_data(class);
-        if has_data {
-            port.waiting += u64::from(pkt.frame());
-        }
-        self.schedule_classed(p);
-        match self.ports[p].due <= now {
-            true => self.depart_classed(p, now),
-            false => self.note_start(p),
-        }
-        let (port, queues) = (&mut self.ports[p], &mut self.classed[p]);
-        let waiting = queues.bytes(class);
-        let counts = &mut queues.counts[class];
-        counts.longest = counts.longest.max(waiting);
-        if has_data {
-            port.most_waiting = port.most_waiting.max(port.waiting);
-        }
-    }
-
-    /// [`Visit::depart`] if the plan's classes are not plain.
-    #[inline(never)]
-    fn depart_classed(&mut self, p: usize, at: u64) {
-        let setup = self.out.setup;
-        let classes = setup.plan.classes.all();
-        let (port, queues) = (&mut self.ports[p], &mut self.classed[p]);
-        let Some((class, mut pkt)) = queues.pop(classes, port) else { return };
-        if setup.has_data(class) {
-            port.waiting -= u64::from(pkt.frame());
-        }
-        if pkt.is_data() {
-            pkt.label = mark_classed::<_, false>((p, class), queues, &mut self.out, at, pkt.label);
-        }
-        queues.counts[class].leaves(pkt.frame());
-        if self.guarded {
-            self.switch.starts(setup, at, &pkt, (p, self.ports[p].channels()));
-        }
-        if classes[class].charged && pkt.ingress() != PortIndex::VIRTUAL {
-            self.release(&pkt, p, at);
-        }
-        let arrives = self.start(p, at, pkt);
-        if arrives && setup.grants.any() {
-            self.out.spend(p, &mut self.ports[p], &mut self.classed[p].ledgers, at, &pkt);
-        }
-        self.schedule_classed(p);
-        self.note_start(p);
-    }
-
-    /// Updates the start of a port's next packet if the plan's classes are not plain.
-    #[inline(always)]
-    fn schedule_classed(&mut self, p: usize) {
-        let has_next = self.classed[p].has_next(self.out.setup.plan.classes.all(), &self.ports[p]);
-        let port = &mut self.ports[p];
-        port.due = if has_next { port.busy } else { u64::MAX };
     }
 }
