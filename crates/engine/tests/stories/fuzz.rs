@@ -272,7 +272,7 @@ fn story() -> impl Strategy<Value = Story> {
                 if pfc.is_empty() { format!("pfc = \"off\"\n{overflow}") } else { format!("pfc = {pfc}") };
             writeln!(text, "]\n{wire}\n[links]\nloss = {loss:?}\nlose-replies = {replies}\n{noise}").unwrap();
             let cells = if pfc.contains("cbfc") { "" } else { cells };
-            writeln!(text, "[switch]\nbuffer = \"10GB\"\n{cells}{pfc}\nclasses = {classes}\n{ecn}").unwrap();
+            writeln!(text, "[switch]\nbuffer = \"100GB\"\n{cells}{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             let queues = seed % 8 == 0;
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\nqueues = {queues}\n{scheme}{nic}\n{nic_classes}{feedback}")
                 .unwrap();
@@ -365,7 +365,7 @@ fn groups() -> impl Strategy<Value = Story> {
             let pfc = if pfc.is_empty() { format!("pfc = \"off\"\n{overflow}") } else { format!("pfc = {pfc}") };
             writeln!(text, "{wire}\n[links]\nloss = {loss:?}").unwrap();
             let cells = if pfc.contains("cbfc") { "" } else { cells };
-            writeln!(text, "[switch]\nbuffer = \"10GB\"\n{cells}{pfc}\nclasses = {classes}\n{ecn}").unwrap();
+            writeln!(text, "[switch]\nbuffer = \"100GB\"\n{cells}{pfc}\nclasses = {classes}\n{ecn}").unwrap();
             writeln!(text, "[record]\nwidth = \"100ns\"\nbins = 8\n{scheme}{nic}").unwrap();
             writeln!(text, "[stop]\nno-progress = \"8ms\"").unwrap();
             if let Some(after) = stop {
@@ -423,7 +423,7 @@ fn devices() -> impl Strategy<Value = Story> {
         move |(flows, (scheme, nic, planes, retries, detection, loss), failures, seed, shared)| {
             let mut text = format!("seed = {seed}\n{}{scheme}{}{nic}\n", head(planes), settings(retries));
             writeln!(text, "[links]\nloss = {loss:?}\nlose-replies = true\n[stop]\nno-progress = \"90ms\"").unwrap();
-            writeln!(text, "[switch]\nbuffer = \"10GB\"\n[routing]\ndetection = \"{detection}\"").unwrap();
+            writeln!(text, "[switch]\nbuffer = \"100GB\"\n[routing]\ndetection = \"{detection}\"").unwrap();
             for (server, at, span, one_way) in failures {
                 writeln!(text, "[[failure]]\nlinks = [[\"s{server}\", \"*\"]]\nrandom = 1\nat = \"{at}us\"").unwrap();
                 writeln!(text, "one-way = {one_way}").unwrap();
