@@ -308,6 +308,13 @@ impl<'a> Cx<'a> {
         Cx { tag, ..self }
     }
 
+    /// From here on, draws are other ones than before, whether those came from the context or from [`Cx::arrived`].
+    #[inline]
+    pub fn draw_anew(&mut self) {
+        // No decision draws as often.
+        self.draws = 1 << 16;
+    }
+
     /// A uniform 64-bit number: a new one at every call, and the same sequence in every run.
     #[inline]
     pub fn draw(&mut self) -> u64 {

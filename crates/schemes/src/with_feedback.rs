@@ -53,7 +53,10 @@ impl<S: Scheme> Scheme for WithFeedback<S> {
             _ => self.scheme.on_packet(cx, pkt, ports),
         };
         match verdict {
-            Verdict::Forward(port) => self.feedback.on_packet(cx, pkt, port),
+            Verdict::Forward(port) => {
+                cx.draw_anew();
+                self.feedback.on_packet(cx, pkt, port)
+            }
             Verdict::Hold | Verdict::Drop => verdict,
         }
     }

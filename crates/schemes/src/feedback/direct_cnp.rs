@@ -152,10 +152,12 @@ impl Feedback for DirectCnp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SchemeConfig;
     use crate::bench::{Bench, leaf_spine, qp};
     use crate::feedback::FeedbackConfig;
     use model::plan::MarkAt;
     use model::{Bytes, Probability};
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_long_queue_sends_one_cnp_per_interval_and_marks_no_packet() {
@@ -190,6 +192,39 @@ mod tests {
                 assert!(seen.emitted.iter().all(|cnp| cnp.kind() == Kind::Cnp && cnp.to() == HostId(0)));
             }
             assert_eq!(made, cnps, "{switch}, flows beyond {beyond}");
+        }
+    }
+
+    /// A scheme that draws a port must not decide thereby who gets a CNP.
+    #[test]
+    fn marks_fall_on_packets_of_all_ports_whatever_the_scheme_draws() {
+        let mut plan = leaf_spine(2, 8, 1);
+        let marking = Marking {
+            kmin: Bytes(10_000),
+            kmax: Bytes(20_000),
+            pmax: Probability::new(0.25),
+            at: MarkAt::Dequeue,
+            weight: 0,
+        };
+        plan.ports.iter_mut().for_each(|port| port.marking = Some(marking));
+        let (far, node) = (qp(&plan, 0, 1), plan.fabric.find("leaf0").unwrap());
+        let drill = SchemeConfig::Drill(crate::drill::Config { m: 0, ..Default::default() });
+        for config in [SchemeConfig::named("rps").unwrap(), drill, SchemeConfig::named("ar").unwrap()] {
+            let (name, site) = (config.name(), Site { plan: &plan, node });
+            let scheme = config.build(site);
+            let config = Config { interval: Time::ZERO, ..Config::default() };
+            let mut bench =
+                Bench::with(&plan, "leaf0", scheme.telling(FeedbackConfig::DirectCnp(config).build(site)));
+            bench.queued.fill(15_000);
+            let mut told = BTreeSet::new();
+            for _ in 0..400 {
+                let seen = bench.see(bench.data(far, Psn::new(0)));
+                if let (Verdict::Forward(port), [_]) = (seen.verdict, &seen.emitted[..]) {
+                    told.insert(port);
+                }
+            }
+            // DRILL's samples leave out a port where all queues are equal.
+            assert!(told.len() >= 7, "{name}: {told:?}");
         }
     }
 }
