@@ -69,7 +69,7 @@ impl Wire {
         Wire {
             header: 48,
             payload,
-            min_frame: 0,
+            min_frame: 1, // of a message without payload, where frames have no headers either
             gap: 0,
             ack: 60,
             ack_padding: 8,
