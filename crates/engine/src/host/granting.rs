@@ -130,7 +130,7 @@ impl<P: Parts> Host<P> {
             self.on_control(setup, now, pkt);
             return None;
         }
-        let of_sender = self.received_by(pkt.qp()).is_none();
+        let of_sender = self.received_by(pkt.qp()).is_none() || self.is_for_sender(setup, pkt);
         let end = match of_sender {
             true => End::Sender(setup.sender_slot[pkt.qp().index()]),
             false => End::Receiver(pkt.qp().0 - self.first_incoming),
@@ -144,10 +144,11 @@ impl<P: Parts> Host<P> {
             Packet::PROBE if of_sender => return Some(self.answer_reverse_probe(setup, now, pkt)),
             Packet::PROBE => return self.answer_probe(setup, now, pkt),
             Packet::ANSWER if !of_sender => {
+                let port = self.port_of_nic(pkt.ingress());
                 let receiver = &mut self.incoming[(pkt.qp().0 - self.first_incoming) as usize].receiver;
                 let sent = pkt.annex.sent().map_or(now, Time::ps);
                 let round_trip = Time((now + self.clock).saturating_sub(sent));
-                receiver.on_probed(pkt.annex.entropy(), round_trip, pkt.ingress());
+                receiver.on_probed(pkt.annex.entropy(), round_trip, port);
                 return None;
             }
             Packet::ANSWER => {

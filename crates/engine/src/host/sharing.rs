@@ -6,7 +6,7 @@ use super::queue_pair::Peer;
 use super::ready::Turn;
 use super::timers::Timer;
 use crate::setup::Setup;
-use model::{HostId, Parcel, Parts, PortChoice, PortIndex, PortSharing, QpId, Steering, Time};
+use model::{HostId, Packet, Parcel, Parts, PortChoice, PortIndex, PortSharing, QpId, Steering, Time};
 
 /// Ports at one instant, for the queue pairs that spread over them.
 #[derive(Clone, Copy, Debug)]
@@ -233,6 +233,17 @@ impl<P: Parts> Host<P> {
         let mut usable = (0..PortSharing::MOST as u32).filter(|port| open >> port & 1 != 0);
         let port = usable.nth((turn % open.count_ones().max(1)) as usize).unwrap_or(0);
         (PortIndex(port as u16), HostId(ports.sharing.home(other.to()).0 + port))
+    }
+
+    /// True if a message between two ports of a bond goes to the sending end. Planes are not joined.
+    pub(super) fn is_for_sender(&self, setup: &Setup<'_>, pkt: &Packet) -> bool {
+        let within = self.ports.as_ref().is_some_and(|ports| !ports.spreads());
+        within && setup.plan.qps[pkt.qp().index()].from == pkt.to()
+    }
+
+    /// A port of the server, by its number in the NIC.
+    pub(super) fn port_of_nic(&self, port: PortIndex) -> PortIndex {
+        PortIndex(self.ports.as_ref().map_or(0, |ports| port.0 % u16::from(ports.sharing.ports)))
     }
 
     /// The host and the own port for a packet that this end of a queue pair sends back in answer to one that came by port `by`:

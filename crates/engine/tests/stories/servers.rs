@@ -289,6 +289,50 @@ fn two_messages_of_one_nic_share_every_plane() {
     }
 }
 
+/// A receiver's probes find paths for its ACKs. So a spine that carries ACKs of a plane carries many at a time.
+#[test]
+fn the_acks_of_every_nic_of_a_server_take_paths_that_were_probed() {
+    let largest_share = |nic: usize, paths: &str| {
+        let flow = format!("{{ from = \"s0g{nic}p0\", to = \"s3g{nic}p0\", bytes = \"2MB\" }}");
+        let transport = format!("[nic.transport.mrc]\nreply-paths = \"{paths}\"\n[nic.congestion.none]");
+        let text = planes("mrc", &transport, &format!("[[workload]]\nflows = {{ list = [{flow}] }}\n"))
+            .replace("gpus = 1", "gpus = 3")
+            .replace("spines = 2", "spines = 16");
+        let checked = lay(&text);
+        let (outcome, fabric) = (agreed_on(&checked, &text), &checked.plan.fabric);
+        let tor = fabric.attachment(fabric.find_host(&format!("s3g{nic}p0")).unwrap());
+        let ups = fabric.ports(tor).iter().filter(|link| !fabric.is_host(link.to));
+        let frames: Vec<u64> =
+            ups.map(|link| outcome.links[fabric.link(tor, link.port).index()].frames).collect();
+        *frames.iter().max().unwrap() as f64 / frames.iter().sum::<u64>() as f64
+    };
+    for nic in 0..3 {
+        let [probed, of_packet] = ["probed", "of-packet"].map(|paths| largest_share(nic, paths));
+        assert!(of_packet < 0.15 && probed > 0.2, "NIC {nic}: {probed} and {of_packet}");
+    }
+}
+
+/// A message between two ports of a bond meets both of its ends at one NIC: grants must reach the sending end.
+#[test]
+fn the_ports_of_a_bond_grant_each_other_credit() {
+    let of = |to: &str, control: &str| {
+        let text = format!(
+            "[server]\ngpus = 1\nports-per-nic = 2\n[topology.rails]\nkind = \"per-server\"\nservers = 4\nrate = \"100Gbps\"\n\
+             [[failure]]\nlinks = [[\"s3\", \"tor0\"]]\nat = \"1us\"\n[nic.transport.uec]\n[nic.congestion.{control}]\n\
+             [[workload]]\nflows = {{ list = [{{ from = \"s0g0p0\", to = \"{to}\", bytes = \"5MB\" }}] }}\n"
+        );
+        let checked = lay(&text);
+        assert!(checked.plan.sharing.is_some());
+        let run = agreed_on(&checked, &text);
+        assert_eq!((run.ending, run.control.timeout), (Ending::Finished, 0), "{to}, {control}");
+        run.messages[0].acked.ps() as f64
+    };
+    for control in ["rccc", "ndp"] {
+        let (within, apart) = (of("s0g0p1", control), of("s1g0p1", control));
+        assert!((within / apart - 1.0).abs() < 0.05, "{control}: {within} and {apart} ps");
+    }
+}
+
 /// Frames that four ports of a server carry while it sends 10 MB, with these denied planes.
 fn frames_with_denied(denied: &str) -> Vec<u64> {
     let flow =

@@ -27,7 +27,7 @@ const FIRST: Time = Time::from_us(20);
 #[cfg_attr(test, derive(Hash))]
 #[repr(align(64))]
 pub(crate) struct Probed {
-    /// Entropies by port, modulo the most ports of a NIC: the ports of a NIC have successive numbers.
+    /// Entropies by port of the NIC.
     working: [Option<u16>; PortSharing::MOST],
     /// Number of probes so far, which is also the key of the next random entropy.
     probes: u64,
@@ -52,7 +52,7 @@ impl Probed {
 
     /// The entropy of a reply by this port, if one is known to work.
     pub(crate) fn entropy(&self, port: PortIndex) -> Option<u16> {
-        self.working[port.index() % PortSharing::MOST]
+        self.working[port.index()]
     }
 
     /// Notes that data has arrived.
@@ -84,7 +84,7 @@ impl Probed {
     /// Handles an answer that has come by this port. It brings back the time of its probe, so its round trip counts even if a
     /// later probe has started.
     pub(crate) fn on_answer(&mut self, entropy: u16, round_trip: Time, port: PortIndex) {
-        self.working[port.index() % PortSharing::MOST] = Some(entropy);
+        self.working[port.index()] = Some(entropy);
         self.round_trip = round_trip;
     }
 }
