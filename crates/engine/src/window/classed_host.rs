@@ -47,6 +47,7 @@ impl<P: Parts> Visit<'_, P> {
                 (self.next(now), now)
             }
             Step::Settle(now) => (self.catch_up(self.next(0), now, now + 1), now),
+            Step::Whole(arrivals) => return self.run(arrivals),
             Step::End => {
                 let due = self.next(0);
                 return self.end(due);

@@ -59,6 +59,9 @@ impl<'v, P: Parts> Visit<'v, P> {
 
     /// Computes one step of a window. Returns the time of the next event, ps, after [`Step::End`].
     pub(super) fn step(mut self, step: Step<'_, P::Annex>) -> u64 {
+        if let Step::Whole(arrivals) = step {
+            return self.run(arrivals);
+        }
         let mut uplink = self.take(0);
         match step {
             Step::Arrival(pkt) => self.take_in(&mut uplink, std::slice::from_ref(pkt)),
@@ -72,7 +75,7 @@ impl<'v, P: Parts> Visit<'v, P> {
                 self.host.on_post(self.out.setup, now, qp);
             }
             Step::Settle(now) => self.catch_up(&mut uplink, now, now + 1),
-            Step::End => return self.end(uplink),
+            Step::End | Step::Whole(_) => return self.end(uplink),
         }
         self.put_back(&mut uplink);
         u64::MAX

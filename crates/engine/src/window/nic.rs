@@ -41,7 +41,9 @@ impl<P: Parts> Visit<'_, '_, P> {
                 answers.into_iter().flatten().for_each(|answer| self.push(answer));
                 now
             }
-            Step::Arrivals(_) => unreachable!("the ports of a shared NIC take arrivals one by one"),
+            Step::Arrivals(_) | Step::Whole(_) => {
+                unreachable!("the ports of a shared NIC take arrivals one by one")
+            }
             Step::Trigger(now, m) => {
                 self.catch_up(now, now);
                 self.host.on_trigger(setup, now, m);

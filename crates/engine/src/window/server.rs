@@ -44,6 +44,31 @@ impl<P: Parts> Visit<'_, P> {
         self.close()
     }
 
+    /// True if no port concerns another one in this window, nor a task: none of these arrivals, in a lane of each port, ends a message
+    /// that others may wait for.
+    pub(super) fn stand_apart(&self, lanes: &[Vec<Parcel<P::Annex>>]) -> bool {
+        let plan = self.out.setup.plan;
+        let rests = self.tasks.as_ref().is_none_or(|tasks| tasks.next() >= self.out.window.close);
+        let ends_none = |lane: &Vec<Parcel<P::Annex>>| {
+            !lane.iter().zip(1..).any(|(pkt, nth)| self.may_end_message(pkt, nth))
+        };
+        rests && plan.sharing.is_none() && (plan.triggers.is_empty() || lanes.iter().all(ends_none))
+    }
+
+    /// [`Visit::run`] of ports that [`stand_apart`](Visit::stand_apart), with the lanes of those to which packets come.
+    pub(super) fn run_by_port(mut self, lanes: &[Vec<Parcel<P::Annex>>]) -> u64 {
+        let mut next = self.tasks.as_ref().map_or(u64::MAX, |tasks| tasks.next());
+        // A lane may have pause frames alone.
+        let mut lanes = lanes.iter().filter(|lane| !lane.is_empty()).peekable();
+        for p in 0..self.ports.len() {
+            let lane = lanes.next_if(|lane| lane[0].ingress().index() == p);
+            next = next.min(self.step(p, Step::Whole(lane.map_or(&[], Vec::as_slice))));
+        }
+        debug_assert!(lanes.next().is_none(), "lanes come in the order of their ports");
+        self.note_far();
+        next
+    }
+
     /// Prefetches the state of queue pairs where the only NIC of a host has many. This only saves time.
     fn prefetch(&self, arrivals: &[Parcel<P::Annex>]) {
         let Some(sharing) = self.out.setup.plan.sharing else { return };
@@ -97,10 +122,15 @@ impl<P: Parts> Visit<'_, P> {
                 next = next.min(self.step(p, Step::End));
             }
         }
-        for p in 0..self.ports.len() {
-            self.out.far[p / 64] |= std::mem::take(&mut self.events[p].far[0]) << (p % 64);
-        }
+        self.note_far();
         next
+    }
+
+    /// Notes the ports with far packets.
+    fn note_far(&mut self) {
+        for (p, events) in self.events.iter_mut().enumerate() {
+            self.out.far[p / 64] |= std::mem::take(&mut events.far[0]) << (p % 64);
+        }
     }
 
     /// Computes the events of tasks before `limit` up to the first end of a task. Returns false if none ends.

@@ -17,6 +17,8 @@ pub(super) enum Step<'s, A> {
     Settle(u64),
     /// The window ends.
     End,
+    /// The whole window, with its arrivals.
+    Whole(&'s [Parcel<A>]),
 }
 
 /// Events and far packets of one port.

@@ -60,12 +60,19 @@ impl<P: Parts> Group<P> {
         let waits = self.nodes.waits(n);
         let count = self.open_server(context, workspace, n);
         let Workspace { incoming, pool, sorter, port_events, reports, .. } = workspace;
-        let lanes = incoming.iter().map(Vec::as_slice);
-        let node = self.nodes.node(n);
-        let (ports, tie) = (node.range().len(), context.setup.tie(node.id.0, context.window.opened));
-        let arrivals = sorter.sort(lanes, count, context.window.length, tie);
-        let arrivals = self.outputs.before_the_end(arrivals, context.window);
-        let next = self.server(n, context, pool, &mut port_events[..ports], reports).run(arrivals);
+        let (window, node) = (context.window, self.nodes.node(n));
+        let (ports, tie) = (node.range().len(), context.setup.tie(node.id.0, window.opened));
+        let events = &mut port_events[..ports];
+        // In a step, a lane may come from several switches.
+        let by_port = self.inside.is_none() && window.close == window.opened + window.length;
+        let visit = self.server(n, context, pool, events, reports);
+        let next = if by_port && visit.stand_apart(incoming) {
+            visit.run_by_port(incoming)
+        } else {
+            let arrivals = sorter.sort(incoming.iter().map(Vec::as_slice), count, window.length, tie);
+            let arrivals = self.outputs.before_the_end(arrivals, window);
+            self.server(n, context, pool, events, reports).run(arrivals)
+        };
         self.outputs.give(pool, incoming.drain(..));
         self.close_server(context, n, next, waits);
     }
