@@ -364,6 +364,10 @@ impl Congestion for Hpcc {
         self.allowance
     }
 
+    fn is_still(&self) -> bool {
+        true
+    }
+
     fn on_cnp(&mut self, now: Time) {
         if let Some(cut) = self.cut
             && now >= self.next_cut
