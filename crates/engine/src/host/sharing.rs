@@ -243,7 +243,7 @@ impl<P: Parts> Host<P> {
 
     /// A port of the server, by its number in the NIC.
     pub(super) fn port_of_nic(&self, port: PortIndex) -> PortIndex {
-        PortIndex(self.ports.as_ref().map_or(0, |ports| port.0 % u16::from(ports.sharing.ports)))
+        PortIndex(self.ports.as_ref().map_or(0, |ports| port.0 % ports.sharing.ports))
     }
 
     /// The host and the own port for a packet that this end of a queue pair sends back in answer to one that came by port `by`:
