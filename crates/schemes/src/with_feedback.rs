@@ -54,7 +54,10 @@ impl<S: Scheme> Scheme for WithFeedback<S> {
         };
         match verdict {
             Verdict::Forward(port) => {
-                cx.draw_anew();
+                // A scheme that goes by flow draws nothing.
+                if !self.interest.by_flow {
+                    cx.draw_anew();
+                }
                 self.feedback.on_packet(cx, pkt, port)
             }
             Verdict::Hold | Verdict::Drop => verdict,
