@@ -311,7 +311,7 @@ impl<'a> Cx<'a> {
     /// From here on, draws are other ones than before, whether those came from the context or from [`Cx::arrived`].
     #[inline]
     pub fn draw_anew(&mut self) {
-        // No decision draws as often.
+        // Our choice: no decision draws as often.
         self.draws = 1 << 16;
     }
 

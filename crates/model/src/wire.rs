@@ -69,7 +69,8 @@ impl Wire {
         Wire {
             header: 48,
             payload,
-            min_frame: 1, // of a message without payload, where frames have no headers either
+            // Our choice: a message without payload still sends a byte, even where `header` is set to 0.
+            min_frame: 1,
             gap: 0,
             ack: 60,
             ack_padding: 8,
@@ -165,6 +166,13 @@ mod tests {
         assert_eq!(wire.payload, 1438);
         assert_eq!(wire.transmission(Rate::from_gbps(400), wire.max_frame()), Time(30_400));
         assert_eq!(wire.data_frame(1), 64);
+    }
+
+    /// A frame of no bytes would count as nothing in flight, and its loss would never be repaired.
+    #[test]
+    fn a_frame_has_at_least_a_byte() {
+        let bare = Wire { header: 0, ..Wire::ns3(1000) };
+        assert_eq!([0, 1, 1000].map(|payload| bare.data_frame(payload)), [1, 1, 1000]);
     }
 
     #[test]

@@ -235,7 +235,8 @@ impl<P: Parts> Host<P> {
         (PortIndex(port as u16), HostId(ports.sharing.home(other.to()).0 + port))
     }
 
-    /// True if a message between two ports of a bond goes to the sending end. Planes are not joined.
+    /// True if a message between two ports of one bond goes to the sending end. Planes are not joined, so no route leads from one port
+    /// of a NIC that spreads to another.
     pub(super) fn is_for_sender(&self, setup: &Setup<'_>, pkt: &Packet) -> bool {
         let within = self.ports.as_ref().is_some_and(|ports| !ports.spreads());
         within && setup.plan.qps[pkt.qp().index()].from == pkt.to()

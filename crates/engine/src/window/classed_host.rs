@@ -27,7 +27,7 @@ impl<P: Parts> Visit<'_, P> {
         self.end(due)
     }
 
-    /// Computes one step of a window. Returns the time of the next event, ps, after [`Step::End`].
+    /// Computes one step of a window. Returns the time of the next event, ps, after [`Step::End`] and [`Step::Whole`].
     pub(super) fn step(mut self, step: Step<'_, P::Annex>) -> u64 {
         let opened = self.out.window.opened;
         let (due, now) = match step {

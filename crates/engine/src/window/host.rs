@@ -57,7 +57,7 @@ impl<'v, P: Parts> Visit<'v, P> {
         self.end(uplink)
     }
 
-    /// Computes one step of a window. Returns the time of the next event, ps, after [`Step::End`].
+    /// Computes one step of a window. Returns the time of the next event, ps, after [`Step::End`] and [`Step::Whole`].
     pub(super) fn step(mut self, step: Step<'_, P::Annex>) -> u64 {
         if let Step::Whole(arrivals) = step {
             return self.run(arrivals);

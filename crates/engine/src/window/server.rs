@@ -44,8 +44,8 @@ impl<P: Parts> Visit<'_, P> {
         self.close()
     }
 
-    /// True if no port concerns another one in this window, nor a task: none of these arrivals, in a lane of each port, ends a message
-    /// that others may wait for.
+    /// True if neither ports nor tasks wait for each other in this window: no task has an event, and none of these arrivals, which come in
+    /// a lane for each port, ends a message that others may wait for.
     pub(super) fn stand_apart(&self, lanes: &[Vec<Parcel<P::Annex>>]) -> bool {
         let plan = self.out.setup.plan;
         let rests = self.tasks.as_ref().is_none_or(|tasks| tasks.next() >= self.out.window.close);
@@ -55,7 +55,7 @@ impl<P: Parts> Visit<'_, P> {
         rests && plan.sharing.is_none() && (plan.triggers.is_empty() || lanes.iter().all(ends_none))
     }
 
-    /// [`Visit::run`] of ports that [`stand_apart`](Visit::stand_apart), with the lanes of those to which packets come.
+    /// [`Visit::run`] if the ports [`stand_apart`](Visit::stand_apart). The lanes are those of the ports to which packets come.
     pub(super) fn run_by_port(mut self, lanes: &[Vec<Parcel<P::Annex>>]) -> u64 {
         let mut next = self.tasks.as_ref().map_or(u64::MAX, |tasks| tasks.next());
         // A lane may have pause frames alone.

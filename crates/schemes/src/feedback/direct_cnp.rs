@@ -159,17 +159,17 @@ mod tests {
     use model::{Bytes, Probability};
     use std::collections::BTreeSet;
 
+    /// Lets all ports mark from 10 kB on, at 20 kB with this probability, and always above.
+    fn mark(plan: &mut Plan, pmax: f64) {
+        let (kmin, kmax, pmax) = (Bytes(10_000), Bytes(20_000), Probability::new(pmax));
+        let marking = Marking { kmin, kmax, pmax, at: MarkAt::Dequeue, weight: 0 };
+        plan.ports.iter_mut().for_each(|port| port.marking = Some(marking));
+    }
+
     #[test]
     fn a_long_queue_sends_one_cnp_per_interval_and_marks_no_packet() {
         let mut plan = leaf_spine(2, 2, 2);
-        let marking = Marking {
-            kmin: Bytes(10_000),
-            kmax: Bytes(20_000),
-            pmax: Probability::new(0.2),
-            at: MarkAt::Dequeue,
-            weight: 0,
-        };
-        plan.ports.iter_mut().for_each(|port| port.marking = Some(marking));
+        mark(&mut plan, 0.2);
         let far = qp(&plan, 0, 2);
         let cases = [
             ("leaf0", Time::ZERO, false, 2),
@@ -199,14 +199,7 @@ mod tests {
     #[test]
     fn marks_fall_on_packets_of_all_ports_whatever_the_scheme_draws() {
         let mut plan = leaf_spine(2, 8, 1);
-        let marking = Marking {
-            kmin: Bytes(10_000),
-            kmax: Bytes(20_000),
-            pmax: Probability::new(0.25),
-            at: MarkAt::Dequeue,
-            weight: 0,
-        };
-        plan.ports.iter_mut().for_each(|port| port.marking = Some(marking));
+        mark(&mut plan, 0.25);
         let (far, node) = (qp(&plan, 0, 1), plan.fabric.find("leaf0").unwrap());
         let drill = SchemeConfig::Drill(crate::drill::Config { m: 0, ..Default::default() });
         for config in [SchemeConfig::named("rps").unwrap(), drill, SchemeConfig::named("ar").unwrap()] {

@@ -63,7 +63,7 @@ impl<P: Parts> Group<P> {
         let (window, node) = (context.window, self.nodes.node(n));
         let (ports, tie) = (node.range().len(), context.setup.tie(node.id.0, window.opened));
         let events = &mut port_events[..ports];
-        // In a step, a lane may come from several switches.
+        // In a step, a lane may have packets of several ports; in the last window, some packets come too late.
         let by_port = self.inside.is_none() && window.close == window.opened + window.length;
         let visit = self.server(n, context, pool, events, reports);
         let next = if by_port && visit.stand_apart(incoming) {
